@@ -76,6 +76,7 @@ check: .venv/.ready-to-develop fresh-templates
 	$(BIN)/ruff check
 	$(BIN)/clang-format --dry-run --Werror grader/trace/interposer/*.[ch]
 	$(BIN)/python tests/sizes.py
+	$(BIN)/python tests/plain_words.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	PYTHONPATH=tests/suites $(BIN)/lint-imports --config tests/suites/.importlinter

@@ -38,7 +38,7 @@ def _run(arguments: Sequence[str]) -> int:
     code = cli.run(arguments, is_watched=True)
     sys.stdout.flush()
     if type(code) is not int:
-        raise TypeError(f"the command ended with {code!r} in place of an exit code")
+        raise TypeError(f"the command ended with {code!r} instead of an exit code")
     return code
 
 

@@ -38,8 +38,10 @@ SuiteFile = Annotated[
     str,
     Meta(
         pattern=rf"\A{_HIDDEN}{_SEGMENT}(/{_HIDDEN}{_SEGMENT})*\.py\Z",
-        description="the path of a .py file in the assignment's folder, with no name that begins "
-        "with hidden, which the student image leaves out",
+        description=(
+            "the path of a .py file in the assignment's folder; its name must not begin with "
+            "hidden, because the student image leaves such files out"
+        ),
     ),
 ]
 Module = Annotated[

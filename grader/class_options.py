@@ -12,70 +12,77 @@ _MEMORY_NUM_BYTES = 4 << 30
 def add_class_options(command: argparse.ArgumentParser) -> None:
     """Add what `grade class` takes, but for the options of containers."""
     command.add_argument(
-        "folder", metavar="DIR", type=Path, help="what was handed in, as the platform delivers it"
+        "folder", metavar="DIR", type=Path, help="the hand-ins as the platform delivers them"
     )
     command.add_argument(
-        "--out", metavar="DIR", type=Path, help="where to write (default: graded-DIR)"
+        "--out", metavar="DIR", type=Path, help="write the results here [graded-DIR]"
     )
     command.add_argument(
         "--config",
         metavar="FILE",
         type=Path,
-        help="deadline, roster, marks of people, ... (default: class.toml in DIR)",
+        help="read deadline, roster, marks given by hand, ... [class.toml in DIR]",
     )
-    command.add_argument("--assignment", metavar="NAME", help="default: as class.toml says")
+    command.add_argument(
+        "--assignment", metavar="NAME", help=("name the assignment [as class.toml says]")
+    )
     command.add_argument(
         "--jobs",
         metavar="N",
         type=option_values.positive,
-        help="how many to grade at once, at most (default: as many as there are cores for)",
+        help="grade at most N hand-ins at once [as many as there are cores for]",
     )
     command.add_argument(
         "--cores",
         metavar="N",
         type=option_values.positive,
         default=_CORES,
-        help=f"for each grading, which no other one uses meanwhile (default: {_CORES})",
+        help=f"reserve cores for each grading [{_CORES}]",
     )
     command.add_argument(
         "--memory",
         metavar="SIZE",
         type=option_values.num_bytes,
         default=_MEMORY_NUM_BYTES,
-        help="for each grading (default: 4GiB)",
+        help="limit the memory of each grading [4GiB]",
     )
     command.add_argument(
-        "--cluster", metavar="FILE", type=Path, help="grade on a cluster, which this TOML describes"
+        "--cluster",
+        metavar="FILE",
+        type=Path,
+        help=("grade on the cluster that this TOML file describes"),
     )
     command.add_argument(
         "--unsealed",
         action="store_true",
-        help="without containers, as who you are: where a cluster has no Docker",
+        help="grade without containers, where a cluster has no Docker",
     )
     command.add_argument(
         "--regrade",
         action="store_true",
-        help="grade all again by the present engine and course, and show what would change",
+        help="grade again with the present engine and course, and show changes",
     )
     command.add_argument(
         "--judge-again",
         action="store_true",
-        help="as --regrade, from what was recorded of each grading: without containers or ranks",
+        help="as --regrade, but from recordings: no containers, no ranks",
     )
     command.add_argument(
-        "--publish", action="store_true", help="with either: take over what has changed"
+        "--publish", action="store_true", help="with either: replace the marks that changed"
     )
     command.add_argument(
         "--fill",
         metavar="FILE",
         type=Path,
-        help="the gradebook that Canvas exports, or Moodle's grading worksheet, to be filled in",
-    )
-    command.add_argument("--column", metavar="NAME", help="with --fill: which assignment of Canvas")
-    command.add_argument(
-        "--sheets", action="store_true", help="write what a person needs to mark each submission"
+        help="fill in Canvas's gradebook or Moodle's grading worksheet",
     )
     command.add_argument(
-        "--forget", metavar="ID", help="remove all that is kept of this student, for good"
+        "--column", metavar="NAME", help=("with --fill: name the assignment in Canvas")
+    )
+    command.add_argument(
+        "--sheets", action="store_true", help="write a sheet for grading each submission by hand"
+    )
+    command.add_argument(
+        "--forget", metavar="ID", help="remove everything about this student for good"
     )
     looking_options.add_data_option(command)

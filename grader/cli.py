@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from grader.arguments import Command, parser
+from grader.arguments import HELP, Command, parser
+from grader.command_line import short_screen, spelled_out
 from grader.errors import UsageError
 from grader.launched import require_started_once
 
@@ -23,8 +24,14 @@ def run(arguments: Sequence[str], *, is_watched: bool = False) -> int:
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+    if not arguments:
+        print(short_screen(HELP), file=sys.stderr)
+        return UsageError.exit_code
     try:
-        options = parser(_COMMANDS, _PrintVersions).parse_args(arguments)
+        whole = parser(_COMMANDS, _PrintVersions)
+        options, unknown = whole.parse_known_args(spelled_out(arguments))
+        if unknown:
+            options.parser.refuse(unknown)
     except SystemExit as end:  # from here alone: what else ends a program is no mark
         return 0 if end.code in (0, None) else UsageError.exit_code
     require_started_once(os.environ)

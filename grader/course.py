@@ -82,7 +82,7 @@ class Course:
         file = root / FILE
         if not file.is_file():
             raise UsageError(
-                f"{root} is no course: expected a folder with {FILE}, found "
+                f"{root} is not a course: expected a folder with {FILE}, found "
                 f"{'none there' if root.is_dir() else 'no such folder'}; name another folder"
             )
         data = strict_toml.read(file, CourseTable, _engine_problems)
@@ -105,7 +105,7 @@ class Course:
         for folder in path.resolve().parents:
             if (folder / FILE).is_file():
                 return cls.read(folder)
-        raise UsageError(f"{path} lies in no course: no folder above it has a {FILE}")
+        raise UsageError(f"{path} is in no course: no folder above it has a {FILE}")
 
     def names(self) -> list[str]:
         """Return the assignments there are."""
@@ -119,7 +119,7 @@ class Course:
         if name not in self.names():
             known = ", ".join(self.names()) or f"none: {self.suites} holds no */assignment.toml"
             meant = did_you_mean(name, self.names())
-            raise UsageError(f"unknown assignment {name!r}; {meant}known are: {known}")
+            raise UsageError(f"unknown assignment {name!r}; {meant}known assignments: {known}")
         return assignment.read(
             self.suites / name,
             reference=self.references / name,
@@ -201,4 +201,4 @@ def _engine_problems(data: Table) -> Iterator[str]:
         yield f"engine: found {found_text(wanted)}; expected a range such as '>=0.2,<0.3'"
         return
     if not is_fit:
-        yield f"engine: found {found_text(wanted)}; this is {__version__}"
+        yield f"engine: found {found_text(wanted)}, but this is {__version__}"

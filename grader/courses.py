@@ -53,7 +53,8 @@ class Courses:
             known = self.names()
             listed = ", ".join(known) or "none is installed"
             raise UsageError(
-                f"unknown assignment {name!r}; {did_you_mean(name, known)}known are: {listed}"
+                f"unknown assignment {name!r}; {did_you_mean(name, known)}known assignments: "
+                f"{listed}"
             )
         if len(having) > 1:
             ways = " or ".join(f"{course.name}/{own_name}" for course in having)
@@ -98,7 +99,7 @@ def bundled() -> Course:
     """Read the course that lies around this package. Raises GraderError where none does."""
     root = bundled_root()
     if root is None:
-        raise GraderError("no course comes with this installation")
+        raise GraderError("this installation has no course")
     return Course.read(root)
 
 
@@ -131,7 +132,7 @@ def find_courses(
         other = by_name.setdefault(course.name, course)
         if other is not course:
             raise UsageError(
-                f"{other.root} and {course.root} are both called {course.name!r}; give one of "
-                f"them another name in its {FILE}"
+                f"{other.root} and {course.root} are both called {course.name!r}; rename one "
+                f"of them in its {FILE}"
             )
     return Courses(tuple(courses))

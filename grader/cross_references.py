@@ -41,7 +41,7 @@ def disagreements(data: Table, name: str, folder: Path) -> Iterator[str]:
     yield from _files_of_two(data, parts)
     for index, file in enumerate(data.get("students") or ()):
         if not any((each / file).is_file() for each in (folder, folder / FOR_STUDENTS)):
-            where = f"students[{index}]: found {found_text(file)}, which is not there"
+            where = f"students[{index}]: found {found_text(file)}, which does not exist"
             yield f"{where}; expected a file in the assignment's folder"
 
 
@@ -57,8 +57,8 @@ def _shared(tables: Mapping[str, Table], key: str) -> Iterator[str]:
         value = table.get(key)
         if value in first:
             yield (
-                f"{path}.{key}: found {found_text(value)}, which {first[value]} has as well; "
-                f"expected a {key} of its own"
+                f"{path}.{key}: found {found_text(value)}, which {first[value]} has already; "
+                f"expected another {key}"
             )
         elif value is not None:
             first[value] = path
@@ -105,7 +105,7 @@ def _missing_files(
     for where, file in named.items():
         if file is not None and file not in here:
             yield (
-                f"{where}: found {found_text(file)}, which is not there; "
+                f"{where}: found {found_text(file)}, which does not exist; "
                 f"{did_you_mean(file, here)}expected a file in the assignment's folder"
             )
 
@@ -116,7 +116,7 @@ def _wrong_part_below(
     """Yield what is wrong with the part this one builds on, and with what stands in for it."""
     for key, other in (("builds_on", "stand_in"), ("stand_in", "builds_on")):
         if key in part and other not in part:
-            yield f"{path}.{other}: missing; expected beside {key}, which says nothing without it"
+            yield f"{path}.{other}: missing; {key} needs it"
     name = part.get("builds_on")
     if name is None:
         return
@@ -126,15 +126,16 @@ def _wrong_part_below(
         above = [each["name"] for each in earlier if each.get("name")]
         yield (
             f"{path}.builds_on: found {found_text(name)}, "
-            f"{'which does not come before' if is_later else 'which is no part'}; "
+            f"{'which does not come before' if is_later else 'which is not a part'}; "
             f"{did_you_mean(name, above)}expected a part above this one"
         )
         return
     for file in part.get("stand_in") or {}:
         if below.get("file") and file not in below["file"]:
             yield (
-                f"{key_path(f'{path}.stand_in', file)}: found a file that {name} does not ask for; "
-                f"{did_you_mean(file, below['file'])}expected one of {', '.join(below['file'])}"
+                f"{key_path(f'{path}.stand_in', file)}: found a file that {name} does not "
+                f"name; {did_you_mean(file, below['file'])}expected one of "
+                f"{', '.join(below['file'])}"
             )
 
 
@@ -144,8 +145,8 @@ def _files_of_two(data: Table, parts: Mapping[str, Table]) -> Iterator[str]:
     meant = {file: file for part in parts.values() for file in part.get("file") or ()}
     for file in sorted(support & meant.keys()):
         yield (
-            f"support: found {found_text(file)}, which a part asks for; "
-            "expected files that are always ours"
+            f"support: found {found_text(file)}, which a part names; expected files that are "
+            "always ours"
         )
     for path, part in parts.items():
         for file, others in (part.get("accepted_names") or {}).items():
@@ -153,8 +154,8 @@ def _files_of_two(data: Table, parts: Mapping[str, Table]) -> Iterator[str]:
             if part.get("file") and file not in part["file"]:
                 hint = did_you_mean(file, part["file"])
                 yield (
-                    f"{where}: found a file that the part does not ask for; "
-                    f"{hint}expected one of {', '.join(part['file'])}"
+                    f"{where}: found a file that the part does not name; {hint}expected one of "
+                    f"{', '.join(part['file'])}"
                 )
             for other in others or ():
                 if other in support or meant.setdefault(other, file) != file:

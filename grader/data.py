@@ -40,7 +40,7 @@ class Data:
         return self._images("CIFAR-10")
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a report has to say of the images that inputs were made of."""
+        """Return what a report says about the images that inputs were made of."""
         if not self._is_given:
             return ()
         said = tuple(
@@ -73,9 +73,9 @@ def require_known_files(folder: Path) -> tuple[str, ...]:
         raise UsageError(str(error)) from None
     if not held:
         raise UsageError(
-            f"{folder} holds none of the known data files: expected those of MNIST "
-            "(train-images-idx3-ubyte, ...) or of CIFAR-10 (data_batch_1, ...); leave --data and "
-            "GRADER_DATA out to grade on the bundled digits"
+            f"{folder} holds no known data files: expected those of MNIST "
+            "(train-images-idx3-ubyte, ...) or of CIFAR-10 (data_batch_1, ...); leave --data "
+            "and GRADER_DATA out to grade on the bundled digits"
         )
     return held
 

@@ -27,7 +27,7 @@ def edition(course: Course, *, is_for_students: bool) -> dict[PurePosixPath, Pat
             try:
                 relative = path.relative_to(course.root)
             except ValueError:
-                raise GraderError(f"{path} does not lie in the course {course.root}") from None
+                raise GraderError(f"{path} is not in the course {course.root}") from None
             is_suite = folder == course.suites  # a network of a template may have hidden layers
             if not (is_for_students and is_suite and is_hidden(path.relative_to(folder))):
                 found[PurePosixPath(relative.as_posix())] = path

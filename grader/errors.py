@@ -4,7 +4,7 @@
 class GraderError(Exception):
     """The grader, its sandbox, Docker or its image failed: not the student (exit code 3).
 
-    Its arguments are sentences, most often one; each is told in a line of its own.
+    Its arguments are sentences, most often one; each is told in its own line.
     """
 
     exit_code = 3

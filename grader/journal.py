@@ -232,4 +232,4 @@ def read(stream: BinaryIO) -> Resume:
         data["lost"] = {msgspec.convert(step, Step): why for step, why in data["lost"]}
         return msgspec.convert(data, Resume)
     except (KeyError, RecursionError, TypeError, ValueError) as error:
-        raise UsageError(f"the client's journal cannot be read: {error}") from None
+        raise UsageError(f"the journal of `grade run` cannot be read: {error}") from None

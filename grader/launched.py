@@ -17,8 +17,8 @@ def require_started_once(environment: Mapping[str, str]) -> None:
         number = environment.get(name, "")
         if number.isdecimal() and int(number) > 1:
             raise UsageError(
-                f"{launcher} has started this command {number} times, and each would start all "
-                "ranks itself; start it once, on cores for all: srun -n1 -c16 grade check DIR"
+                f"{launcher} started this command {number} times, and each copy would start "
+                "all ranks; start it once, with cores for all: srun -n1 -c16 grade check DIR"
             )
 
 

@@ -10,51 +10,56 @@ def add_open_options(command: argparse.ArgumentParser) -> None:
     """Add what `grade open` takes."""
     command.add_argument("submission", metavar="DIR", type=Path)
     command.add_argument(
-        "-n",
-        dest="ranks",
+        *("-n", "--ranks"),
         metavar="N",
         type=option_values.positive,
         default=4,
-        help="ranks (default: 4)",
+        help="start this number of ranks [4]",
     )
-    command.add_argument("-k", metavar="WORDS", help="only tests whose names have these words")
     command.add_argument(
-        "-s", action="store_true", help="show what ranks print, also of what holds"
+        "-k", metavar="WORDS", help="run only checks with these words in their names"
     )
-    command.add_argument("-x", action="store_true", help="end after the first test that fails")
-    command.add_argument("--part", metavar="NAME", action="append", help="only this part")
-    command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
-    command.add_argument("--plain", action="store_true", help="no colour")
-    command.add_argument("options", metavar="-- OPTION", nargs="*", help="further ones of pytest")
+    command.add_argument(
+        "-s", action="store_true", help="show what ranks print, even in checks that pass"
+    )
+    command.add_argument("-x", action="store_true", help="stop after the first failed check")
+    command.add_argument("-v", action="store_true", help="show every check")
+    command.add_argument("-q", action="store_true", help="show less")
+    command.add_argument("--part", metavar="NAME", action="append", help="run only this part")
+    command.add_argument("--assignment", metavar="NAME", help="name it [recognised by its files]")
+    command.add_argument("--plain", action="store_true", help="use no colour")
+    command.add_argument(
+        "options", metavar="-- OPTION", nargs="*", help="give further options to pytest"
+    )
 
 
 def add_trace_options(command: argparse.ArgumentParser) -> None:
     """Add what `grade trace` takes."""
     command.add_argument("submission", metavar="DIR", type=Path)
     command.add_argument(
-        "--part", metavar="NAME", help="whose ranks to see (default: the only one handed in)"
+        "--part", metavar="NAME", help="show ranks of this part [the only one handed in]"
     )
-    command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
+    command.add_argument("--assignment", metavar="NAME", help="name it [recognised by its files]")
     command.add_argument(
-        "--only", metavar="TEST", help="what this test starts (default: the first with ranks)"
+        *("-k", "--only"), metavar="CHECK", help="show this check [the first that starts ranks]"
     )
     command.add_argument(
-        "--ranks",
+        *("-n", "--ranks"),
         metavar="N",
         type=option_values.positive,
-        help="run only on so many ranks; without --only: all tests that do",
+        help="run only on this number of ranks",
     )
     command.add_argument(
         "--case",
         metavar="N",
         type=option_values.positive,
-        help="the one to show (default: the first that fails, else the first with calls)",
+        help="show this case [the first that fails or makes calls]",
     )
     command.add_argument(
         "--recording",
         metavar="FILE",
         type=Path,
-        help="show what this one holds (default: that of the last `grade check` of the folder)",
+        help="show this recording [of the last `grade check`]",
     )
     add_seed_option(command)
     command.add_argument(
@@ -62,14 +67,16 @@ def add_trace_options(command: argparse.ArgumentParser) -> None:
         metavar="N",
         type=option_values.limit,
         default=40,
-        help="rows of each rank (default: 40); 0 for all calls, repetitions too",
+        help="show N rows of each rank [40], or all with 0",
     )
     add_data_option(command)
-    command.add_argument("--json", metavar="FILE", help="write it as JSON; - prints that alone")
+    command.add_argument(
+        "--json", metavar="FILE", help="write the trace as JSON; - prints it alone"
+    )
     command.add_argument(
         "--perfetto", metavar="FILE", type=Path, help="write the timeline for ui.perfetto.dev"
     )
-    command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
+    command.add_argument("--plain", action="store_true", help="use no colour and no line drawing")
     command.set_defaults(verbose=False)
 
 
@@ -79,7 +86,7 @@ def add_seed_option(command: argparse.ArgumentParser) -> None:
         "--seed-of",
         metavar="REPORT",
         type=Path,
-        help="take the inputs that this --full-json report of a sealed grading had",
+        help="use the inputs of this --full-json report",
     )
 
 
@@ -89,5 +96,5 @@ def add_data_option(command: argparse.ArgumentParser) -> None:
         "--data",
         metavar="FOLDER",
         type=Path,
-        help="holds the files of MNIST or CIFAR-10 (default: GRADER_DATA, else bundled digits)",
+        help="use MNIST or CIFAR-10 here [GRADER_DATA, or small digits]",
     )

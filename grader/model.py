@@ -41,7 +41,7 @@ class Verdict(StrEnum):
 
     @property
     def severity(self) -> int:
-        """Return the rank of this verdict when one has to speak for several; higher wins."""
+        """Return the rank of this verdict when one must speak for several; higher wins."""
         return _BY_SEVERITY.index(self)
 
 
@@ -245,7 +245,7 @@ class PartResult:
 
     @property
     def needs_review(self) -> bool:
-        """Return whether a person has to look at what was handed in.
+        """Return whether the instructor must review what was handed in.
 
         Evidence did not agree, or the grader failed in a test: who brought that about is not known.
         """
@@ -255,7 +255,7 @@ class PartResult:
 
 @dataclass(frozen=True)
 class ManualPart:
-    """A part that a person marks; pending until then, never zero."""
+    """A part that is graded by hand; pending until then, never zero."""
 
     name: str
     title: str
@@ -343,17 +343,17 @@ class Report:
 
     @property
     def pending_points(self) -> float:
-        """Return the points that a person still has to give."""
+        """Return the points that are still to give by hand."""
         return total(part.max_points for part in self.manual_parts)
 
     @property
     def review(self) -> bool:
-        """Return whether a person has to look at the submission."""
+        """Return whether the instructor must review the submission."""
         return any(part.needs_review for part in self.parts)
 
     @property
     def exit_code(self) -> int:
-        """Return 0 for full marks, 1 for points lost; 3 without a mark, 4 for a person's review."""
+        """Return 0 for full marks, 1 for points lost; 3 without a mark, 4 for a review."""
         if self.score is None:
             return 3
         if self.review:

@@ -38,7 +38,7 @@ def read(content: bytes) -> Written:
     try:
         cells = list(_code_cells(json.loads(content)))
     except (RecursionError, TypeError, ValueError, KeyError) as error:
-        return Written({}, (f"is not a notebook that can be read ({type(error).__name__})",))
+        return Written({}, (f"is not a readable notebook ({type(error).__name__})",))
     pieces: dict[str, list[str]] = {}
     problems = []
     for source in cells:
@@ -102,5 +102,9 @@ def _target(arguments: str) -> tuple[str, bool, str]:
         or not 1 <= len(path.parts) <= _MAX_PARTS
         or len(name.encode()) > _MAX_NAME_NUM_BYTES
     ):
-        return "", False, f"has a cell that writes {name[:60]!r}, which is no plain relative name"
+        return (
+            "",
+            False,
+            (f"has a cell that writes {name[:60]!r}, which is not a plain relative name"),
+        )
     return path.as_posix(), len(names) < len(words), ""

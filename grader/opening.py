@@ -28,7 +28,7 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
     """
     folder, assignment = options.submission, options.assignment
     if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder; an open session runs the files as they lie there")
+        raise UsageError(f"{folder} is not a folder; an open session runs the files where they are")
     submission = intake.read(folder, courses.wanted(assignment))
     if assignment is None:
         found = recognise(submission, courses.assignments())
@@ -40,7 +40,7 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
     inside = placement.folder_of(options.part or [])
     if not (folder / inside).is_dir():
         raise UsageError(
-            f"{inside} is no folder, but holds the files: unpack it and name its folder"
+            f"{inside} is not a folder, but holds the files: unpack it and name its folder"
         )
     there = _files_in(inside, placement, options.part or [])
     end = run_openly(
@@ -52,7 +52,7 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
             pytest_options=(
                 *(["-k", options.k] if options.k else []),
                 *(["-s"] if options.s else []),
-                *(["-x"] if options.x else []),
+                *(f"-{name}" for name in "xvq" if getattr(options, name)),
                 *options.options,
             ),
             colour=colour,
@@ -73,8 +73,8 @@ def _files_in(inside: str, placement: Placement, parts: Sequence[str]) -> set[st
             is_wanted = part.name in parts if parts else not there
             if is_wanted and file in paths and file not in there:
                 raise UsageError(
-                    f"{paths[file]} is not {PurePosixPath(inside, file)}, which an open session "
-                    "runs: rename it"
+                    f"{paths[file]} must be named {PurePosixPath(inside, file)} for an open "
+                    "session: rename it"
                 )
     return there
 
@@ -85,9 +85,9 @@ def _exit_code(of_pytest: int) -> int:
     Raises UsageError where no test was left to run, GraderError where pytest itself failed.
     """
     if of_pytest == _NO_TESTS:
-        raise UsageError("no test is left to run; `grade list` and the handout name what there is")
+        raise UsageError("no check is left to run; `grade list` and the handout name all checks")
     if of_pytest not in (0, 1):
-        raise GraderError(f"pytest ended with {of_pytest}; what it printed says why")
+        raise GraderError(f"pytest ended with {of_pytest}; see its output")
     return of_pytest
 
 
@@ -107,8 +107,8 @@ def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tu
     open_to_it = [part for part in chosen if not part.backend.startswith(_TORCH)]
     if not open_to_it:
         raise UsageError(
-            f"{', '.join(part.name for part in chosen)} of {found.name} start processes of "
-            "their own, which an open session cannot: use `grade check`, and print what you want "
-            "to see"
+            f"{', '.join(part.name for part in chosen)} of {found.name} start their own "
+            "processes, which an open session cannot: use `grade check`, and print what you "
+            "want to see"
         )
     return tuple(found.folder / part.suite for part in open_to_it)

@@ -77,12 +77,12 @@ def export(text: str) -> tuple[str, Path]:
 def limit(text: str) -> int:
     """Return the number from 0 on that a text is."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a number from 0 on, found {text!r}")
+        raise argparse.ArgumentTypeError(f"expected 0 or more, found {text!r}")
     return int(text)
 
 
 def positive(text: str) -> int:
     """Return the number from 1 on that a text is."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text!r}")
+        raise argparse.ArgumentTypeError(f"expected 1 or more, found {text!r}")
     return int(text)

@@ -54,8 +54,6 @@ class PartOutcome:
     """None when nothing was handed in."""
     has_ended: bool = False
     """No more runs are worth starting."""
-    test_names: tuple[str, ...] = ()
-    """Of its suite, also those that were not to be run."""
 
 
 def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]) -> PartOutcome:
@@ -79,7 +77,7 @@ def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]
     if below.result.verdict is Verdict.ACCEPTED:
         return graded
     if not all((task.assignment.folder / path).is_file() for path in part.stand_in.values()):
-        text = f"{part.name} is graded again by the course only, with the course's {part.builds_on}"
+        text = f"only the course grades {part.name} again, with its own {part.builds_on}"
         note = found("note.no_stand_in", text, part=part.name)
         return replace(graded, result=replace(first, notes=(*first.notes, note)))
     return _grade_again(task, part, graded)
@@ -142,7 +140,8 @@ def _grade_once(
     notes = tuple(
         Finding(
             "note.refused_by_guard",
-            f"{refusal}; this was refused and the program went on: a person should look at it",
+            f"{refusal}; the grader refused this and the program went on. Your instructor "
+            "reviews it",
         )
         for refusal in graded.refusals[:1]
     )
@@ -153,7 +152,6 @@ def _grade_once(
         replace(result, notes=(*result.notes, *notes)),
         context,
         graded.has_ended or bool(problem),
-        graded.test_names,
     )
 
 
@@ -167,12 +165,11 @@ def _as_given(assignment: Assignment, part: Part) -> tuple[Part, tuple[Finding, 
         return part, ()
     left_out = [price for price in found_here if price.test in part.course_only]
     rest = total(price.points for price in left_out)
-    text = f"{part.name} is graded by the course only: this edition leaves out its answers"
+    text = f"only the course grades {part.name}: this edition lacks its answers"
     if rest != part.points:
         text = (
-            f"{written(rest)} of {written(part.points)} points of {part.name} "
-            f"{'is' if rest == 1 else 'are'} graded by the course only: "
-            f"{'; '.join(price.asks for price in left_out)}"
+            f"only the course grades {written(rest)} of {written(part.points)} points of "
+            f"{part.name}: {'; '.join(price.asks for price in left_out)}"
         )
     note = found("note.course_only", text, part=part.name)
     return replace(part, points=total((part.points, -rest))), (note,)
@@ -221,7 +218,7 @@ def _graded(suite: Path, context: PartContext, points: float) -> tuple[SuiteResu
     maximum = total(test.max_points for test in graded.tests)
     if maximum != points and context.settings.selection.is_whole:
         return graded, (
-            f"the suite gives {written(maximum)} points, assignment.toml {written(points)}"
+            f"the suite gives {written(maximum)} points, but assignment.toml {written(points)}"
         )
     return graded, ""
 
@@ -330,7 +327,7 @@ def _grade_again(task: GradingTask, part: Part, graded: PartOutcome) -> PartOutc
         return replace(graded, result=replace(first, num_launches=used, wall_time_s=time_s))
     note = found(
         "note.graded_again",
-        f"graded again with our {part.builds_on}, because yours did not hold in its own part: "
+        f"graded again with our {part.builds_on}, because yours failed in its own part: "
         f"{first.message}",
         part=part.builds_on or "",
     )

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +21,10 @@ from grader.progress import Progress
 from grader.runner.users import run_uids
 from grader.selftest.protections import Protection, note, refusal
 from grader.settings import Settings
-from grader.spelling import did_you_mean, nearest
+from grader.spelling import did_you_mean
 from grader.submission import Submission
 from grader.suite.part_context import Launcher
+from grader.suite.prices import prices
 from grader.suite.selection import Selection
 from grader.versions import versions
 
@@ -119,6 +121,7 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
             f"there are no hidden tests of {assignment.name} here to show: only the course has them"
         )
     settings.journal.limit_whole(whole_limit_s(selected))
+    _require_known_checks(selected, task)
     graded: dict[str, PartOutcome] = {}
     for part in selected:
         progress.begin(part.name)
@@ -128,7 +131,6 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
             if settings.selection.fail_fast and any(map(_lost_points, graded.values()))
             else grade_part(telling, part, graded)
         )
-    _require_known_tests(graded, settings.selection)
     # What the hidden tests take is not told. They come after all the others, so that no visible
     # output can repeat what a submission has seen in them.
     wall_time_s = time.monotonic() - started_s
@@ -208,14 +210,21 @@ def _not_graded(part: Part) -> PartOutcome:
     )
 
 
-def _require_known_tests(graded: Mapping[str, PartOutcome], selection: Selection) -> None:
-    """Raise UsageError for a test that was asked for and is in no suite."""
-    known = {name for each in graded.values() for name in each.test_names}
+def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
+    """Raise UsageError for a check that was asked for and is in no suite; nothing is run before."""
+    selection, known = task.settings.selection, set[str]()
+    if not selection.only:
+        return
+    for part in selected:
+        with suppress(GraderError):  # which the part says when it is graded
+            found = prices(task.assignment.folder / part.suite)
+            known |= {price.test for price in found if price.at_least is None}
+    shown = [name.removeprefix("test_") for name in known]
     for name in selection.full_names:
         if known and name not in known:
-            near = nearest(name, known)
-            hint = f"; did you mean {near}?" if near else "; --verbose shows the names of tests"
-            raise UsageError(f"no test is called {name} in {', '.join(graded)}{hint}")
+            asked, parts = name.removeprefix("test_"), ", ".join(part.name for part in selected)
+            meant = did_you_mean(asked, shown) or "--verbose shows the names of all checks"
+            raise UsageError(f"no check is called {asked} in {parts}; {meant.rstrip()}")
 
 
 def _further_points(without: Sequence[Part]) -> tuple[str, ...]:
@@ -224,7 +233,7 @@ def _further_points(without: Sequence[Part]) -> tuple[str, ...]:
     if not points:
         return ()
     text = f"{written(points)} further point{' is' if points == 1 else 's are'}"
-    return (f"{text} graded by hidden tests, in the course's grading",)
+    return (f"hidden checks grade {text}, in the course's grading",)
 
 
 def _is_selected(part: Part, assignment: Assignment, settings: Settings) -> bool:

@@ -34,8 +34,9 @@ def secret_beside_ranks(*, is_sealed: bool, seed: str = "") -> Secret:
     file = os.environ.get("GRADER_SECRET_FILE")
     if not is_sealed and (file or seed):
         raise UsageError(
-            f"the submission would run as you, and could read {file or 'the seed of that report'}; "
-            f"use `grade run`, or {'unset GRADER_SECRET_FILE' if file else 'leave --seed-of out'}"
+            "the submission would run as your user, and could read "
+            f"{file or 'the seed of that report'}; use `grade run`, or "
+            f"{'unset GRADER_SECRET_FILE' if file else 'leave --seed-of out'}"
         )
     recording_key(is_sealed=is_sealed)
     if not is_sealed:
@@ -75,7 +76,7 @@ def require_kept(seed: str, *, is_kept: bool) -> None:
     """Raise UsageError for a seed that nobody keeps, though a recording is judged with it."""
     if seed and not is_kept:
         raise UsageError(
-            "a recording is judged with the inputs of its grading; name the course's secret in "
+            "judging a recording needs the inputs of its grading; name the course's secret in "
             "GRADER_SECRET_FILE, or have `grade run --full-json FILE` keep their seed"
         )
 
@@ -101,8 +102,8 @@ def recording_key(*, is_sealed: bool) -> bytes | None:
         return None
     if not is_sealed:
         raise UsageError(
-            f"the submission would run as you, and could read the course's key {file}; unset "
-            "GRADER_RECORDING_KEY_FILE, or use `grade run`"
+            f"the submission would run as your user, and could read the course's key {file}; "
+            "unset GRADER_RECORDING_KEY_FILE, or use `grade run`"
         )
     return read_key(Path(file))
 
@@ -122,12 +123,12 @@ def read_secret(file: Path) -> bytes:
         secret = file.read_bytes().strip()
     except OSError as error:
         raise GraderError(
-            f"the secret {file} cannot be read: {error.strerror}; mend that, or unset "
-            "GRADER_SECRET_FILE for inputs drawn for each grading"
+            f"the secret {file} cannot be read: {error.strerror}; fix that, or unset "
+            "GRADER_SECRET_FILE to draw new inputs for each grading"
         ) from None
     if not secret:
         raise GraderError(
-            f"the secret {file} is empty; expected a line that nobody can guess: "
-            f"openssl rand -hex 32 >{file}"
+            f"the secret {file} is empty; expected a line that cannot be guessed: openssl rand "
+            f"-hex 32 >{file}"
         )
     return secret

@@ -90,7 +90,7 @@ def _checked(content: bytes, kind: type[msgspec.Struct]) -> tuple[Table, Table, 
 
 def _parsed(content: bytes) -> Table:
     if len(content) > MAX_NUM_BYTES:
-        raise GraderError(f"has more than the {MAX_NUM_BYTES} bytes that are read")
+        raise GraderError(f"has more than {MAX_NUM_BYTES} bytes")
     for number, line in enumerate(content.splitlines(), 1):
         if len(line) > MAX_LINE_NUM_BYTES:
             raise GraderError(
@@ -106,11 +106,11 @@ def _parsed(content: bytes) -> Table:
             f"expected text in UTF-8; found the byte 0x{wrong:02x} in line {number}"
         ) from None
     except RecursionError:
-        raise GraderError("lists or tables nest too deep to be read") from None
+        raise GraderError("lists or tables are nested too deeply") from None
     except InvalidOperation:
-        raise GraderError("a number has an exponent beyond all bounds") from None
+        raise GraderError("a number has an exponent that is too large") from None
     except ValueError as error:  # its words end with line and column
-        raise GraderError(f"is not TOML: {error}") from None
+        raise GraderError(f"is not valid TOML: {error}") from None
 
 
 def _right_table(table: Table, kind: type[msgspec.Struct], path: str, mistakes: list[str]) -> Table:
@@ -171,7 +171,9 @@ def _texts(items: Sequence[str | None], path: str, mistakes: list[str]) -> list[
     counts = Counter(item for item in items if item is not None)
     for item, count in counts.items():
         if count > 1:
-            mistakes.append(f"{path}: found {found_text(item)} {count} times; expected each once")
+            mistakes.append(
+                f"{path}: found {found_text(item)} {count} times; expected each item once"
+            )
     return list(counts)
 
 

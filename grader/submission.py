@@ -30,7 +30,7 @@ _MAX_OPENED = 10
 _MAX_NOTEBOOKS = 20
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _NOT_OPENED = (".rar", ".7z")
-_TOO_MUCH = f"would bring all that is read to more than {MAX_TOTAL_NUM_BYTES >> 20} MiB"
+_TOO_MUCH = f"would exceed the limit of {MAX_TOTAL_NUM_BYTES >> 20} MiB in all"
 _WAS_OPENED = "is an archive, which was opened"
 
 
@@ -88,9 +88,7 @@ def read(path: Path, wanted: Collection[str]) -> Submission:
         if not path.exists():
             raise UsageError(f"{name} does not exist; name the folder with the submission's files")
         if not path.is_dir() and not path.is_file():
-            raise UsageError(
-                f"{name} is neither a folder nor a zip or tar, one of which is expected"
-            )
+            raise UsageError(f"{name} is neither a folder nor a zip or tar of one")
         # Should it be a pipe by now, opening it does not wait.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
@@ -145,7 +143,7 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
         entry = found[name]
         reason = _reason(name, entry, kinds) or _problem_of_place(name, files)
         if not reason and len(files) == MAX_FILES:
-            reason = f"is one of too many files: only {MAX_FILES} are read"
+            reason = f"is one file too many: only {MAX_FILES} are read"
         if not reason and num_bytes + entry.num_bytes > MAX_TOTAL_NUM_BYTES:
             reason = _TOO_MUCH
         if not reason:
@@ -166,7 +164,9 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
         notes += [f"{name} {text.remark}"] if text.remark else []
     _require_something(origin, files, not_read, found)
     notes += [f"{name} {found[name].remark}" for name in sorted(files) if found[name].remark]
-    notes += [f"{' and '.join(each)} are one name on some systems" for each in names.alike(files)]
+    notes += [
+        (f"{' and '.join(each)} are the same name on some systems") for each in names.alike(files)
+    ]
     if len(not_read) > MAX_NOT_READ:
         notes.insert(0, f"{len(not_read) - MAX_NOT_READ} more files were not read")
     more = len(notes) - _MAX_NOTES
@@ -175,7 +175,7 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
         files,
         dict(list(not_read.items())[:MAX_NOT_READ]),
         {name: found[name].time_s for name in files if found[name].time_s},
-        (*notes[:_MAX_NOTES], *([f"and {more} more of the kind"] if more > 0 else [])),
+        (*notes[:_MAX_NOTES], *([f"and {more} more of this kind"] if more > 0 else [])),
         _folders(everything, files),
     )
 
@@ -209,7 +209,7 @@ def _with_opened(listed: Listing, wanted: Collection[str]) -> tuple[dict[str, En
     for number, name in enumerate(_nearest(found, ARCHIVES)):
         try:
             if number >= _MAX_OPENED:
-                raise UsageError(f"there are too many, and {_MAX_OPENED} are opened")
+                raise UsageError(f"there are too many: {_MAX_OPENED} are opened")
             if num_bytes <= MAX_TOTAL_NUM_BYTES:  # else none is unpacked any more
                 inside = _opened(name, listed[name].read(), wanted)
                 num_bytes += sum(each.num_bytes for each in inside.values() if not each.problem)
@@ -237,7 +237,7 @@ def _with_opened(listed: Listing, wanted: Collection[str]) -> tuple[dict[str, En
         if written.files:
             notes.append(f"read from the cells of {name}: {', '.join(sorted(written.files))}")
     for name in notebooks[_MAX_NOTEBOOKS:]:
-        problem = f"is one of too many notebooks: only {_MAX_NOTEBOOKS} are read"
+        problem = f"is one notebook too many: only {_MAX_NOTEBOOKS} are read"
         found[name] = replace(found[name], problem=problem)
     return found, notes
 
@@ -306,7 +306,7 @@ def _require_something(
         is_broken = problem not in ("", IS_OF_NO_KIND)
         if is_broken or name.lower().endswith((".py", ".ipynb", *ARCHIVES, *_NOT_OPENED)):
             raise UsageError(
-                f"{origin} holds no script that is read: {name} {not_read[name]}; hand in the "
+                f"{origin} holds no readable script: {name} {not_read[name]}; hand in the "
                 "scripts themselves"
             )
 

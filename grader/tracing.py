@@ -61,8 +61,8 @@ def trace(
     """
     if is_sealed:
         raise UsageError(
-            "`grade trace` shows what a sealed grading keeps to itself; run it where the code is "
-            "written, outside of the container"
+            "a sealed grading does not show what `grade trace` shows; run it where the code is "
+            "written, outside the container"
         )
     part = options.part or _only_part(options, courses)
     seen = _Seen(part, options.case)
@@ -216,10 +216,10 @@ def _nothing_to_show(part: PartResult, cases: list[TracedCase], number: int | No
     """Return the error about a trace that is not there."""
     if cases:
         return UsageError(
-            f"there is no case {number}: {part.name} has put {len(cases)} to ranks, which are "
-            "numbered from 1; leave --case out to see them listed"
+            f"there is no case {number}: {part.name} has {len(cases)}, numbered from 1; leave "
+            "--case out to list them"
         )
     if part.verdict is Verdict.JUDGE_ERROR and part.message:
         return GraderError(f"{part.name} could not be graded: {part.message}")
-    why = part.message or "no test of it runs so; another --only or --ranks may"
-    return UsageError(f"nothing of {part.name} was put to ranks: {why}")
+    why = part.message or "no check runs with this --only or --ranks"
+    return UsageError(f"no ranks ran anything of {part.name}: {why}")

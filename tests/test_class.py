@@ -175,7 +175,7 @@ def test_a_class_that_is_killed_twice_is_graded_to_the_end(course, work):
         ) as process:
             wait_for_more(work, len(seen), process)
             beside = grade(*arguments(course), cwd=work, code=2)
-            assert "another `grade class` is at work in graded-in" in beside.stderr
+            assert "another `grade class` is running in graded-in" in beside.stderr
             os.kill(process.pid, signal.SIGKILL)
         seen = outcomes(work)
     assert seen
@@ -215,7 +215,7 @@ def test_what_is_forgotten_does_not_come_back(course, work):
     said = grade(*arguments(course, "--forget", "emil"), cwd=work, code=3).stdout
     assert "emil is forgotten" in said and "emil.zip" in said and "dora.zip" not in said
     refused = grade(*arguments(course, "--forget", "nobody"), cwd=work, code=2)
-    assert "nobody here has the id 'nobody'" in refused.stderr
+    assert "no student here has the id 'nobody'" in refused.stderr
 
 
 def test_what_could_not_be_graded_is_tried_again(course, work):
@@ -288,7 +288,7 @@ def test_what_was_not_recorded_or_is_damaged_is_told(course, work, tmp_path):
     for file in others:
         file.write_bytes(file.read_bytes()[:-20])
     said = grade(*arguments(other, "--judge-again"), cwd=work, code=3).stdout
-    assert "nothing was recorded of its grading; grade it again with --regrade" in said
+    assert "its grading was not recorded; grade it again with --regrade" in said
     assert "is damaged" in said
     assert marks(work) == before
 

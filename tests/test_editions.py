@@ -163,13 +163,13 @@ def test_students_get_what_is_listed_and_can_be_graded_by(students):
             "federated",
             "communication",
             0,
-            "communication is graded by the course only: this edition leaves out its answers",
+            "only the course grades communication: this edition lacks its answers",
         ),
         (
             "vgg_ddp",
             "single",
             14,
-            "1 of 15 points of single is graded by the course only: takes at most 6x the time of a "
+            "only the course grades 1 of 15 points of single: takes at most 6x the time of a "
             "plain training loop",
         ),
     ],
@@ -195,6 +195,6 @@ def test_without_a_stand_in_a_part_is_said_to_be_graded_again_by_the_course(
     )
     graded = grade(tmp_path, ranks, "mpi_sgd", "sync_ring", Courses((students,)))
     assert graded.points < graded.max_points / 2
-    assert "sync_ring is graded again by the course only, with the course's ring_allreduce" in [
+    assert "only the course grades sync_ring again, with its own ring_allreduce" in [
         str(each) for each in graded.notes
     ]

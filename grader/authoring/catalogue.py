@@ -7,14 +7,13 @@ from grader.courses import Courses
 from grader.errors import GraderError
 from grader.points import total, written
 
-_HEAD = """\
-# Assignments
-
-Every part of every assignment. `make docs` writes this page from `tests/suites/*/assignment.toml`.
-What is asked, as students read it, is in the `HANDOUT.md` of each template.
-"""
-_COLUMNS = ("part", "points", "asked", "handed in", "rules, beside being right")
-_BY_A_PERSON = "marked by a person, pending until then"
+_HEAD = (
+    "# Assignments\n\nEvery part of every assignment. `make docs` writes this page from "
+    "`tests/suites/*/assignment.toml`.\nThe `HANDOUT.md` of each template says what students "
+    "must write.\n"
+)
+_COLUMNS = ("part", "points", "asked", "handed in", "rules, beside correct results")
+_BY_A_PERSON = "graded by hand, pending until then"
 
 
 def listing(courses: Courses, *, is_page: bool) -> str:
@@ -44,7 +43,7 @@ def text(assignments: Sequence[Assignment]) -> str:
         for part in found.parts:
             lines.append(_line(part.name, part.points, ", ".join(part.files)))
         for manual in found.manual:
-            lines.append(_line(manual.name, manual.points, f"{manual.file}, by a person"))
+            lines.append(_line(manual.name, manual.points, f"{manual.file}, by hand"))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -55,7 +54,7 @@ def _line(name: str, points: float, files: str) -> str:
 def _section(assignment: Assignment) -> Iterator[str]:
     automatic = total(part.points for part in assignment.parts)
     manual = total(each.points for each in assignment.manual)
-    by_a_person = f", and {written(manual)} that a person gives" if manual else ""
+    by_a_person = f", and {written(manual)} graded by hand" if manual else ""
     yield f"## {assignment.name}\n"
     yield f"{assignment.title}. {written(automatic)} points{by_a_person}.\n"
     if assignment.source:
@@ -89,7 +88,7 @@ def _rubric(assignment: Assignment) -> Iterator[str]:
     """Yield the table of what a person gives points for, where the assignment says it."""
     lines = [(manual, line) for manual in assignment.manual for line in manual.rubric]
     if lines:
-        yield row(["marked by a person", "points", "for"])
+        yield row(["graded by hand", "points", "for"])
         yield row(["---", "---:", "---"])
         for manual, line in lines:
             yield row([code(manual.name), written(line.points), line.asked])

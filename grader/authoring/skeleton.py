@@ -55,8 +55,8 @@ def _require_name(name: str) -> None:
     is_hidden = name.startswith(("hidden", "test_hidden"))  # which no student gets
     if not re.match(NAME, name) or is_taken or is_hidden:
         raise UsageError(
-            f"{name!r} cannot name an assignment: expected small letters, digits and underscores, "
-            "and no name of Python's own or of something hidden, such as halo_exchange"
+            f"{name!r} cannot name an assignment: expected small letters, digits and "
+            "underscores, such as halo_exchange; not a name of Python or of a hidden file"
         )
 
 

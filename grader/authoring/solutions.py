@@ -56,8 +56,8 @@ def strip_solutions(source: str, file: str) -> str:
             _holds_whole_statements(solution, body) for body in bodies
         ):
             raise GraderError(
-                f"{file}:{solution.begin}: a solution has to hold whole statements of a function "
-                "and be indented as they are"
+                f"{file}:{solution.begin}: a solution must hold whole statements of a "
+                "function, indented as they are"
             )
         stripped += lines[kept_from : solution.begin - 1]
         stripped += _hole(solution, file)
@@ -82,8 +82,8 @@ def _find_solutions(lines: list[str], file: str) -> list[_Solution]:
         if match := _BEGIN.match(line):
             if begin is not None:
                 raise GraderError(
-                    f"{file}:{number}: a solution begins inside the one of line {begin}; "
-                    "end that with `# end of solution` first"
+                    f"{file}:{number}: a solution begins inside that of line {begin}; end that "
+                    "with `# end of solution` first"
                 )
             begin, indent, words = number, match["indent"], match["words"]
         elif match := _END.match(line):
@@ -98,8 +98,8 @@ def _find_solutions(lines: list[str], file: str) -> list[_Solution]:
             begin = None
         elif _LOOKS_LIKE_A_MARKER.match(line):
             raise GraderError(
-                f"{file}:{number}: `{line.strip()}` is no marker; markers are exactly "
-                "`# solution: <what is left to the student>` and `# end of solution`"
+                f"{file}:{number}: `{line.strip()}` is not a marker; markers are exactly `# "
+                "solution: <what is left to the student>` and `# end of solution`"
             )
     if begin is not None:
         raise GraderError(f"{file}:{begin}: this solution has no `# end of solution`")
@@ -151,7 +151,7 @@ def _hole(solution: _Solution, file: str) -> list[str]:
     if '"' in solution.words or "\\" in solution.words:
         raise GraderError(f"{file}:{solution.begin}: a marker cannot hold a quote or a backslash")
     indent = solution.indent
-    message = f"{PurePath(file).name}: {solution.words} is still to be written"
+    message = f"{PurePath(file).name}: {solution.words} is not written yet"
     raising = [f'{indent}raise NotImplementedError("{message}")']
     if len(raising[0]) > _MAX_LINE_LENGTH:
         *pieces, last = textwrap.wrap(message, _MAX_LINE_LENGTH - len(f'{indent}    " "'))

@@ -77,7 +77,7 @@ def drift(
     expected, actual = _template_of(reference_dir, shared), _files_in(template_dir)
     sources = {Path(relative): path for relative, path in shared.items()}
     sentences = [
-        f"{template_dir / relative} is not made from any file of {reference_dir}"
+        f"{template_dir / relative} is made from no file of {reference_dir}"
         for relative in actual.keys() - expected.keys()
     ]
     for relative, content in expected.items():
@@ -89,7 +89,7 @@ def drift(
         elif actual[relative] != content:
             line = _first_difference(actual[relative], content)
             sentences.append(
-                f"{template_dir / relative} differs at line {line} from what "
+                f"{template_dir / relative} differs in line {line} from what "
                 f"{sources.get(relative, reference_dir / relative)} makes"
             )
     return sorted(sentences)
@@ -102,8 +102,8 @@ def _write(output_dir: Path, template: Mapping[Path, bytes]) -> list[Path]:
         for path, content in files.items():
             if path.exists() and (not path.is_file() or path.read_bytes() != content):
                 raise UsageError(
-                    f"{path} exists and is not the untouched template: name a new folder, so that "
-                    "nobody's work is overwritten"
+                    f"{path} exists and is not the untouched template: name a new folder, so "
+                    "that your work is not overwritten"
                 )
         for path, content in files.items():
             for folder in reversed(list(_missing_folders(path))):
@@ -140,7 +140,7 @@ def _template_of(reference_dir: Path, shared: Mapping[str, Path]) -> dict[Path, 
     """Return the contents of the template's files by their path in it."""
     reference = _files_in(reference_dir)
     if not reference:
-        raise GraderError(f"{reference_dir} holds no reference to make a template from")
+        raise GraderError(f"{reference_dir} holds no reference for a template")
     template = {
         relative: _stripped(content, relative) if relative.suffix == ".py" else content
         for relative, content in reference.items()

@@ -44,8 +44,8 @@ def read_folder(
     """
     if not folder.is_dir():
         raise UsageError(
-            f"{folder} is no folder; name the one with the hand-ins, unpacked as the platform "
-            "delivers them: a folder or archive for each"
+            f"{folder} is not a folder; name the folder with the hand-ins, unpacked as the "
+            "platform delivers them: a folder or archive for each"
         )
     found: list[HandIn] = []
     unreadable: list[Unreadable] = []
@@ -54,7 +54,7 @@ def read_folder(
         by_label = _by_label(folder, naming)
     except OSError as error:
         raise UsageError(
-            f"{folder} cannot be read: {error.strerror}; give yourself the right to read it"
+            f"{folder} cannot be read: {error.strerror}; make it readable for yourself"
         ) from None
     unsure = {
         label: named for each in by_label.values() for named, _ in each for label in named.maybe_of
@@ -109,8 +109,9 @@ def _by_label(folder: Path, naming: Naming) -> Mapping[str, Sequence[tuple[Named
         if platform := naming.undeclared(path.name):
             title = " and platform_assignment" if platform in BEGIN_WITH_ASSIGNMENT else ""
             raise UsageError(
-                f"{path} is named as {_CALLED[platform]} names hand-ins, and it is not sure that "
-                f'all are. Write platform = "{platform}"{title} in class.toml, or call it by an id'
+                f"{path} is named as {_CALLED[platform]} names hand-ins, but perhaps not all "
+                f'are. Write platform = "{platform}"{title} in class.toml, or rename it to an '
+                "id"
             )
         groups.setdefault(named.label, []).append((named, path))
     return groups
@@ -135,7 +136,7 @@ def _path(entries: Sequence[tuple[Named, Path]], assembled: Path) -> Path:
     """Return what is to be graded. Raises ValueError or OSError where there is nothing."""
     entries = [(named, path) for named, path in entries if not named.is_about]
     if not entries:
-        raise ValueError("no file was handed in, only what was typed in on the platform")
+        raise ValueError("no file was handed in, only text typed into the platform")
     first, path = entries[0]
     if not path.is_dir() and not first.file:
         raise ValueError("expected a folder or an archive (.zip, .tar, .tar.gz)")
@@ -152,8 +153,8 @@ def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
     for named, path in entries:
         if not _is_regular(path):
             raise ValueError(
-                f"{path.name} is no file, and files of the same student lie beside it; leave what "
-                "counts"
+                f"{path.name} is not a file, and files of the same student are beside it; "
+                "leave what counts"
             )
         is_free = named.file_before and befores.count(named.file_before) == 1
         name = named.file_before if is_free else named.file

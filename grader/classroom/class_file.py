@@ -95,15 +95,15 @@ def _mistakes(table: strict_toml.Table) -> Iterator[str]:
     platform, title = table.get("platform"), table.get("platform_assignment")
     if platform in BEGIN_WITH_ASSIGNMENT and not title:
         yield (
-            f"platform_assignment: is missing. Names on {platform} begin with the assignment's "
+            f"platform_assignment: missing. Names on {platform} begin with the assignment's "
             "name there; write that name here"
         )
     if title and platform not in BEGIN_WITH_ASSIGNMENT:
         expected = " or ".join(BEGIN_WITH_ASSIGNMENT)
-        yield f"platform_assignment: has a meaning only with platform = {expected}; remove it"
+        yield f"platform_assignment: only platform = {expected} uses it; remove it"
     for key in ("late", "extensions"):
         if table.get(key) and not table.get("deadline"):
-            yield f"{key}: has no meaning without a deadline; add one, or leave this out"
+            yield f"{key}: only a deadline uses it; add one, or leave this out"
     yield from _too_early(table.get("deadline"), table.get("extensions"))
 
 

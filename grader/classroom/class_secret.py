@@ -21,7 +21,7 @@ def kept_in(out: Path) -> Path:
         write_atomically(file, named or secrets.token_hex(NUM_BYTES))
     elif named not in (None, read_secret(file)):
         raise UsageError(
-            f"this class was graded with the secret in {file}, and GRADER_SECRET_FILE names "
+            f"this class was graded with the secret in {file}, but GRADER_SECRET_FILE names "
             "another one; unset it, or grade into another folder with --out"
         )
     return file

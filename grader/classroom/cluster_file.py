@@ -50,7 +50,7 @@ def read(file: Path, cores: int) -> Cluster:
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
     except ValueError as error:  # also of what is no UTF-8
-        raise UsageError(f"{file} is not TOML: {error}") from None
+        raise UsageError(f"{file} is not valid TOML: {error}") from None
     for key, value in data.items():
         if key not in _KEYS:
             raise UsageError(

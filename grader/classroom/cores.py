@@ -96,7 +96,7 @@ def _folder() -> Path:
         folder.mkdir(mode=0o700)
     if folder.is_symlink() or folder.lstat().st_uid != os.geteuid():
         raise GraderError(
-            f"{folder} belongs to somebody else, so nobody could tell which cores are in use; have "
+            f"{folder} belongs to another user, so it cannot tell which cores are in use; have "
             "it removed, or set TMPDIR"
         )
     return folder

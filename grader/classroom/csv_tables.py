@@ -51,8 +51,8 @@ def read_table(
             text = stream.read(_MAX_NUM_BYTES).decode("utf-8-sig")
     except OSError as error:
         raise UsageError(
-            f"{file} cannot be read: {error.strerror}; expected a CSV, which class.toml names by "
-            "its place beside it"
+            f"{file} cannot be read: {error.strerror}; expected a CSV, named in class.toml "
+            "relative to that file"
         ) from None
     except UnicodeDecodeError:
         raise UsageError(f"{file} is not text in UTF-8; save it as CSV in UTF-8") from None
@@ -64,7 +64,7 @@ def read_table(
     twice = [f"has two columns {each}" for each in known or () if head.count(each) > 1]
     for problem in (*missing, *unknown, *twice):
         columns = ", ".join(known or required)
-        raise UsageError(f"{file} {problem}; expected a head with columns of {columns}")
+        raise UsageError(f"{file} {problem}; expected a header with columns of {columns}")
     rows = []
     for number, row in lines[1:]:
         if not any(cell.strip() for cell in row):

@@ -92,7 +92,7 @@ def _elsewhere(cluster: Cluster, memory: int, folder: Path) -> Any:
     except TypeError as error:
         reason = str(error).partition(" ")[2]
         raise UsageError(
-            f"{cluster.file}: [provider] is not what Parsl's {cluster.provider_name} takes: "
+            f"{cluster.file}: [provider] does not fit Parsl's {cluster.provider_name}: "
             f"{reason}; see Parsl's documentation of it"
         ) from None
     # Not by names on a PATH: the same Python, which nodes see at the same place.

@@ -48,7 +48,7 @@ def student_called(
         return Student(identity, {"id": identity})  # whose hand-ins were removed before
     if found is None:
         raise UsageError(
-            f"nobody here has the id {identity!r:.60}; the gradebook has those of everybody"
+            f"no student here has the id {identity!r:.60}; the gradebook lists all ids"
         )
     return found
 

@@ -63,7 +63,7 @@ def _reasons(each: Standing) -> list[str]:
         reasons += [each.mark.problem] if each.mark.problem else []
         for name, given in each.mark.overruled.items():
             why = f": {given.comment}" if given.comment else ""
-            reasons.append(f"{name} by a person: {written(given.points)}{why}")
+            reasons.append(f"{name} by hand: {written(given.points)}{why}")
     reasons += [each.decision.problem] if each.decision.problem else []
     if each.counted and each.counted.grading and each.counted.grading.report:
         reasons += _of_zeros(each.counted.grading.report)

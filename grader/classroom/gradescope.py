@@ -39,7 +39,7 @@ def read(folder: Path, zone: tzinfo) -> Mapping[str, Facts]:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError):
         raise UsageError(
-            f"{file} is not what Gradescope exports: expected a table of submissions with "
+            f"{file} is not an export of Gradescope: expected a table of submissions with "
             ":submitters: and :created_at:; export the submissions again, or remove the file"
         ) from None
 

@@ -105,8 +105,8 @@ class Gradings:
             content = (folder / _REPORT).read_bytes() if not outcome.error else None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise GraderError(
-                f"{folder} does not hold a grading any more ({type(error).__name__}); remove that "
-                "folder, and it is graded again"
+                f"{folder} no longer holds a grading ({type(error).__name__}); remove that "
+                "folder to grade it again"
             ) from None
         report = json_report.parse_saved(content) if content is not None else None
         return Grading(key, outcome, report)

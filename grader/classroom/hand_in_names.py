@@ -102,8 +102,9 @@ class Naming:
         if self.platform and not self.roster.is_called("id", stem):
             where = f" of {self.assignment!r}" if self.assignment else ""
             problem = (
-                f"{name} is not named as {self.platform} names hand-ins{where}, so it counts for "
-                "no student. Call it by its author's id on the roster that class.toml names"
+                f"{name} is not named as {self.platform} names hand-ins{where}, so it counts "
+                "for no student. Rename it to its author's id on the roster that class.toml "
+                "names"
             )
             return Named(stem, {}, file, problem=problem)
         return Named(stem, {"id": stem}, file)
@@ -154,17 +155,15 @@ class Naming:
         """Return what to do about a name with several readings."""
         first, second, *_ = (f"{self.platform} {each.who[self.platform]}" for each in readings)
         remedy = (
-            "Move all files of its author into a folder called by the author's id on the roster"
+            "Move all files of its author into a folder named after the author's id on the roster"
         )
         # Where the roster has all numbers, no more of them can decide it.
         if self.platform != "blackboard" and self.roster.may_have(self.platform, ""):
             remedy = (
-                f"Add everybody's {self.platform} number to the roster, or move all files of its "
-                "author into a folder called by the author's id there"
+                f"Add all students' {self.platform} numbers to the roster, or move all files "
+                "of its author into a folder named after the author's id there"
             )
-        return (
-            f"{name} reads as {first} and as {second}, and the roster does not decide it. {remedy}"
-        )
+        return f"{name} can mean {first} or {second}, and the roster does not decide it. {remedy}"
 
     def _is_possible(self, reading: Named) -> bool:
         """Return whether the roster may have this author: it has not where it has all others."""

@@ -72,7 +72,7 @@ def _of_toml(file: Path) -> Iterator[tuple[str, str, Given]]:
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
     except ValueError as error:  # also of what is no UTF-8
-        raise UsageError(f"{file} is not TOML: {error}") from None
+        raise UsageError(f"{file} is not valid TOML: {error}") from None
     for student, rows in data.items():
         for row, entry in _table(rows, f"{file}: {student}").items():
             where = f"{file}: {student}.{row}"
@@ -93,5 +93,5 @@ def _points(value: object, where: str) -> float:
     except ValueError:
         points = math.nan
     if not math.isfinite(points) or points < 0:
-        raise UsageError(f"{where}: found {value!r:.40}; expected points, a number from 0 on")
+        raise UsageError(f"{where}: found {value!r:.40}; expected points, a number of 0 or more")
     return points

@@ -75,7 +75,7 @@ def mark(grading: Grading, given: Mapping[str, Given], rubrics: Rubrics) -> Mark
     doubtful = [part.name for part in left if part.needs_review]
     automatic = None if report.review else report.score
     if doubtful:
-        problem = f"a person should look at {', '.join(doubtful)}"
+        problem = f"review {', '.join(doubtful)}"
         return Mark(automatic, report.max_score, rows, overruled, None, problem)
     points = [part.points for part in left]
     points += [each.points for each in overruled.values()]
@@ -103,11 +103,11 @@ def _require_known(report: Report, rows: Sequence[Row], given: Mapping[str, Give
     for name, each in given.items():
         if name not in most:
             raise UsageError(
-                f"{each.where}: {report.assignment} has nothing called {name!r:.60} to be marked; "
+                f"{each.where}: {report.assignment} has no {name!r:.60} to grade by hand; "
                 f"expected one of: {', '.join(most)}"
             )
         if each.points > most[name]:
             raise UsageError(
-                f"{each.where}: {written(each.points)} points, and {name} is worth "
+                f"{each.where}: {written(each.points)} points, but {name} is worth "
                 f"{written(most[name])}"
             )

@@ -37,7 +37,7 @@ def write(
         before.unlink()
     for file, name in documents.items():
         write_atomically(folder / file, files[name])
-    documents[REPORT] = "all that tests found, with pictures"
+    documents[REPORT] = "everything that the checks found, with pictures"
     # Who marks need not know whose it is.
     nameless = replace(report, submission=student, course_folder="")
     write_atomically(folder / REPORT, formats.named("html").render(nameless, is_full=True))

@@ -12,6 +12,6 @@ def require() -> None:
     missing = [name for module, name in _PACKAGES.items() if find_spec(module) is None]
     if missing:
         raise UsageError(
-            f"a class needs {', '.join(missing)}, which the grading of one submission does not: "
-            "pip install --require-hashes -r requirements-class.lock"
+            f"a class needs {', '.join(missing)}, which single submissions do not: pip install "
+            "--require-hashes -r requirements-class.lock"
         )

@@ -23,8 +23,7 @@ def alone_in(out: Path) -> Iterator[None]:
     except BlockingIOError:
         os.close(descriptor)
         raise UsageError(
-            f"another `grade class` is at work in {out}; wait until it has ended, or name another "
-            "--out"
+            f"another `grade class` is running in {out}; wait until it ends, or name another --out"
         ) from None
     try:
         yield

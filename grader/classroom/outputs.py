@@ -86,18 +86,18 @@ def _shared_notes(standings: Sequence[Standing]) -> list[str]:
 def _stray(work: Work, strays: Strays) -> str:
     if work.hand_in.label in strays.of_several:
         return (
-            f"{work.hand_in.label} names several students on the roster. Find its author, and call "
-            "it by that id"
+            f"{work.hand_in.label} names several students on the roster. Find its author, and "
+            "rename it to that id"
         )
     if work.hand_in.is_of_namesakes:
         return (
-            f"{work.hand_in.label} has a name under which others have handed in too. Add the "
-            "author's number or email to the roster"
+            f"other hand-ins have the same name as {work.hand_in.label}. Add the author's "
+            "number or email to the roster"
         )
     said = f"{work.hand_in.label} names no student on the roster. Add its author there"
     if set(work.hand_in.who) == {"id"}:  # as only without `platform` in class.toml
-        said += ", call it by an id, or set platform in class.toml"
-    return f"{said}. Take it out of the folder if a test student made it"
+        said += ", rename it to an id, or set platform in class.toml"
+    return f"{said}. Remove it from the folder if it is a test student's"
 
 
 def summary(
@@ -111,9 +111,9 @@ def summary(
     words = ", ".join(f"{number} {status}" for status, number in counts.most_common())
     yield f"{len(standings)} student{'' if len(standings) == 1 else 's'}: {words}"
     if counts["pending"]:
-        yield "pending: a person has points to give; --sheets writes what that takes"
+        yield "pending: some points are given by hand; --sheets writes the sheets for that"
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
-        yield f"without a time, and so in time for the deadline: {len(untimed)}; those in the table"
+        yield f"without a time, so in time for the deadline: {len(untimed)}; those in the table"
         yield "  that `times` in class.toml names have one"
     yield from (f"note on all gradings: {each}" for each in _shared_notes(standings))
     # Of what is nobody's the gradebook has no line: this is where it is told.
@@ -121,19 +121,22 @@ def summary(
         *(each.reason for each in strays.unreadable),
         *(_stray(work, strays) for work in strays.works),
         *strays.authors,
-        *(f"marks are given to {key}, which is nobody's id or group" for key in strays.marks),
         *(
-            f"an extension is given to {key}, which is nobody's id or group"
+            (f"marks are given to {key}, which is no student's id and no group")
+            for key in strays.marks
+        ),
+        *(
+            f"an extension is given to {key}, which is no student's id and no group"
             for key in strays.extensions
         ),
         *(f"a time is given for {label}, which was not handed in" for label in unknown_times),
     ]
     problems = [f"{each.student.id}: {each.problem}" for each in standings if each.problem]
     if nobodys or problems:
-        yield "For a person:"
+        yield "For you to decide:"
         yield from (f"  {problem}" for problem in (*nobodys, *problems[:_MOST_SHOWN]))
         if len(problems) > _MOST_SHOWN:
-            yield f"  and {len(problems) - _MOST_SHOWN} more students, whom {GRADEBOOK} has"
+            yield f"  and {len(problems) - _MOST_SHOWN} more students, listed in {GRADEBOOK}"
     if missing := counts["no hand-in found"]:
         who = "1 student has" if missing == 1 else f"{missing} students have"
         yield f"{who} no hand-in, and no mark until every hand-in has an author"

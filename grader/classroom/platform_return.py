@@ -65,7 +65,7 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
         found = _whose(row, head, table.keys, known)
         if found is None:
             num_unknown += 1
-            left.append(f"{row[0]} is nobody who was graded")
+            left.append(f"{row[0]} was not graded")
         elif found.final is None:
             left.append(f"{found.student.id} has no final mark: {found.status}")
         else:
@@ -75,8 +75,8 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
             num_filled += 1
     if num_unknown and num_unknown == len(left) and not num_filled:
         left = [
-            f"nobody in {table.file} was graded here; export the table of this class, or give the "
-            "roster its ids and numbers"
+            f"no student in {table.file} was graded here; export the table of this class, or "
+            "add its ids and numbers to the roster"
         ]
     out = io.StringIO()
     csv.writer(out, delimiter=table.delimiter, lineterminator="\n").writerows(rows)
@@ -95,8 +95,8 @@ def _require_same(cell: str, standings: Sequence[Standing], table: PlatformTable
     possible = cell.strip().replace(",", ".")
     if most and possible.replace(".", "", 1).isdecimal() and float(possible) != most:
         raise UsageError(
-            f"{table.file}: {table.assignment} is worth {possible} there, and {written(most)} "
-            f"here; give it that number of points in {table.platform.capitalize()} and export again"
+            f"{table.file}: {table.assignment} is worth {possible} there, but {written(most)} "
+            f"here; set that number of points in {table.platform.capitalize()} and export again"
         )
 
 

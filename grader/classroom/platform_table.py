@@ -82,9 +82,8 @@ def read(text: str, file: str, column: str | None) -> PlatformTable:
             file, "moodle", rows, delimiter, at, name, _MOODLE_KEYS, worths, comments
         )
     raise UsageError(
-        f"{file} is a table of neither Canvas (Student, ID, ...) nor Moodle (Identifier, ..., "
-        "Grade); export the gradebook of Canvas, or Moodle's offline grading worksheet, with "
-        "English as your language there"
+        f"{file} is neither a Canvas gradebook (Student, ID, ...) nor a Moodle grading "
+        "worksheet (Identifier, ..., Grade). Export it again, with English as your language"
     )
 
 
@@ -100,8 +99,9 @@ def _canvas_column(head: Sequence[str], file: str, column: str | None) -> int:
     wanted = whole or wanted
     if len(wanted) != 1:
         raise UsageError(
-            f"{file}: {len(wanted)} columns are {repr(column) if column else 'an assignment'}; "
-            f"name one with --column: {', '.join(known) or 'there is none'}"
+            f"{file}: {len(wanted)} columns match "
+            f"{repr(column) if column else 'an assignment'}; name one with --column: "
+            f"{', '.join(known) or 'there is none'}"
         )
     return head.index(wanted[0])
 

@@ -82,17 +82,15 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
     unknown = [each for each in accepted if each.final is None]
     if policy.takes_best and unknown and len(accepted) > 1:
         label = unknown[0].attempt.label
-        return Decision(
-            label, None, None, (f"{label} has no mark yet, so nobody knows which is the best",)
-        )
+        return Decision(label, None, None, (f"{label} has no mark yet, so the best is not known",))
     is_untimed = any(each.attempt.submitted_at is None for each in accepted)
     # Some platforms deliver what a group has handed in once for each of them.
     different = {each.attempt.digest or each.attempt.label for each in accepted}
     if not policy.takes_best and is_untimed and len(different) > 1:
         label = max(accepted, key=_time_of).attempt.label
         problem = (
-            f"{len(accepted)} hand-ins, and nobody says which is the last: add their times to the "
-            "table of times"
+            f"{len(accepted)} hand-ins, and it is not known which is the last: add their times "
+            "to the table of times"
         )
         return Decision(label, None, None, (), problem)
     counted = max(accepted, key=_score_of if policy.takes_best else _time_of)
@@ -142,7 +140,7 @@ def _judged(attempt: Attempt, policy: Policy, deadline: datetime | None) -> _Jud
         return _Judged(attempt, attempt.score)
     if attempt.submitted_at is None:
         unclear = (
-            "the platform calls it late and does not say by how much: nothing was taken; add its "
+            "the platform marks it late, but not by how much: no points were taken; add its "
             "time to the table of times",
         )
         return _Judged(attempt, attempt.score, unclear if attempt.is_called_late else ())
@@ -150,7 +148,7 @@ def _judged(attempt: Attempt, policy: Policy, deadline: datetime | None) -> _Jud
     if days == 0:
         return _Judged(attempt, attempt.score)
     if policy.last_day is not None and days > policy.last_day:
-        why = f"{_days(days)} late, and at most {_days(policy.last_day)} are accepted"
+        why = f"{_days(days)} late; at most {_days(policy.last_day)} are accepted"
         return _Judged(attempt, None, (why,), is_accepted=False)
     share = min(1.0, days * policy.late_per_day)
     final = None if attempt.score is None else attempt.score * (1 - share)

@@ -41,7 +41,7 @@ def kept_in(file: Path) -> Pseudonyms:
         raise GraderError(f"{file} cannot be read: {error.strerror}") from None
     if len(key) != _KEY_NUM_BYTES:
         raise GraderError(
-            f"{file} has {len(key)} bytes; expected a key of {_KEY_NUM_BYTES}: restore it, or "
-            "remove it, and everybody gets another pseudonym"
+            f"{file} has {len(key)} bytes; expected a key of {_KEY_NUM_BYTES}. Restore it; or "
+            "remove it, and all students get new pseudonyms"
         )
     return Pseudonyms(key)

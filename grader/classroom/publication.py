@@ -22,7 +22,7 @@ def read(file: Path) -> dict[str, str]:
     except (OSError, ValueError) as error:
         raise GraderError(f"{file} cannot be read ({error}); restore it, or remove it") from None
     if not isinstance(data, dict) or not all(isinstance(each, str) for each in data.values()):
-        raise GraderError(f"{file} is not what was written there; restore it, or remove it")
+        raise GraderError(f"{file} was changed since it was written; restore it, or remove it")
     return data
 
 

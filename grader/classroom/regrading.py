@@ -102,7 +102,7 @@ def _by_people(old: Report, new: Report) -> Iterator[Line]:
     for name in sorted({*before, *now}):
         was, is_now = before.get(name, ""), now.get(name, "")
         if was != is_now:
-            yield Line(name, was, is_now, "points that a person gives")
+            yield Line(name, was, is_now, "points given by hand")
 
 
 def _points(test: TestResult) -> str:
@@ -153,12 +153,12 @@ def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
         tests = ", ".join(line.test for line in each.lines[:3] if line.test)
         yield f"  {each.label}: {before} -> {now}{f' by {tests}' if tests else ''}"
     if others:
-        yield f"  {len(others)} more have the same mark, and something else somewhere"
+        yield f"  {len(others)} more have the same mark, but differ elsewhere"
 
 
 def _score(report: Report | None) -> str:
     if report is None:
         return "cannot be graded"
     if report.review or report.score is None:
-        return "a person should look"
+        return "needs review"
     return written(report.score)

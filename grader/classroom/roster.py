@@ -71,7 +71,7 @@ class Roster:
         if all(self._of(who) is None for who in tables):
             return []
         strangers = [who for who in tables if self._of(who) is None]
-        return [_unlisted(who).name if who else "somebody without a name" for who in strangers]
+        return [_unlisted(who).name if who else "a student without a name" for who in strangers]
 
     def means_several(self, hand_in: HandIn) -> bool:
         """Return whether what the platform says of the author is of several on the roster."""
@@ -141,11 +141,11 @@ def read(file: Path) -> Roster:
     for number, row in rows:
         if (group := row.get("group", "")) in students:
             raise UsageError(
-                f"{file}, line {number}: the group {group} has the id of a student, and marks and "
-                f"extensions could be for either; call it group-{group}"
+                f"{file}, line {number}: the group {group} has the id of a student, so marks "
+                f"and extensions are ambiguous; rename it to group-{group}"
             )
     if not students:
-        raise UsageError(f"{file} names no student; expected a line for each below its head")
+        raise UsageError(f"{file} names no student; expected a line for each below its header")
     return Roster(tuple(students.values()))
 
 

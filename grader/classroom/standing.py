@@ -61,13 +61,13 @@ class Standing:
             return "not graded"
         if self.mark is not None and self.mark.problem:
             is_bad = self.counted.grading.report is None
-            return "cannot be graded" if is_bad else "a person should look"
+            return "cannot be graded" if is_bad else "needs review"
         if self.decision.problem:
-            return "a person should look"
+            return "needs review"
         if self.mark is not None and self.mark.pending:
             return "pending"
         # Points in place of the tests' leave no line to be filled in.
-        return "a person should look" if self.outdated else "marked"
+        return "needs review" if self.outdated else "marked"
 
     @property
     def problem(self) -> str:
@@ -75,7 +75,7 @@ class Standing:
         if self.counted is not None and self.counted.problem:
             return f"not graded: {self.counted.problem}"
         if self.outdated:
-            return f"{', '.join(self.outdated)}: marked in an earlier hand-in; look at this one"
+            return f"{', '.join(self.outdated)}: marked in an earlier hand-in; review this one"
         return (self.mark.problem if self.mark is not None else "") or self.decision.problem
 
 
@@ -136,11 +136,11 @@ def standings(
         if not authors:
             strays.append(work)
         for name in rules.roster.unknown_authors(each.hand_in):
-            unknown.append(f"{each.hand_in.label} is also of {name}, who is not on the roster")
+            unknown.append(f"{each.hand_in.label} also belongs to {name}, not on the roster")
         if rules.roster.are_of_groups(each.hand_in):
             unknown.append(
-                f"{each.hand_in.label} is of several groups of the roster, and counts for those "
-                "alone whom the platform names"
+                f"{each.hand_in.label} belongs to several groups of the roster; it counts only "
+                "for the students whom the platform names"
             )
         for author in authors:
             students.setdefault(author.id, author)

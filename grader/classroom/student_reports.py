@@ -58,7 +58,7 @@ def mark_text(standing: Standing) -> str:
     lines = [first, ""]
     if mark is not None and mark.automatic is not None:
         how = "" if _is_sealed(standing) else ", graded unsealed"
-        lines.append(f"- tests: {written(mark.automatic)} of {written(mark.automatic_max)}{how}")
+        lines.append(f"- checks: {written(mark.automatic)} of {written(mark.automatic_max)}{how}")
     if mark is not None:
         for name, given in mark.overruled.items():
             lines.append(_line(name, written(given.points), given.comment))

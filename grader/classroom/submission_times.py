@@ -34,7 +34,7 @@ def read(file: Path, zone: tzinfo) -> dict[str, datetime]:
             raise UsageError(f"{file}, line {number}: {row['hand_in']} is there twice")
         try:
             if ":" not in row["submitted_at"]:
-                raise ValueError("a day is no time")
+                raise ValueError("a day is not a time")
             times[row["hand_in"]] = zoned(datetime.fromisoformat(row["submitted_at"]), zone)
         except ValueError:
             raise UsageError(

@@ -124,9 +124,7 @@ def _of_what_was_meant(task: Task, outcome: Outcome) -> Outcome:
         is_same = False
     if is_same:
         return outcome
-    return replace(
-        outcome, exit_code=3, error="it was changed since the command began; start again"
-    )
+    return replace(outcome, exit_code=3, error="it changed since the command began; start again")
 
 
 def nameless(said: str, path: str) -> str:
@@ -148,4 +146,4 @@ def _reason(said: str, exit_code: int) -> str:
     last = next((line for line in reversed(sentences)), "")[:_MAX_ERROR_NUM_CHARS]
     if exit_code < 0:
         return f"it was ended by {signal.Signals(-exit_code).name}"
-    return last or f"it ended with exit code {exit_code} and without a word"
+    return last or f"it ended with exit code {exit_code} and without a message"

@@ -30,7 +30,7 @@ def write_template(options: argparse.Namespace) -> int:
     again = f"`grade {_courses_named(options)}check {output}`"
     if is_sealed(os.environ):
         again = "mount it at /submission and start the image again: that"
-    print(f"{output}: ready; {again} shows what is left to do")
+    print(f"{output} is ready; {again} shows what is left to do")
     return 0
 
 
@@ -39,14 +39,14 @@ def write_new(options: argparse.Namespace) -> int:
     variable = os.environ.get(VARIABLE, "").split(os.pathsep)
     folders = named_courses(options) or [Path(each) for each in variable if each] or [Path()]
     if len(folders) > 1:
-        raise UsageError("name one --course: the one that the assignment is to be written into")
+        raise UsageError("name one --course, in which to write the assignment")
     for path in skeleton.write(folders[0], options.name):
         print(path)
     named = f"--course {folders[0]} "
-    print(f"ready; `grade {named}verify {options.name}` shows that it grades as it says")
+    print(f"ready; `grade {named}verify {options.name}` shows that it grades correctly")
     print(
-        "its part is called `sum`; rename it in assignment.toml, in part(...) of test_sum.py and "
-        "in each expected.toml"
+        "the part is called `sum`; rename it in assignment.toml, in part(...) of test_sum.py "
+        "and in each expected.toml"
     )
     return 0
 

@@ -20,9 +20,11 @@ from grader.versions import engine_digest, lock_file
 def build(options: argparse.Namespace) -> int:
     """Build the images of a course, or what its students install."""
     if len(named_courses(options)) > 1:
-        raise UsageError("name one --course: the one to build")
+        raise UsageError("name the one --course to build")
     if options.installation is None and options.url is not None:
-        raise UsageError("--url says where an installation is published: name its --installation")
+        raise UsageError(
+            "--url is where an installation is published; name its folder with --installation"
+        )
     course = courses_of(options).courses[0]
     refusals = list(_refusals(course))
     if refusals:
@@ -49,7 +51,7 @@ def _write_installation(options: argparse.Namespace, course: Course) -> int:
     lock = lock_file()
     if lock is None:
         raise GraderError(
-            "this engine has no requirements.lock, by which students install the same packages: "
+            "this engine has no requirements.lock, which students need for the same packages: "
             "run it from a checkout, or from its wheel"
         )
     engine = EngineWheels.find(options.wheels)
@@ -71,8 +73,9 @@ def _build_images(options: argparse.Namespace, course: Course) -> int:
     held = engine.source_of(options.base)
     if held != engine_digest():
         say(
-            f"note: {options.base} holds the engine {held[:12] or 'unknown'}, and this is "
-            f"{engine_digest()[:12]}: the images grade by the first; `make image` makes it anew"
+            f"note: {options.base} holds the engine {held[:12] or 'unknown'}, but this is "
+            f"{engine_digest()[:12]}. The images grade with the first; `make image` builds it "
+            "again"
         )
     for name, kind in ((tag, "course"), (f"{tag}-student", "student")):
         files = edition(course, is_for_students=kind == "student")
@@ -87,13 +90,13 @@ def _refusals(course: Course) -> Iterator[str]:
     """Yield why students cannot be given their edition of a course."""
     assignments = course.assignments()
     if not assignments:
-        yield f"there is nothing to build: no assignment lies in {course.suites}"
+        yield f"there is nothing to build: {course.suites} holds no assignment"
     for assignment in assignments:
         for problem in check_student_edition(course, assignment):
             yield f"{problem.subject}: {problem.text}"
         for file in assignment.support_paths().values():
             if file.is_relative_to(course.references):
                 yield (
-                    f"{file}: ranks need it, and students do not get references; write the "
-                    f"template of {assignment.name} anew"
+                    f"{file} uses a file of the reference, which students do not get. help: "
+                    f"grade template {assignment.name}"
                 )

@@ -98,7 +98,7 @@ def grade_here(
 ) -> Report:
     """Grade what was named, and show how far that is."""
     resume = resume or Resume()
-    with live_view(options, verbose=options.verbose) as live:
+    with live_view(options, verbose=options.verbose, quiet=options.quiet) as live:
         settings = replace(
             settings,
             progress=live.progress,

@@ -62,15 +62,15 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     naming = arrivals.naming_of(options.folder, declared)
     if naming != declared:
         print(
-            f"All hand-ins are named as {naming.platform.capitalize()} names them, and are read "
-            f'so. Write platform = "{naming.platform}" in class.toml to keep it so.'
+            f"All hand-ins are named as {naming.platform.capitalize()} names them, and are "
+            f'read so. Write platform = "{naming.platform}" in class.toml to keep it so.'
         )
     hand_ins, unreadable = arrivals.read_folder(
         options.folder, out / "assembled", said.zone, naming
     )
     if not hand_ins and not unreadable:
         raise UsageError(
-            f"{options.folder} holds no hand-in; expected a folder or an archive for each"
+            f"{options.folder} holds no hand-in; expected a folder or an archive for each student"
         )
     unknown: list[str] = []
     if said.times is not None:

@@ -58,9 +58,12 @@ def write(
         marks = [(each.student, each.digest, each.mark) for each in handed_in]
         file = out / marking_sheets.TO_FILL
         if kept := filled_in.replace_unread(file, marking_sheets.to_fill(marks)):
-            show(f"{kept} is what {file.name} was: class.toml does not have all that is in it")
-        show(f"{out / outputs.MARKING} has a sheet for each, {out / marking_sheets.TO_FILL} a line")
-        show("  for each question: fill it in, and name it as `marks` in class.toml")
+            show(f"{kept} is the previous {file.name}: class.toml does not have everything in it")
+        show(
+            f"{out / outputs.MARKING} has a sheet for each hand-in, "
+            f"{out / marking_sheets.TO_FILL} a line"
+        )
+        show("  for each question: fill it in, and name it under `marks` in class.toml")
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def _read_again(hand_in: HandIn, assignment: Assignment) -> Mapping[str, bytes] 
     try:
         return place(intake.read(hand_in.path, wanted), assignment).everything
     except GraderError as error:  # its mark stands, and so do all others
-        say_visibly(f"{hand_in.label} is compared with no other and has no sheet: {error}")
+        say_visibly(f"{hand_in.label} is not compared and has no sheet: {error}")
         return None
 
 
@@ -147,8 +150,11 @@ def give_back(table: PlatformTable, found: Sequence[Standing], out: Path) -> Non
     feedback = out / f"{filled.platform}-feedback.zip"
     write_atomically(grades, filled.text)
     write_atomically(feedback, platform_return.feedback_zip(found))
-    show(f"{grades} has {filled.num_filled} grades for {filled.platform}, {feedback} the feedback")
+    show(
+        f"{grades} has {filled.num_filled} grades for {filled.platform}; {feedback} has the "
+        "feedback"
+    )
     for reason in filled.left[:_MOST_SHOWN]:
-        show(f"  left as it was: {reason}")
+        show(f"  unchanged: {reason}")
     if len(filled.left) > _MOST_SHOWN:
-        show(f"  and {len(filled.left) - _MOST_SHOWN} more lines, left as they were")
+        show(f"  and {len(filled.left) - _MOST_SHOWN} more lines, unchanged")

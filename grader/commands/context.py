@@ -45,12 +45,12 @@ def look(is_terminal: bool, options: argparse.Namespace) -> tuple[bool, int]:
     return colour, min(columns, _MAX_WIDTH) if is_terminal else _DEFAULT_WIDTH
 
 
-def live_view(options: argparse.Namespace, *, verbose: bool = False) -> Live:
-    """Return what shows a run that is still going on."""
+def live_view(options: argparse.Namespace, *, verbose: bool = False, quiet: bool = False) -> Live:
+    """Return what shows a run that is still going on; with `quiet` it shows nothing."""
     is_terminal = sys.stderr.isatty()
     colour, width = look(is_terminal, options)
     page = Page(colour, options.plain, width, verbose)
-    return Live(page, lambda text: say(text, end=""), is_terminal=is_terminal)
+    return Live(page, lambda text: None if quiet else say(text, end=""), is_terminal=is_terminal)
 
 
 def say(line: str, end: str = "\n") -> None:

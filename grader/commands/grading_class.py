@@ -46,18 +46,18 @@ def grade_class(options: argparse.Namespace) -> int:
     options.regrade = options.regrade or options.judge_again
     if options.publish and not options.regrade:
         raise UsageError(
-            "--publish takes over what --regrade or --judge-again has found; name one of them"
+            "--publish accepts what --regrade or --judge-again has found; name one of them"
         )
     has_key = bool(os.environ.get("GRADER_RECORDING_KEY_FILE"))
     if options.unsealed and has_key:
         raise UsageError(
-            "--unsealed runs hand-ins as you, and they could read the course's key; unset "
+            "--unsealed runs hand-ins as your user, so they could read the course's key; unset "
             "GRADER_RECORDING_KEY_FILE"
         )
     if options.judge_again and not options.unsealed and not has_key:
         raise UsageError(
-            "--judge-again makes marks of recordings that the course has signed; name its key in "
-            "GRADER_RECORDING_KEY_FILE, as for the grading before"
+            "--judge-again makes marks of recordings that the course has signed; name its key "
+            "in GRADER_RECORDING_KEY_FILE, as in the first grading"
         )
     needed.require()
     out = options.out or Path(f"graded-{options.folder.resolve().name}")
@@ -69,8 +69,8 @@ def grade_class(options: argparse.Namespace) -> int:
             raise
         except OSError as error:
             raise GraderError(
-                f"{error.filename or out}: {error.strerror or error}; nothing that is graded is "
-                "lost: mend that, and the same command goes on from there"
+                f"{error.filename or out}: {error.strerror or error}. Nothing was lost. Fix "
+                "this and run the same command again"
             ) from None
 
 
@@ -102,7 +102,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     if options.regrade and not options.publish:
         return _show_regrade(inputs, known, keys, gradings, problems, names, out)
     for problem in _named(problems, keys, inputs) if options.publish else ():
-        say_visibly(f"not graded again, and keeps the mark that it has: {problem}")
+        say_visibly(f"not graded again; the earlier mark stays: {problem}")
     keys = publication.falling_back(keys, known, problems)
     works = [_work(each, keys, gradings, problems) for each in inputs.hand_ins]
     # What cannot be graded is no mark to be kept, unless a regrade has put it in place of one.
@@ -147,11 +147,11 @@ def _remembered(
         number = forgetting.remove(out, gradings, names.of(student.id), theirs, left)
         show(f"{student.id} is forgotten: {number} gradings and all reports are removed")
         for each in theirs:
-            show(f"  what the platform delivered is yours to remove: {each.path}")
+            show(f"  remove what the platform delivered yourself: {each.path}")
     before = owners.read(out)
     if not owners.is_known(before, left, roster, names):
         raise UsageError(
-            f"{out} is of another class: of nobody who has handed in here; name another --out"
+            f"{out} is of another class: no student in it has handed in here; name another --out"
         )
     owners.remember(out, before, left, roster, names)
     unreadable = [
@@ -165,7 +165,9 @@ def _remembered(
 def _require_apart(folder: Path, out: Path) -> None:
     """Raise UsageError where what is written would be among what was handed in."""
     if out.resolve() == folder.resolve() or folder.resolve() in out.resolve().parents:
-        raise UsageError(f"{out} lies in the folder of the hand-ins; name another with --out")
+        raise UsageError(
+            f"{out} lies in the folder of the hand-ins; name another folder with --out"
+        )
     try:
         out.mkdir(parents=True, exist_ok=True)
         out.chmod(0o700)  # it holds names, marks and code
@@ -200,7 +202,7 @@ def _grade_missing(
     if not missing:
         return {}
     unrecorded = {
-        keys[each.digest]: "nothing was recorded of its grading; grade it again with --regrade"
+        keys[each.digest]: "its grading was not recorded; grade it again with --regrade"
         for each in missing
         if options.judge_again and each.digest not in recordings
     }
@@ -294,7 +296,7 @@ def _show_regrade(
         show(line)
     for problem in failed:
         show(f"  not graded again: {problem}")
-    show(f"{out / _REGRADE} has each test; nothing is published before --regrade --publish")
+    show(f"{out / _REGRADE} has each check; nothing is published without --publish")
     return 3 if failed else 0
 
 

@@ -22,10 +22,7 @@ from grader.secret import PUBLIC, Secret, named_secret, recording_key, require_k
 from grader.settings import Settings
 from grader.versions import observer_digest
 
-_NO_MARK = (
-    "judged from a recording that the course has not signed in a sealed grading: this is feedback, "
-    "and no mark"
-)
+_NO_MARK = "judged from a recording without the course's signature: feedback, not a mark"
 
 
 def observe(options: argparse.Namespace) -> int:
@@ -55,20 +52,20 @@ def judge(options: argparse.Namespace) -> int:
     submission = intake.read(named_submission(options), courses.wanted(header.assignment))
     if submission.digest != header.submission:
         raise UsageError(
-            f"{options.recording} was recorded of other files than {options.submission} has now; "
-            "make it again with `grade observe`"
+            f"{options.recording} was recorded from other files than {options.submission} has "
+            "now; record it again with `grade observe`"
         )
     _require_course(options, header, courses)
     if not header.is_whole:
         raise GraderError(
-            f"{options.recording} does not have all launches of its grading: they were too many, "
-            "or made before a judge died; grade it again"
+            f"{options.recording} lacks launches of its grading, because they were too many or "
+            "a judge died; grade it again"
         )
     is_mark = recording.is_authentic and header.host == "sealed" and not options.observer
     if options.require_mark and not is_mark:
         raise GraderError(
-            f"{options.recording} makes no mark: it was not made in a sealed grading and signed "
-            "with the key that GRADER_RECORDING_KEY_FILE names; grade it again"
+            f"{options.recording} makes no mark: no sealed grading made it and signed it with "
+            "the key that GRADER_RECORDING_KEY_FILE names; grade it again"
         )
     secret = secret_of(recording.header, named_seed(options))
     start = replaying(recording.launches.get, recording.launches.values)
@@ -104,12 +101,13 @@ def secret_of(header: Header, seed: str) -> Secret:
 def _require_course(options: argparse.Namespace, header: Header, courses: Courses) -> None:
     if options.assignment not in (None, header.assignment):
         raise UsageError(
-            f"{options.recording} was recorded of the assignment {header.assignment}, not of "
+            f"{options.recording} is a recording of the assignment {header.assignment}, not of "
             f"{options.assignment}; leave --assignment out"
         )
     course = courses.of(courses.assignment(header.assignment)).name
     if course != header.course:
         raise UsageError(
-            f"{options.recording} was recorded for the course {header.course}, and "
-            f"{header.assignment} is of the course {course} here; name the other one with --course"
+            f"{options.recording} was recorded for the course {header.course}, but "
+            f"{header.assignment} belongs to the course {course} here; name the other course "
+            "with --course"
         )

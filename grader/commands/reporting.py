@@ -5,11 +5,12 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from grader.commands.context import is_sealed, look
+from grader.commands.context import courses_of, is_sealed, look
 from grader.errors import GraderError, UsageError
 from grader.model import Report
+from grader.points import written
 from grader.report import comparison, json_report, terminal
 from grader.report.export import formats
 from grader.report.export.formats import Export
@@ -17,19 +18,44 @@ from grader.report.feedback import for_student
 from grader.report.files import remains, require_writable, unwritten
 from grader.report.page import Page
 from grader.report.saved import SavedByOtherVersionError, saved
+from grader.report.totals import points_text
+
+_SCRIPTS = (".py", ".ipynb")
 
 
 def named_submission(options: argparse.Namespace) -> Path:
     """Return the submission that was named. Raises UsageError where none was, or it is not here."""
-    if options.submission is None:
+    path: Path = options.submission or Path()
+    if options.submission is None and not _known_parts(options, path):
         raise UsageError("name the folder to grade, such as `grade check .`")
-    path: Path = options.submission
+    if path.suffix in _SCRIPTS and path.is_file():
+        raise UsageError(_single_file_text(options, path))
     if is_sealed(os.environ) and not path.exists():
         raise UsageError(
             f"{path} is not in the container; mount what to grade there: "
             f'docker run -v "$PWD:{path}:ro" grade'
         )
     return path
+
+
+def _known_parts(options: argparse.Namespace, folder: Path, name: str = "") -> set[str]:
+    """Return the parts of any assignment whose file lies in a folder.
+
+    name: only parts with a file that has this name.
+    """
+    return {
+        part.name
+        for assignment in courses_of(options).readable()
+        for part in assignment.parts
+        for file in part.files
+        if (folder / file).is_file() and (not name or PurePath(file).name == name)
+    }
+
+
+def _single_file_text(options: argparse.Namespace, file: Path) -> str:
+    parts = sorted(_known_parts(options, file.parent, file.name))
+    part = f" --part {parts[0]}" if len(parts) == 1 else ""
+    return f"cannot grade a single file; name its folder: grade check {file.parent}{part}"
 
 
 def require_reports_writable(options: argparse.Namespace) -> None:
@@ -51,8 +77,8 @@ def named_seed(options: argparse.Namespace) -> str:
         raise UsageError(f"--seed-of: {options.seed_of} cannot be read: {error}") from None
     if not re.fullmatch(r"([0-9a-f]{2})+", seed):
         raise UsageError(
-            f"--seed-of: {options.seed_of} keeps no seed; name the --full-json report of a sealed "
-            "grading, or its course's secret in GRADER_SECRET_FILE"
+            f"--seed-of: {options.seed_of} has no seed; name the --full-json report of a "
+            "sealed grading, or its course's secret in GRADER_SECRET_FILE"
         )
     return seed
 
@@ -74,10 +100,12 @@ def finish(report: Report, options: argparse.Namespace, *, is_for_client: bool =
     if options.full_json is not None:
         problems.append(unwritten(options.full_json, json_report.render(report)))
     report = report if is_for_client or options.show_hidden else for_student(report)
+    colour, width = look(sys.stdout.isatty(), options)
     if options.json == "-":
         print(json_report.render(report))
+    elif options.quiet:
+        print(terminal.brief(report, colour=colour, width=width, plain=options.plain))
     else:
-        colour, width = look(sys.stdout.isatty(), options)
         print(
             terminal.render(
                 report,
@@ -91,6 +119,9 @@ def finish(report: Report, options: argparse.Namespace, *, is_for_client: bool =
             print(f"\n{_changes(earlier, report, Page(colour, options.plain, width, False))}")
     for problem in filter(None, problems):
         raise GraderError(problem)
+    if (options.min_score or 0) > report.max_score:
+        most = points_text(report.max_score)
+        raise UsageError(f"--min-score {written(options.min_score)}: the assignment has {most}")
     if options.min_score is not None and report.score is not None and not report.review:
         return 0 if report.score >= options.min_score else 1
     return report.exit_code

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
         require_kept(secret.seed, is_kept=is_kept(options))
     key = recording_key(is_sealed=True)
     recordings: list[bytes] = []
-    with live_view(options, verbose=options.verbose) as live:
+    with live_view(options, verbose=options.verbose, quiet=options.quiet) as live:
         data = sealed_grading.grade_in_container(
             folder,
             courses=courses_of(options),
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     report = replace(json_report.parse(data), seed=secret.seed)
     exit_code = finish(_as_named(report, options), options)
     if options.recording is not None:
-        parse(recordings[-1], f"that the image {options.image!r} has given")
+        parse(recordings[-1], f"that the image {options.image!r} gave")
         write_packed(options.recording, recordings[-1], key)
     return exit_code
 
@@ -69,16 +69,16 @@ def _as_named(report: Report, options: argparse.Namespace) -> Report:
     named = [Course.read(folder) for folder in named_courses(options)]
     if named and report.versions.course not in [course.name for course in named]:
         raise GraderError(
-            f"the image {options.image!r} graded by its course {report.versions.course}, not by "
-            f"{named[0].name}; name the image of that with --image, which `grade build` makes"
+            f"the image {options.image!r} graded with its course {report.versions.course}, not "
+            f"with {named[0].name}; name with --image the one that `grade build` made"
         )
     for course in named:
         found = (report.versions.course, report.versions.course_digest)
         if course.name == found[0] and course.digest() != found[1]:
             text = (
-                f"the image {options.image!r} holds another version of the course {course.name} "
-                "than the folder that --course names: this mark is by the image's; `grade build` "
-                "makes a new one"
+                f"the image {options.image!r} holds another version of the course "
+                f"{course.name} than the folder of --course. This mark is the image's; `grade "
+                "build` makes a new image"
             )
             report = replace(report, notes=(text, *report.notes))
     is_default = options.image == DEFAULT_IMAGE

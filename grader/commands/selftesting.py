@@ -26,5 +26,5 @@ def selftest(options: argparse.Namespace) -> int:
     else:
         print(protections.table(found))
         print()
-        print(reason or protections.note(found) or "everything holds: submissions can be graded")
+        print(reason or protections.note(found) or "All checks passed. You can grade.")
     return GraderError.exit_code if reason else 0

@@ -25,8 +25,8 @@ def study(options: argparse.Namespace) -> int:
     """Measure and draw; return 0 once the folder is written, whatever was measured."""
     if is_sealed(os.environ):
         raise UsageError(
-            "`grade study` runs code as whoever calls it; run it where the code is written, "
-            "outside of the container"
+            "`grade study` runs code as your user; run it where the code is written, outside "
+            "the container"
         )
     courses = courses_of(options)
     assignment = courses.assignment(options.assignment)
@@ -52,8 +52,7 @@ def study(options: argparse.Namespace) -> int:
         if _is_overwritten(options):
             say("")  # below the line of progress
         raise GraderError(
-            f"{INTERRUPTED}; what was measured is kept in {out}: the same command goes on from "
-            "there"
+            f"{INTERRUPTED}; {out} keeps what was measured: run the same command again to continue"
         ) from None
     if made.note:
         say(made.note)
@@ -98,9 +97,9 @@ def _ending(made: Made, out: Path) -> list[str]:
         if len(reasons) > _MOST_REASONS:
             lines.append(f"  and other reasons, listed in {PAGE}")
     if made.failed_runs:
-        lines.append("failed, so left out of the figures (others of the same have not failed):")
+        lines.append("failed, so left out of the figures (others of the same kind passed):")
         failed = made.failed_runs[:_MOST_REASONS]
         lines += [f"  {one_line(name)}: {one_line(why)}" for name, why in failed]
         if len(made.failed_runs) > _MOST_REASONS:
             lines.append(f"  and {len(made.failed_runs) - _MOST_REASONS} more, listed in {PAGE}")
-    return [*lines, f"{out / PAGE}: {made.num_figures} figures and tables, no mark"]
+    return [*lines, f"{out / PAGE}: {made.num_figures} figures and tables; this is not a mark"]

@@ -37,7 +37,7 @@ def _all_named(options: argparse.Namespace, courses: Courses) -> list[str]:
     names = [f"{course.name}/{name}" for course in chosen for name in course.names()]
     if not names:
         folders = " or ".join(str(course.suites) for course in chosen)
-        raise UsageError(f"there is nothing to verify: no assignment lies in {folders}")
+        raise UsageError(f"there is nothing to verify: {folders} holds no assignment")
     return names
 
 

@@ -72,8 +72,8 @@ def _once(grade: Grade, show: Callable[[Report], int], record: Record) -> int:
         return status
     if not process_ends.end_what_is_left():
         record.give_up(
-            "not graded: processes of a run stayed after the death of the judge: a person should "
-            "look at the submission"
+            "not graded: processes of a run stayed after the judge died; look at this "
+            "submission yourself"
         )
     if not is_in_time:
         raise ContainerDied(f"it {record.watchdog.why()}")

@@ -20,8 +20,8 @@ def clear_sentences(image: str = "") -> Iterator[None]:
         yield
     except docker.errors.ImageNotFound:
         raise GraderError(
-            f"there is no image {image!r} here: build it with `make image`, or name another one "
-            "with --image"
+            f"there is no image {image!r} here: build it with `make image`, or name another "
+            "image with --image"
         ) from None
     except docker.errors.APIError as error:
         raise GraderError(f"Docker refused: {_one_line(error.explanation or error)}") from None
@@ -33,8 +33,8 @@ def _why_unreachable(error: BaseException) -> str:
     causes = list(_causes(error))
     if any(isinstance(cause, PermissionError) for cause in causes):
         return (
-            "you may not use Docker on this machine: ask to be added to the group `docker` and "
-            f"log in again, {_INSTEAD}"
+            "you may not use Docker on this machine: ask for the group `docker` and log in "
+            f"again, {_INSTEAD}"
         )
     host = os.environ.get("DOCKER_HOST")
     if any(isinstance(cause, FileNotFoundError | ConnectionRefusedError) for cause in causes):

@@ -15,7 +15,7 @@ MAX_CONTAINERS = 4
 _PATIENCE_S = 60.0
 """How long an engine that has gone may take to come back."""
 _PAUSE_S = 1.0
-_LOOK = ": a person should look at the submission"
+_LOOK = "; look at this submission yourself"
 Result = TypeVar("Result")
 
 
@@ -92,7 +92,7 @@ class Record:
             raise GraderError(f"{death}{_LOOK if times > 1 else ''}")
         lost, gave_up = dict(resume.lost), resume.gave_up
         if step is not None and times > 1:
-            lost[step] = f"the {self._noun} was killed twice during this test ({death}){_LOOK}"
+            lost[step] = f"the {self._noun} was killed twice during this check ({death}){_LOOK}"
         number = "once" if self.num_deaths == 1 else f"{self.num_deaths} times"
         if (
             self.num_deaths == MAX_CONTAINERS - 1
@@ -101,8 +101,8 @@ class Record:
         ):
             gave_up = gave_up or f"not graded: the {self._noun} was killed {number} ({death})"
         note = (
-            f"the {self._noun} was killed {number} ({death}); the tests that had ended by "
-            "then were kept, the others went on in a fresh one"
+            f"the {self._noun} was killed {number} ({death}); finished checks were kept, the "
+            "others ran in a fresh one"
         )
         self._resume = replace(resume, lost=lost, gave_up=gave_up, notes=(note,))
 

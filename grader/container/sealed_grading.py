@@ -131,7 +131,7 @@ def _listen(
             max_recording_num_bytes=max_recording_num_bytes,
         )
     except TimeoutError:
-        raise ContainerDied(f"the judge {record.watchdog.why()} and was ended") from None
+        raise ContainerDied(f"the judge {record.watchdog.why()}, so it was ended") from None
     except BrokenOff as error:
         raise ContainerDied(str(error)) from None
     except OSError as error:
@@ -142,12 +142,12 @@ def _report(output: Output, exit_code: int | None, plan: ContainerPlan, record: 
     """Return the report; nothing short of a whole one from an orderly end counts."""
     if exit_code == _KILLED:
         raise ContainerDied(
-            "the grading container was killed (exit code 137), most likely because it needed more "
-            f"than its {plan.limits.memory_num_bytes / (1 << 30):.3g} GiB of memory"
+            "the grading container was killed (exit code 137), most likely because it needed "
+            f"more than its {plan.limits.memory_num_bytes / (1 << 30):.3g} GiB of memory"
         )
     if exit_code in _NOT_STARTED:
         raise GraderError(
-            f"there is no `grade` in the image {plan.image!r}: name one that `make image` has built"
+            f"there is no `grade` in the image {plan.image!r}: name one that `make image` built"
         )
     if exit_code == UsageError.exit_code:
         refused = "the grader in the container refused the submission"

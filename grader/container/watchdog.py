@@ -71,4 +71,4 @@ class Watchdog:
         """Return, for a judge that has to be ended, what was expected of it."""
         if self._whole_until_s < self._until_s:
             return "took longer than all its parts may take together"
-        return f"did not move for {self._within_s:.0f} s ({self._doing})"
+        return f"made no progress for {self._within_s:.0f} s ({self._doing})"

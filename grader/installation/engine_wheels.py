@@ -60,7 +60,7 @@ def _require_this_engine(file: Path) -> None:
             wheel.extractall(folder)
         if engine_digest(Path(folder) / "grader") != engine_digest():
             raise GraderError(
-                f"{file} was made from other sources than this engine's; make it anew with "
+                f"{file} was made from other sources than this engine's; make it again with "
                 "`make wheels`"
             )
 

@@ -50,7 +50,9 @@ def message_in(origin: str, answer: bytes, exit_code: int | None) -> SubmissionM
     except submission_codec.BrokenMessageError as error:
         raise _refusal(origin, f"the process that read it answered with {error}") from None
     if found.failure:
-        raise GraderError(f"{origin} could not be read: {found.failure}; that is a grader's fault")
+        raise GraderError(
+            f"{origin} could not be read: {found.failure}. This is the grader's fault"
+        )
     if found.refusal:
         raise UsageError(found.refusal)
     return found

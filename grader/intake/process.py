@@ -56,7 +56,7 @@ def count_pages(data: bytes, name: str, uid: int | None = None) -> int:
     packages = sysconfig.get_path("purelib")
     found = message_in(name, *_asked(uid, ["pages", name, packages], data))
     if len(found.notes) != 1 or not (found.notes[0].isascii() and found.notes[0].isdecimal()):
-        raise UsageError(f"{name} cannot be read: its pages were not counted")
+        raise UsageError(f"{name} cannot be read, so its pages were not counted")
     return int(found.notes[0][:_MAX_DIGITS])
 
 

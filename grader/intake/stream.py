@@ -28,7 +28,8 @@ def pack_secret(secret: bytes) -> bytes:
     """Return what the client sends first. Raises UsageError for a secret that is too long."""
     if len(secret) > _MAX_SECRET_NUM_BYTES:
         raise UsageError(
-            f"the course secret has {len(secret)} bytes, at most {_MAX_SECRET_NUM_BYTES} are taken"
+            f"the course secret has {len(secret)} bytes; at most {_MAX_SECRET_NUM_BYTES} are "
+            "accepted"
         )
     return _LENGTH.pack(len(secret)) + secret
 
@@ -83,7 +84,7 @@ def _read_piece(stream: BinaryIO, what: str, max_num_bytes: int) -> bytes:
         )
     (num_bytes,) = _LENGTH.unpack(head)
     if num_bytes > max_num_bytes:
-        raise UsageError(f"the {what} has {num_bytes} bytes, at most {max_num_bytes} are taken")
+        raise UsageError(f"the {what} has {num_bytes} bytes; at most {max_num_bytes} are accepted")
     data = stream.read(num_bytes)
     if len(data) < num_bytes:
         raise UsageError(f"the {what} broke off after {len(data)} of {num_bytes} bytes")

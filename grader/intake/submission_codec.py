@@ -120,7 +120,7 @@ def unpack(data: bytes) -> SubmissionMessage:
         else:
             raise BrokenMessageError(f"a record of kind {kind!r} that does not belong there")
     if sum(map(len, files.values())) > MAX_TOTAL_NUM_BYTES:
-        raise BrokenMessageError("files that add up to more than are taken")
+        raise BrokenMessageError("files that add up to more than is accepted")
     for path in (*files, *(f"{folder}/" for folder in folders)):
         parts = path.split("/")
         if any("/".join(parts[:depth]) in files for depth in range(1, len(parts))):
@@ -152,7 +152,7 @@ def _records(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
             break
         if kind == _END:
             if end != len(data) or name_length or content_length:
-                raise BrokenMessageError("something at its end")
+                raise BrokenMessageError("something after its end")
             return
         yield kind, data[place : place + name_length], data[place + name_length : end]
         place = end
@@ -163,7 +163,7 @@ def _checked_name(name: bytes, others: Mapping[str, bytes]) -> str:
     try:
         text = name.decode()
     except UnicodeDecodeError:
-        raise BrokenMessageError(f"the name {name[:80]!r}, which is no text") from None
+        raise BrokenMessageError(f"the name {name[:80]!r}, which is not text") from None
     parts = text.split("/")
     is_long = len(parts) > _MAX_PARTS or len(name) > _MAX_NAME_NUM_BYTES
     if {"", ".", ".."} & set(parts) or is_long or problem_of(parts):
@@ -182,7 +182,7 @@ def _plain(text: str) -> bytes:
 
 def _number(content: bytes) -> int:
     if not content.isdigit() or len(content) > _MAX_DIGITS:
-        raise BrokenMessageError("a time that is no number")
+        raise BrokenMessageError("a time that is not a number")
     return int(content)
 
 
@@ -190,7 +190,7 @@ def _text(content: bytes) -> str:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        raise BrokenMessageError("a text that is none") from None
+        raise BrokenMessageError("a text that is not one") from None
     if len(content) > _MAX_TEXT_NUM_BYTES or not text.isprintable():
         raise BrokenMessageError("a text that cannot be shown")
     return text

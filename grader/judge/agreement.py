@@ -22,7 +22,7 @@ def agreement_text(
         return ""
     if len(set(map(_content, expected))) > 1:
         right = sorted(set(range(len(arrays))) - set(wrong))
-        return f"; {ranks_text(right)} {_are(right)} right" if right else "; no rank is right"
+        return f"; {ranks_text(right)} {_are(right)} right" if right else "; no rank is correct"
     groups: dict[Any, list[int]] = {}
     for rank, array in enumerate(arrays):
         groups.setdefault(_content(np.asarray(array)), []).append(rank)
@@ -33,14 +33,13 @@ def agreement_text(
     agreeing = sorted((group for group in groups.values() if len(group) > 1), key=_largest_first)
     said = []
     if not right:
-        said.append("no rank is right")
+        said.append("no rank is correct")
     elif len(wrong) > 1:
-        said.append(f"{ranks_text(wrong[1:])} {_are(wrong[1:])} wrong too")
+        said.append(f"{ranks_text(wrong[1:])} {_are(wrong[1:])} also wrong")
     elif not agreeing:
-        said.append(f"{ranks_text(right)} {_are(right)} right")
+        said.append(f"{ranks_text(right)} {_are(right)} correct")
     if agreeing:
-        first, *more = [ranks_text(group) for group in agreeing[:_MAX_GROUPS]]
-        said.append(", and so do ".join([f"{first} agree with each other", *more]))
+        said += [f"{ranks_text(each)} agree with each other" for each in agreeing[:_MAX_GROUPS]]
     elif not right and len(arrays) > 2:
         said.append("no two ranks agree with each other")
     return "".join(f"; {clause}" for clause in said)

@@ -8,8 +8,8 @@ from grader.trace.calls import Call, Trace
 def arrival_text(trace: Trace, rank: int, *, uses_nothing: bool = False) -> str:
     """Return that a rank reads what it receives before the wait, where the trace suggests it.
 
-    Of a rank that sends to one other only, as in a ring, it is known which message has to come
-    first: what is passed on in the next step. Of others only a receive that is never waited for.
+    Of a rank that sends to one other only, as in a ring, it is known which message must come first:
+    what is passed on in the next step. Of others only a receive that is never waited for.
     Nothing where there is no sign of it. The trace alone proves nothing: for a result that is
     wrong. uses_nothing: it is known that nothing the rank has received is in its result.
     """
@@ -21,8 +21,8 @@ def arrival_text(trace: Trace, rank: int, *, uses_nothing: bool = False) -> str:
     if uses_nothing and received and received[0].creates_request:
         first = received[0]
         return (
-            f"was recv read before its {name_of(first)}{at(first)} was waited for? Only after the "
-            "wait the numbers are there"
+            f"Likely: recv is read before the wait for its {name_of(first)}{at(first)}. The "
+            "data is there only after that wait"
         )
     return ""
 
@@ -36,8 +36,8 @@ def _never_waited_for(trace: Trace, rank: int) -> str:
     for call in _receives(trace, rank):
         if call.creates_request and not call.completed_ns:
             return (
-                f"perhaps rank {rank} read what its {name_of(call)}{at(call)} receives without "
-                "waiting for it: only after the wait the numbers are there"
+                f"Likely: rank {rank} reads what its {name_of(call)}{at(call)} receives "
+                "without waiting for it. The data is there only after the wait"
             )
     return ""
 
@@ -51,9 +51,9 @@ def _passed_on_too_early(trace: Trace, rank: int) -> str:
     for send, before in zip(sends[1:], receives, strict=False):
         if before.creates_request and before.completed_ns > send.entered_ns:
             return (
-                f"perhaps rank {rank} reads too early: its {name_of(before)}{at(before)} is waited "
-                f"for only after the next {name_of(send)}{_unless_same(send, before)}, which "
-                "passes on what it receives"
+                f"Likely: rank {rank} reads too early. It waits for its "
+                f"{name_of(before)}{at(before)} only after the next "
+                f"{name_of(send)}{_unless_same(send, before)}, which passes on what it receives"
             )
     return ""
 

@@ -8,7 +8,7 @@ def bounds_of(expected: Bounds) -> tuple[int, int]:
     """Return the fewest and the most. Raises ValueError where no number is between them."""
     low, high = (expected, expected) if isinstance(expected, int) else expected
     if not 0 <= low <= high:
-        raise ValueError(f"{expected!r}: expected a number from 0 on, or (fewest, most)")
+        raise ValueError(f"{expected!r}: expected a number of 0 or more, or (fewest, most)")
     return low, high
 
 

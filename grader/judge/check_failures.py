@@ -67,4 +67,4 @@ class BudgetExceeded(CheckFailure):
 
 
 class NotProven(CheckFailure):
-    """The evidence contradicts itself or is incomplete: a person has to look."""
+    """The evidence contradicts itself or is incomplete: the instructor reviews it."""

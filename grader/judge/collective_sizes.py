@@ -24,7 +24,7 @@ def assert_collective_size(
     num_elements: so many in each call, or (fewest, most). item_num_bytes: the size of one element;
     elements are counted by their bytes, whichever datatype they are sent with. names: blocking
     forms, such as `Allreduce`, of the calls to look at; all when left out. Iallreduce,
-    Allreduce_init and comm.allreduce are of that form, too.
+    Allreduce_init and comm.allreduce also have that form.
     Raises RuleViolation; NotProven for a trace that is incomplete, or a call whose size is not
     recorded, such as Alltoallv; ValueError for numbers that nothing can have.
     """
@@ -41,9 +41,8 @@ def assert_collective_size(
                 raise NotProven(
                     found(
                         "evidence.unknown_size",
-                        f"how much rank {rank} gives to {name_of(call)}{at(call)} is not recorded; "
-                        "a "
-                        "person should look at it",
+                        f"how much rank {rank} gave to {name_of(call)}{at(call)} is not "
+                        "recorded; your instructor reviews this part",
                         rank=rank,
                         place=place_of(call),
                     )
@@ -53,10 +52,9 @@ def assert_collective_size(
                 raise RuleViolation(
                     found(
                         "rule.collective_size",
-                        f"rank {rank} gives {_size(each, item_num_bytes)} to {name_of(call)}"
-                        f"{at(call)}; expected {_expected(num_elements)} of {item_num_bytes} bytes "
-                        "in "
-                        "each call",
+                        f"rank {rank} gave {_size(each, item_num_bytes)} to "
+                        f"{name_of(call)}{at(call)}; expected {_expected(num_elements)} of "
+                        f"{item_num_bytes} bytes in each call",
                         rank=rank,
                         num_bytes=call.num_bytes,
                         place=place_of(call),

@@ -65,9 +65,9 @@ def factor_text(got: Values, expected: Values, num_ranks: int) -> str:
     for factor in range(2, max(2 * num_ranks, _MOST_TIMES) + 1):
         times = "n = " if factor == num_ranks else ""
         if np.array_equal(got, expected * factor):
-            return f"every element is exactly {times}{factor} times the expected one"
+            return f"every element is exactly {times}{factor} times the expected value"
         if factor == num_ranks and _is_quotient(got, expected, factor):
-            return f"it is the mean over the {num_ranks} ranks, not the sum"
+            return f"this is the mean over {num_ranks} ranks, not the sum"
     return ""
 
 
@@ -140,26 +140,26 @@ def _counts_text(counts: Sequence[int], stranger: str, own: int | None) -> str:
     repeated = {rank: number for rank, number in enumerate(counts) if number > 1}
     beside = f" and {stranger}" if stranger else ""
     if present == [own] and not repeated:
-        return f"only rank {own}'s own numbers are in it{beside}"
+        return f"it contains only rank {own}'s own contribution{beside}"
     if not present:
-        return f"only {stranger} is in it" if stranger else "no rank's numbers are in it"
+        return f"it contains only {stranger}" if stranger else "it contains no rank's contribution"
     if missing and len(missing) >= len(present) and not repeated:
-        return f"only the numbers of {ranks_text(present)} are in it{beside}"
+        return f"it contains only the contributions of {ranks_text(present)}{beside}"
     by_times: dict[int, list[int]] = {}
     for rank, number in repeated.items():
         by_times.setdefault(number, []).append(rank)
     said = [
-        f"the numbers of {ranks_text(ranks)} are in it {_times(number)}"
+        f"it contains the contributions of {ranks_text(ranks)} {_times(number)}"
         for number, ranks in sorted(by_times.items())
     ]
     if missing:
         said.append(
-            f"those of {ranks_text(missing)} not at all"
+            f"none of {ranks_text(missing)}"
             if said
-            else f"the numbers of {ranks_text(missing)} are missing in it"
+            else f"it lacks the contributions of {ranks_text(missing)}"
         )
     if stranger:
-        said.append(f"{stranger} is in it, too")
+        said.append(f"it also contains {stranger}")
     return listed(said)
 
 
@@ -172,17 +172,14 @@ def _elsewhere_text(
     for place in np.flatnonzero(total == found[first]).tolist():
         here = _that_fit(block, place - first, len(found))
         if _is_certain(found.dtype, _num_equal(found[here], total[here + place - first])):
-            return f"it is the result that belongs to {_place_text(place, shape)}"
+            return f"it is the result for {_place_text(place, shape)}"
     for place in range(len(found) if len(found) <= _MOST_PLACES else 0):
         here = _that_fit(block, place - first, len(found))
         counts = _composition(found[here], [term[here + place - first] for term in terms])
         if place != first and counts is not None and any(counts):
             ranks = [rank for rank, number in enumerate(counts) if number]
             have = "has" if len(ranks) == 1 else "have"
-            return (
-                f"it is made of the numbers that {ranks_text(ranks)} {have} at "
-                f"{_place_text(place, shape)}"
-            )
+            return f"it is made of what {ranks_text(ranks)} {have} at {_place_text(place, shape)}"
     return ""
 
 
@@ -193,7 +190,7 @@ def _that_fit(block: NDArray[np.intp], shift: int, length: int) -> NDArray[np.in
 
 def _place_text(place: int, shape: tuple[int, ...]) -> str:
     index = tuple(int(i) for i in np.unravel_index(place, shape))
-    return f"{index_text(index)}: another chunk's, perhaps"
+    return f"{index_text(index)}, likely of another chunk"
 
 
 def _num_equal(some: Values, others: Values) -> int:

@@ -15,7 +15,8 @@ def assert_no_doubts(trace: Trace) -> None:
         raise NotProven(
             found(
                 "evidence.disagrees",
-                f"the evidence does not agree: {trace.doubts[0]}; a person should look at it",
+                f"our records of this run disagree: {trace.doubts[0]}; your instructor reviews "
+                "this part",
                 doubts=trace.doubts,
             )
         )
@@ -33,7 +34,7 @@ def assert_not_truncated(trace: Trace) -> None:
             raise NotProven(
                 found(
                     "evidence.not_recorded",
-                    f"the calls of rank {rank} were not recorded: nothing is proven",
+                    f"the calls of rank {rank} were not recorded, so nothing is proven",
                     rank=rank,
                 )
             )
@@ -41,9 +42,8 @@ def assert_not_truncated(trace: Trace) -> None:
             raise NotProven(
                 found(
                     "evidence.calls_not_kept",
-                    f"more calls were made than are kept of rank {rank}: what it did is not "
-                    "proven; "
-                    "a solution needs far fewer",
+                    f"rank {rank} made more calls than the grader keeps, so what it did is not "
+                    "proven; a solution needs far fewer",
                     rank=rank,
                 )
             )
@@ -54,8 +54,8 @@ def assert_not_truncated(trace: Trace) -> None:
                 found(
                     "evidence.makes_no_sense",
                     f"the record of what rank {rank} called{at(call)} makes no sense "
-                    f"({name_of(call)}, peer {call.peer}, {call.num_bytes} bytes): nothing is "
-                    "proven",
+                    f"({name_of(call)}, peer {call.peer}, {call.num_bytes} bytes), so nothing "
+                    "is proven",
                     rank=rank,
                     place=place_of(call),
                 )
@@ -107,7 +107,8 @@ def calls_by_rank(
 ) -> Iterator[tuple[int, Call]]:
     """Yield every call with its rank: rank 0's in order, then rank 1's, ...
 
-    functions: only calls of these; whoever asks for few of them should say so, because a trace may
+    functions: only calls of these; a caller that needs few of them should say so, because a trace
+    may
     hold a great many others.
     """
     for rank, seen in enumerate(trace.ranks):

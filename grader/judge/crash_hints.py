@@ -76,7 +76,7 @@ def is_of_sizes(crash: Crash) -> bool:
 def _of_torchvision(crash: Crash, trace: Trace) -> str:
     if f"{_NO_MODULE}'torchvision'" not in crash.message and _DATASETS not in crash.message:
         return ""
-    return "torchvision's datasets are not here: take the images from images.py"
+    return "torchvision's datasets are not available here: take the images from images.py"
 
 
 def _of_a_module(crash: Crash, trace: Trace) -> str:
@@ -85,11 +85,11 @@ def _of_a_module(crash: Crash, trace: Trace) -> str:
     name = crash.message.removeprefix(_NO_MODULE).split("'")[1:2]
     package = name[0].split(".")[0] if name else ""
     if package in _PACKAGES:
-        return "the part has to work without it, so remove the lines that need it"
+        return "the part must work without it: remove the lines that need it"
     file = f"{package}.py" if name else "the file"
     return (
-        f"neither a file that was handed in nor a package that is installed has this name; if it "
-        f"is yours, hand in {file} too"
+        "no such file was handed in, and no such package is installed; if it is yours, hand "
+        f"in {file}"
     )
 
 
@@ -99,18 +99,18 @@ def _of_a_second_init(crash: Crash, trace: Trace) -> str:
     calls = trace.ranks[crash.rank].calls
     first = next((call for call in calls if call.function in _INITS and not call.error), None)
     if first is not None and not first.file.endswith(_IMPORT):
-        return f"MPI was initialised before{at(first)}: it can be once only"
+        return f"MPI was already initialised{at(first)}; it can be initialised only once"
     return (
-        "MPI was initialised by an import before: the first `from mpi4py import MPI` of all files "
-        "does that, so set mpi4py.rc.initialize = False above it"
+        "an import already initialised MPI: the first `from mpi4py import MPI` of all files "
+        "does that; set mpi4py.rc.initialize = False above it"
     )
 
 
 def _of_mpi_that_is_not_up(crash: Crash, trace: Trace) -> str:
     if "before MPI_INIT was invoked" in crash.message:
-        return "call MPI.Init() before anything else of MPI"
+        return "call MPI.Init() before any other MPI call"
     if "after MPI_FINALIZE was invoked" in crash.message:
-        return "nothing of MPI can be used after MPI.Finalize()"
+        return "no MPI call works after MPI.Finalize()"
     return ""
 
 
@@ -125,8 +125,8 @@ def _of_a_message_to_oneself(crash: Crash, trace: Trace) -> str:
         if call.peer == crash.rank and (call.is_send or call.is_receive):
             what = "send a message to itself" if call.is_send else "receive one from itself"
             return (
-                f"rank {crash.rank} calls {signature_of(call)}{at(call)}, and with gloo no rank "
-                f"can {what}: copy the tensor instead"
+                f"rank {crash.rank} calls {signature_of(call)}{at(call)}, but with gloo no "
+                f"rank can {what}: copy the tensor instead"
             )
     return ""
 
@@ -156,8 +156,8 @@ def _of_what_shows_others(crash: Crash, trace: Trace) -> str:
     if not crash.is_apart or not (is_path or _NO_LOAD in crash.message):
         return ""
     return (
-        "/proc and /sys show what other processes do, and are not for ranks: os.cpu_count(), "
-        "resource.getrusage() and the clocks of time tell of the machine and of the rank itself"
+        "ranks cannot read /proc and /sys, which show what other processes do; use "
+        "os.cpu_count(), resource.getrusage() and the clocks of time"
     )
 
 
@@ -165,24 +165,23 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
     if not crash.is_apart:
         return ""
     if _NOT_FOUND in crash.message:
-        return "each process works in a folder of its own, without what the others have written"
+        return "each rank has a private folder; send data in messages, not in files"
     if _DATABASE in crash.message:
         return (
-            "files cannot be locked here, which a database in a file needs: open it as "
+            "files cannot be locked here, but a database in a file needs that: open it as "
             "sqlite3.connect('file:NAME?nolock=1', uri=True), or keep it in memory (':memory:')"
         )
     if _is_refused(crash) and _PYTHON in crash.message:
         return (
-            "no other program can be started here, not even Python: multiprocessing works with "
-            "the start method 'fork', and shared memory as torch's tensors or multiprocessing.Array"
+            "no other program can be started here. Start multiprocessing with the method 'fork'; "
+            "share memory as torch's tensors or multiprocessing.Array"
         )
     if _is_refused(crash) and _SHM in crash.message:
-        return f"{_SHM} is not for ranks: multiprocessing finds shared memory without being told"
+        return f"ranks cannot use {_SHM}; multiprocessing finds shared memory without being told"
     if _is_refused(crash):
         return (
-            "ranks have nothing in common but what connects them, MPI or torch.distributed: no "
-            "other socket, no shared file, no lock of a file and no other program; each has files "
-            "in its own folder only"
+            "ranks share only MPI or torch.distributed: no other socket, file, file lock or "
+            "program; each rank has files in its own folder only"
         )
     return ""
 

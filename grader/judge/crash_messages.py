@@ -98,7 +98,8 @@ def _told(
         return RunFailure.of(Verdict.RUN_TIME_ERROR, Finding(key, text, facts, helps), **more)
 
     if kind == "not_attempted":
-        text = f"the code raises NotImplementedError{where}{message and ': '}{message}"
+        quoted = f'("{message}")' if message else ""
+        text = f"the code raises NotImplementedError{quoted}{where}"
         told = Finding("not_attempted", text, facts)
         return RunFailure.of(Verdict.NOT_ATTEMPTED, told, is_lasting=True)
     if kind == "memory":
@@ -109,18 +110,17 @@ def _told(
         text = _syntax_text(place or file or "a file", message, text_of(values, "source"), python)
         return crash("crash.syntax", text, detail=detail, is_lasting=True)
     if name == "NotDefined":
-        return crash("crash.not_defined", f"{message}; the part asks for {entry}", is_lasting=True)
+        return crash("crash.not_defined", f"{message}; this part requires {entry}", is_lasting=True)
     if kind == "exit":
         return crash("crash.exit", _exit_text(rank, values, message, where), detail=detail)
     if slip := slips.told(rank, values):
         return crash("crash.slip", slip, hint, detail=detail)
     if any(words in message for words in _NO_GPU):
         text = (
-            f"rank {rank} asks for a GPU (.cuda() or device 'cuda'){where}, and there is none "
-            "where this is graded"
+            f"rank {rank} asks for a GPU (.cuda() or device 'cuda'){where}, but the grader has none"
         )
         return crash("crash.gpu", text, "leave tensors and models on the CPU", detail=detail)
-    asked = "" if file else f"; the part asks for {entry}"
+    asked = "" if file else f"; this part requires {entry}"
     text = f"rank {rank} raised {name}: {message}{where}{asked}"
     meant = text_of(values, "meant")
     if meant.isidentifier() and not hint:
@@ -154,7 +154,7 @@ def _exit_text(rank: int, values: Mapping[str, Any], message: str, where: str) -
     """Return the sentence about a program that has ended itself, and how it had been started."""
     command, said = text_of(values, "command"), text_of(values, "said")
     if said:
-        return f"rank {rank}: argparse ends the program{where}: {said}; {started_as(command)}"
+        return f"rank {rank}: argparse ended the program{where}: {said}; {started_as(command)}"
     started = f"; {started_as(command)}" if command else ""
     return f"rank {rank} called sys.exit({message}){where} instead of returning{started}"
 
@@ -164,7 +164,7 @@ def failure_of_broken_message(rank: int, why: str) -> RunFailure:
 
     why: what is wrong with its bytes, where they are no message at all.
     """
-    told = f"rank {rank} sent the judge something it cannot read"
+    told = f"rank {rank} sent the grader something that it cannot read"
     told = f"{told}: {why}" if why else told
     return RunFailure.of(
         Verdict.RUN_TIME_ERROR,
@@ -178,7 +178,7 @@ def failure_of_abort(rank: int, where: str) -> RunFailure:
     """Return the failure of a rank that called MPI_Abort, which ends all ranks."""
     told = found(
         "crash.abort",
-        f"rank {rank} called Abort at {where}, which ends all ranks without an answer",
+        f"rank {rank} called Abort at {where}, which ended all ranks without a result",
         rank=rank,
         place=where,
     )
@@ -202,7 +202,7 @@ def failure_of_silence(rank: int, end: RankEnd, last_output: str, hint: str = ""
         line.strip("* ") for line in last_output.splitlines() if line.startswith("*** The MPI_")
     ]
     why = f". MPI says: {said[0].rstrip('.')}" if said else ""
-    told = f"rank {rank} gave no answer: {how}{where} before it returned{why}"
+    told = f"rank {rank} gave no result: {how}{where} before it returned{why}"
     facts: dict[str, Fact] = {
         "rank": rank,
         "signal": end.signal or "",
@@ -222,8 +222,8 @@ def failure_of_late_crash(rank: int, end: RankEnd, unfinished: str) -> RunFailur
     unfinished: the call that it has left under way, if any.
     """
     why = (
-        f", while MPI was still at its {unfinished}, which was never waited for: the array may be "
-        "gone by then, so wait for every request before you return"
+        f". Likely: its {unfinished} was never waited for, and MPI used the array after that; "
+        "wait for every request before you return"
     )
     text = f"the process of rank {rank} {_end_of(end)} after it had returned"
     told = found("crash.after_return", f"{text}{why if unfinished else ''}", rank=rank)

@@ -93,8 +93,8 @@ def miscounts(
         partitioned = seen.calls.where(seen.calls.function_is(PARTITIONED.__contains__))
         if partitioned:
             yield (
-                f"rank {rank} calls {name_of(partitioned[0])}{at(partitioned[0])}, whose messages "
-                "MPI does not count like others"
+                f"rank {rank} calls {name_of(partitioned[0])}{at(partitioned[0])}, whose "
+                "messages MPI does not count as it counts others"
             )
             continue
         is_counted = _may_send(seen.calls) & (seen.calls.column("error") == 0)
@@ -108,7 +108,7 @@ def miscounts(
             if (counted_messages, counted_bytes) != (num_messages, num_bytes):
                 yield (
                     f"rank {rank} recorded {_messages(num_messages)} to rank {peer} with "
-                    f"{num_bytes} bytes, and MPI itself counted {counted_messages} with "
+                    f"{num_bytes} bytes, but MPI itself counted {counted_messages} with "
                     f"{counted_bytes}"
                 )
 
@@ -121,8 +121,8 @@ def unrecorded(nums_nested: Sequence[int]) -> Iterator[str]:
     for rank, number in enumerate(nums_nested):
         if number:
             yield (
-                f"rank {rank} calls MPI inside a function that MPI itself calls (of a reduction or "
-                "an attribute), where calls are not recorded"
+                f"rank {rank} calls MPI inside a function that MPI itself calls (of a "
+                "reduction or an attribute); such calls are not recorded"
             )
 
 
@@ -132,7 +132,7 @@ def _disorder(rank: int, seen: RankTrace, began_ns: int, read_ns: int) -> Iterat
     is_next = sequences[1:] == sequences[:-1] + 1
     is_later = sequences[1:] > sequences[:-1]
     for after in seen.calls[1:].where(~(is_later if seen.truncated else is_next & is_later))[:1]:
-        yield f"the calls of rank {rank} are not numbered one after the other{at(after)}"
+        yield f"the calls of rank {rank} are not numbered in sequence{at(after)}"
     # A poll is recorded after it was made, by when another thread may have written.
     timed = seen.calls.where(~seen.calls.function_is(_POLLS.__contains__))
     entered_ns = timed.column("entered_ns")
@@ -145,7 +145,7 @@ def _disorder(rank: int, seen: RankTrace, began_ns: int, read_ns: int) -> Iterat
     for call in timed.where(is_outside)[:1]:
         yield f"{name_of(call)} of rank {rank}{at(call)} has times that lie outside of the case"
     if not np.isin(seen.calls.column("phase"), (0, 1)).all():
-        yield f"the calls of rank {rank} belong to phases that there are none of"
+        yield f"the calls of rank {rank} belong to phases that do not exist"
 
 
 def _may_send(calls: Calls) -> Mask:
@@ -174,8 +174,8 @@ def _unsent(trace: Trace, received: Sequence[Rows], row: Rows, num_sent: int) ->
     is_torch = call.function in TORCH_POINT_TO_POINT
     size_text = "" if is_torch else f" of {call.received_num_bytes} bytes"
     return (
-        f"rank {rank} received a message{size_text} from rank {call.matched_source}"
-        f"{at(call)}, and rank {call.matched_source} recorded no send of it"
+        f"rank {rank} received a message{size_text} from rank {call.matched_source}{at(call)}, "
+        f"but rank {call.matched_source} recorded no send of it"
     )
 
 

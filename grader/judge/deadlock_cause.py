@@ -41,8 +41,8 @@ def _collective(situation: StalledRun) -> Finding | None:
         if not gathering.agrees:
             return found(
                 "deadlock.other_collective",
-                f"Ranks wait in {name} for ranks that have made another collective call.",
-                help="all ranks of a communicator make the same collective calls, in one order",
+                f"Ranks wait in {name} for ranks that called another collective.",
+                help="all ranks of a communicator must call the same collectives in the same order",
                 call=name,
             )
         if gathering.failed:
@@ -59,7 +59,7 @@ def _collective(situation: StalledRun) -> Finding | None:
                 f"Not all ranks of the communicator call {name}.",
                 call=name,
             )
-        so_often = " so often" if gathering.number else ""
+        so_often = " as often" if gathering.number else ""
         return found(
             "deadlock.absent_from_collective",
             f"{_wait(gathering.calls)} in {name}; {ranks_have(gathering.missing)} not called it"
@@ -79,7 +79,7 @@ def _other_message(situation: StalledRun) -> Finding | None:
     return found(
         "deadlock.other_message",
         f"A message and the receive that waits for one differ in their {differs}.",
-        help="compare the two lines: source, destination, tag and communicator have to fit",
+        help="compare the two lines: source, destination, tag and communicator must match",
         differs=differs,
     )
 
@@ -102,7 +102,7 @@ def _same_neighbour(situation: StalledRun) -> Finding | None:
     return found(
         "deadlock.same_neighbour",
         "Every rank waits for a message from the rank it sends to.",
-        help="in a ring a rank receives from one neighbour and sends to the other",
+        help="in a ring, a rank receives from one neighbour and sends to the other",
     )
 
 
@@ -133,8 +133,8 @@ def _never_sent(situation: StalledRun) -> Finding:
     stuck = situation.all_stuck_calls()
     who = _wait(situation.needs)
     if stuck and all(call.is_send for _, call in stuck):
-        return found("deadlock.never_received", f"{who} for a receive that nobody posts.")
-    return found("deadlock.never_sent", f"{who} for a message that nobody sends.")
+        return found("deadlock.never_received", f"{who} for a receive that no rank posts.")
+    return found("deadlock.never_sent", f"{who} for a message that no rank sends.")
 
 
 def _wait(ranks: Iterable[int]) -> str:

@@ -14,7 +14,7 @@ from grader.trace.calls import Trace
 def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
     """Assert that no rank can have told the others what they need in its messages' envelopes.
 
-    needed_num_bytes: the least that a rank has to tell. Who sends an array element by element, with
+    needed_num_bytes: the least that a rank must tell. Who sends an array element by element, with
     the index as tag, is far below it. Raises NotProven.
     """
     assert_not_truncated(trace)
@@ -26,11 +26,10 @@ def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
             raise NotProven(
                 found(
                     "evidence.envelopes_could_tell",
-                    f"rank {rank} sends {len(sent)} messages of {num_kinds} kinds, told apart by "
-                    f"receiver, tag and length: these alone can hold {num_bytes:.0f} bytes, and "
-                    f"{needed_num_bytes:.0f} would do; the answers may not come from what is in "
-                    "the "
-                    "messages; a person should look",
+                    f"rank {rank} sends {len(sent)} messages of {num_kinds} kinds, told apart "
+                    f"by receiver, tag and length. The kinds alone can carry {num_bytes:.0f} "
+                    f"bytes; {needed_num_bytes:.0f} are enough. The result may not come from "
+                    "the messages' content; your instructor reviews this part",
                     rank=rank,
                     num_messages=len(sent),
                 )

@@ -135,10 +135,9 @@ def _failure_of_many_calls(num_calls: Sequence[int]) -> RunFailure:
         Verdict.NOT_PROVEN,
         found(
             "evidence.too_many_calls",
-            f"rank {rank} made {num_calls[rank]:,} MPI calls or more here; together with those "
-            "before "
-            "they are more than the calls of a part that are kept",
-            help="a person should look at this",
+            f"rank {rank} made at least {num_calls[rank]:,} MPI calls here; with the earlier "
+            "ones, these are more than the grader keeps for a part",
+            help="your instructor reviews this part",
             rank=rank,
             num_calls=num_calls[rank],
         ),

@@ -1,7 +1,7 @@
 """Whether answers come from the messages: one is altered on its way, and which answers change?
 
 The ranks whose answers change are the message's influence set. If it is empty, the messages that a
-trace shows may be a decoy, whose content nobody needed.
+trace shows may be a decoy, whose content no rank needed.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -15,7 +15,7 @@ from grader.judge.wording import at, listed, name_of, ranks_text
 from grader.model import MessageFault, Outcome, RunFailure
 from grader.trace.calls import Call, Trace
 
-_LOOK = "a person should look"
+_LOOK = "your instructor reviews this part"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def effect_of(
 
     answer: of the altered case; a run that ended, or an answer refused for its form, is an
     influence on all: code may well look at what it receives.
-    wrong_ranks: which answers of an outcome are not right.
+    wrong_ranks: which answers of an outcome are wrong.
     """
     if isinstance(answer, RunFailure):
         return FaultEffect(message, happened=True, influenced=frozenset(range(ranks)), ended=True)
@@ -52,7 +52,7 @@ def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
     """Assert that each fault led to other answers, and none to the end of the run.
 
     For messages of plain numbers, which are reduced. A rank cannot see that such a number is
-    wrong. If it ends the run over one, it may have the right number from another source than the
+    wrong. If it ends the run over one, it may have the correct number from another source than the
     message. trace: as of assert_messages_matter.
     Raises NotProven, also for what assert_messages_matter does.
     """
@@ -62,10 +62,8 @@ def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
             raise NotProven(
                 found(
                     "evidence.altered_message_noticed",
-                    f"{_told(trace, effect.message)} on the way, and the run ended without "
-                    "answers: "
-                    "who notices that a number is another one may have the right one from "
-                    "elsewhere; "
+                    f"{_told(trace, effect.message)}, and the run ended without results. Code "
+                    "that notices a changed number may have the correct one from elsewhere; "
                     f"{_LOOK}",
                     rank=effect.message.rank,
                 )
@@ -75,7 +73,7 @@ def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
 def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None:
     """Assert that each fault changed some rank's answer.
 
-    For messages that a right solution needs, every one and every element of it.
+    For messages that a correct solution needs, every one and every element of it.
     trace: of the same call without faults, to tell where a message was sent.
     Raises NotProven for the first fault without influence, and where none could be made.
     """
@@ -85,9 +83,8 @@ def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None
             raise NotProven(
                 found(
                     "evidence.altered_message_without_effect",
-                    f"{_told(trace, effect.message)} on the way, and no answer changed: the "
-                    "answers "
-                    f"may not come from the messages; {_LOOK}",
+                    f"{_told(trace, effect.message)}, and no result changed. The results may "
+                    f"not come from the messages; {_LOOK}",
                     rank=effect.message.rank,
                 )
             )
@@ -96,20 +93,19 @@ def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None
 def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
     """Assert that at least one of the faults changed some rank's answer, and ended no run.
 
-    For traffic of which a right solution may send more than it needs. Raises NotProven.
+    For traffic of which a correct solution may send more than it needs. Raises NotProven.
     """
     _assert_any_happened(effects)
     happened = [effect for effect in effects if effect.happened]
     if not any(effect.influenced and not effect.ended for effect in happened):
         came = (
-            "no answers came" if any(effect.ended for effect in happened) else "no answer changed"
+            "no results came" if any(effect.ended for effect in happened) else "no result changed"
         )
         raise NotProven(
             found(
                 "evidence.no_altered_message_matters",
-                f"{len(happened)} messages were altered on their way, each in a run of its own, "
-                "and "
-                f"{came}: the answers may not come from the messages; {_LOOK}",
+                f"we changed {len(happened)} messages, each in its own run, and {came}. The "
+                f"results may not come from the messages; {_LOOK}",
                 number=len(happened),
             )
         )
@@ -141,10 +137,10 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
             raise NotProven(
                 found(
                     "evidence.influence_unlike_a_ring",
-                    f"{_told(trace, effect.message)} on the way, and the answers of "
-                    f"{ranks_text(effect.influenced)} changed; in a ring, those of "
-                    f"{ranks_text(run)} "
-                    f"do: the answers may not come from the messages alone; {_LOOK}",
+                    f"{_told(trace, effect.message)}, and the results of "
+                    f"{ranks_text(effect.influenced)} changed. In a ring, those of "
+                    f"{ranks_text(run)} change. The results may not come from the messages "
+                    f"alone; {_LOOK}",
                     rank=effect.message.rank,
                     influenced=effect.influenced,
                     expected=run,
@@ -161,12 +157,10 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
             raise NotProven(
                 found(
                     "evidence.influences_unlike_a_ring",
-                    f"each of the {len(own)} messages of rank {rank} was altered on its way, which "
-                    f"changed the answers of {listed(map(str, num_influenced))} ranks; in a ring "
-                    "it is "
-                    f"{listed(map(str, expected))}: the answers may not come from the messages "
-                    "alone; "
-                    f"{_LOOK}",
+                    f"we changed each of the {len(own)} messages of rank {rank}, which changed "
+                    f"the results of {listed(map(str, num_influenced))} ranks. In a ring it is "
+                    f"{listed(map(str, expected))}. The results may not come from the messages "
+                    f"alone; {_LOOK}",
                     rank=rank,
                     influenced=num_influenced,
                     expected=expected,
@@ -179,9 +173,8 @@ def _assert_any_happened(effects: Sequence[FaultEffect]) -> None:
         raise NotProven(
             found(
                 "evidence.no_message_altered",
-                "no message could be altered on its way, so that nothing shows that the answers "
-                "come "
-                f"from the messages; {_LOOK}",
+                "we could not change any message, so nothing shows that the results come from "
+                f"the messages; {_LOOK}",
             )
         )
 
@@ -191,18 +184,18 @@ def _told(trace: Trace, message: MessageFault) -> str:
     if message.of_collectives:
         found = contributions(trace, message.rank, message.min_num_bytes)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"all that rank {message.rank} gives to collectives{place} was altered"
+        return f"we changed everything that rank {message.rank} gives to collectives{place}"
     if message.operations:
         found = payload_calls(trace, message.rank)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"all that rank {message.rank} gives to torch.distributed{place} was altered"
+        return f"we changed everything that rank {message.rank} gives to torch.distributed{place}"
     if message.number is None:
         found = counted_sends(trace, message.rank, message.min_num_bytes)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"all messages that rank {message.rank} sends{place} were altered"
+        return f"we changed all messages that rank {message.rank} sends{place}"
     found = counted_sends(trace, message.rank, message.min_num_bytes)[message.number :][:1]
     place = f" ({name_of(found[0])}{at(found[0])})" if found else ""
-    return f"rank {message.rank}'s {_ordinal(message.number + 1)} message{place} was altered"
+    return f"we changed rank {message.rank}'s {_ordinal(message.number + 1)} message{place}"
 
 
 def _successors(trace: Trace) -> list[int] | None:

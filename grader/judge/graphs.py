@@ -32,8 +32,8 @@ def grid_graph(shape: Sequence[int], *, periodic: bool | Sequence[bool] = False)
     wraps = [periodic] * len(shape) if isinstance(periodic, bool) else list(periodic)
     if not shape or min(shape) < 1 or len(wraps) != len(shape):
         raise ValueError(
-            f"a grid of shape {tuple(shape)}, periodic {tuple(wraps)}: expected one length from 1 "
-            "on, and one of True and False, for each dimension"
+            f"a grid of shape {tuple(shape)}, periodic {tuple(wraps)}: expected for each "
+            "dimension a length of 1 or more, and True or False"
         )
     graph = {}
     for rank, place in enumerate(product(*map(range, shape))):
@@ -48,7 +48,7 @@ def grid_graph(shape: Sequence[int], *, periodic: bool | Sequence[bool] = False)
 
 
 def star_graph(num_ranks: int, *, root: int = 0) -> Graph:
-    """Return the graph in which `root` is a neighbour of all others, and these of nobody else.
+    """Return the graph in which `root` is a neighbour of all others, and these of no other rank.
 
     Raises ValueError for a root that is none of the ranks.
     """

@@ -30,7 +30,7 @@ def assert_collectives_per_iteration(
     traces: of the same call on as many ranks, by its number of iterations, at least two.
     expected: so many an iteration, or (fewest, most), or that by rank; a rank that is alone may
     make fewer. names: blocking forms, such as `Allreduce`, of those that count; all when left out.
-    Iallreduce, Allreduce_init and comm.allreduce are of that form, too.
+    Iallreduce, Allreduce_init and comm.allreduce also have that form.
     Raises RuleViolation; NotProven for a trace that is incomplete; ValueError for fewer than two
     traces, traces of different numbers of ranks, or ranks that nothing is expected of.
     """
@@ -63,8 +63,8 @@ def _assert_per_iteration(
 ) -> None:
     if len(traces) < 2 or len({len(trace.ranks) for trace in traces.values()}) != 1:
         raise ValueError(
-            f"traces of {sorted(traces)} iterations: expected two numbers of iterations or more, "
-            "each of a run on as many ranks"
+            f"traces of {sorted(traces)} iterations: expected two or more numbers of "
+            "iterations, each run on as many ranks"
         )
     for trace in traces.values():
         assert_not_truncated(trace)

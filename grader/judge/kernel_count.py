@@ -37,7 +37,7 @@ def unexplained(trace: Trace, num_bytes: int | None, most_num_bytes: int) -> Ite
         return
     if num_bytes > most_num_bytes:
         yield (
-            f"the kernel saw {num_bytes} bytes pass between the ranks over the loopback, and what "
+            f"the kernel counted {num_bytes} bytes between the ranks on the loopback, but what "
             f"they recorded needs at most {most_num_bytes}"
         )
 

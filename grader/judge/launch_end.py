@@ -49,7 +49,7 @@ def _of_stalled(end: End, makes_progress: bool) -> RunFailure:
     if stalled is None:
         return RunFailure(
             Verdict.JUDGE_ERROR,
-            "the run was ended as a deadlock, and the recorded calls do not show one; grade again",
+            "the run was ended as a deadlock, but the recorded calls do not show one; grade again",
         )
     explanation, deadlock, cause = stalled
     seen = Evidence("", len(end.ranks), deadlock=deadlock)
@@ -86,8 +86,8 @@ def _of_excess(excess: Excess, ranks: int) -> RunFailure:
             Verdict.RUN_TIME_ERROR,
             found(
                 "limit.processes",
-                f"the submission started so many processes and threads that there were {used}; "
-                f"{allowed} are allowed in all, so start fewer, or wait for those that are to end",
+                f"the submission had {used} processes and threads at once; {allowed} are "
+                "allowed. Start fewer, or wait for those that end",
                 used=used,
                 allowed=allowed,
             ),
@@ -118,13 +118,12 @@ def _of_time_limit(end: End, makes_progress: bool) -> RunFailure:
             verdict,
             found(
                 "limit.time_of_results",
-                f"{words}: the calls are said to have returned, but not all results had arrived by "
-                "then",
+                f"{words}: the calls reportedly returned, but not all results had arrived by then",
             ),
         )
     places = [_where(end, rank) for rank in late[:_MOST_RANKS]]
     more = len(late) - _MOST_RANKS
-    others = f"so are {more} more" if more > 0 else ""
+    others = f"{more} more ranks likewise" if more > 0 else ""
     reason = "" if makes_progress else left_behind(end.trace, end.returned)
     machines_part = _machines_part(end.lasted, end.limit_s)
     clauses = "; ".join(filter(None, [*places, others, reason, machines_part]))
@@ -155,19 +154,19 @@ def _where(end: End, rank: int) -> str:
 def _no_answer(lasted: CaseTime, limit_s: float) -> str:
     """Return `no answer after 10 s`; that is the limit, unless the case ends by the clock."""
     shown_s = round(lasted.clock_s) if lasted.is_starved(limit_s) else limit_s
-    return f"no answer after {shown_s:g} s"
+    return f"stopped after {shown_s:g} s without finishing"
 
 
 def _machines_part(lasted: CaseTime, limit_s: float) -> str:
     """Return a clause on what the machine held back; nothing where that was next to nothing."""
     if lasted.is_starved(limit_s):
         return (
-            f"the machine was busy, twice, and gave it {max(0.0, lasted.given_s):.0f} s of the "
-            f"{limit_s:g} s it may take, which says nothing of the submission"
+            f"the machine was busy twice, and gave this case {max(0.0, lasted.given_s):.0f} s "
+            f"of its {limit_s:g} s; this says nothing about your code"
         )
     if lasted.clock_s <= _SLIGHT_SLOWDOWN * limit_s:
         return ""
-    return f"the machine was busy, so that these were {lasted.clock_s:.0f} s by the clock"
+    return f"the machine was busy, so these were {lasted.clock_s:.0f} s by the clock"
 
 
 def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bool) -> RunFailure:
@@ -203,7 +202,7 @@ def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bo
             return messages.failure_of_abort(rank, where)
     if not silent:
         return RunFailure(
-            Verdict.JUDGE_ERROR, "the run was ended, and nothing recorded says why; grade again"
+            Verdict.JUDGE_ERROR, "the run was ended, but nothing recorded says why; grade again"
         )
     rank = _first_to_end(silent)
     printed = observed.output_tails[rank] if rank < len(observed.output_tails) else ""

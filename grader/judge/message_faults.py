@@ -1,4 +1,4 @@
-"""Which messages are altered on their way, and where: nobody can tell beforehand.
+"""Which messages are altered on their way, and where: cannot be told beforehand.
 
 The choice is drawn from the inputs of an earlier case, and so from the secret that these come from.
 """
@@ -23,7 +23,7 @@ def single_message_faults(outcome: Outcome) -> tuple[MessageFault, ...]:
 
     Of n ranks at most 2 (n - 1) messages of the one, drawn among those it sends: as many as it
     needs in a ring. Who sends an array element by element sends thousands.
-    outcome: of the same call, on other values. Its inputs, which nobody knows beforehand, decide
+    outcome: of the same call, on other values. Its inputs, which are not known beforehand, decide
     which rank, which messages and which elements; so the choice is the same at every regrade.
     """
     choice = _choice_from(outcome)
@@ -65,7 +65,7 @@ def every_message_fault(
 def every_contribution_fault(outcome: Outcome, ranks: Iterable[int]) -> tuple[MessageFault, ...]:
     """Return one fault for each of these ranks that gives anything to collectives: all of it.
 
-    Of what is at least half as long as its longest: a length or a loss may be of use to nobody.
+    Of what is at least half as long as its longest: a length or a loss may be of no use.
     What a rank only receives does not happen to be altered. outcome: as of single_message_faults.
     """
     choice = _choice_from(outcome)
@@ -89,7 +89,7 @@ def every_payload_fault(
     """Return one fault for each of these ranks: all that gloo sends for its calls is changed.
 
     Below torch.distributed, and for those of its operations only that the rank has recorded: what
-    travels by another one, which nobody recorded, stays as it is. Lengths and the like are left
+    travels by another one, which is not recorded, stays as it is. Lengths and the like are left
     alone. What is changed may be of any type, also whole numbers: a run may well end by it.
     outcome: as of single_message_faults. operations: names of GLOO_OPERATIONS, for ranks whose
     calls are not in the trace. min_num_bytes: of what gloo sends at once, which is a piece of an

@@ -27,9 +27,10 @@ def assert_one_neighbour(trace: Trace, *, may_be_silent: bool = False) -> None:
                 raise RuleViolation(
                     found(
                         "rule.not_a_ring_neighbour",
-                        f"rank {rank} sends to rank {call.peer}{at(call)}, which is not its "
-                        f"neighbour; in a ring of {num_ranks} it talks to rank "
-                        f"{(rank + 1) % num_ranks} only, or to rank {(rank - 1) % num_ranks} only",
+                        f"rank {rank} sent to rank {call.peer}{at(call)}, which is not its "
+                        f"neighbour. In a ring of {num_ranks}, it sends to rank "
+                        f"{(rank + 1) % num_ranks} only, or to rank {(rank - 1) % num_ranks} "
+                        "only",
                         rank=rank,
                         peer=call.peer,
                         place=place_of(call),
@@ -41,21 +42,18 @@ def assert_one_neighbour(trace: Trace, *, may_be_silent: bool = False) -> None:
                 raise RuleViolation(
                     found(
                         "rule.both_ring_neighbours",
-                        f"rank {first[1]} sends to rank {first[2].peer}{at(first[2])}, "
-                        f"{f'but rank {rank}' if rank != first[1] else 'and'} {here}; in a ring "
-                        "all "
-                        "messages go to the same side, each rank has one neighbour to send to",
+                        f"rank {first[1]} sent to rank {first[2].peer}{at(first[2])}, "
+                        f"{f'but rank {rank}' if rank != first[1] else 'and'} {here}; in a "
+                        "ring, every rank sends to the same side",
                         rank=rank,
                         places=(place_of(first[2]), place_of(call)),
                     )
                 )
     if num_ranks > 1 and silent and not may_be_silent:
-        sends = "sends" if len(silent) == 1 else "send"
         raise RuleViolation(
             found(
                 "rule.sends_nothing_in_ring",
-                f"{ranks_text(silent)} {sends} nothing; in a ring every rank sends to one "
-                "neighbour",
+                f"{ranks_text(silent)} sent nothing; in a ring, every rank sends to one neighbour",
                 ranks=silent,
             )
         )
@@ -70,7 +68,7 @@ def assert_neighbours(trace: Trace, graph: Graph, *, may_be_silent: bool = False
     rules are about these.
 
     graph: the neighbours of each rank of COMM_WORLD, such as `grid_graph((rows, columns))`. Each
-    rank has to be in it. may_be_silent: accept neighbours that nothing is sent to.
+    rank must be in it. may_be_silent: accept neighbours that nothing is sent to.
     Raises RuleViolation; NotProven for a trace that is incomplete, or holds a neighbourhood
     collective, of which MPI does not say with whom it exchanges; ValueError for a graph of other
     ranks.
@@ -84,9 +82,8 @@ def assert_neighbours(trace: Trace, graph: Graph, *, may_be_silent: bool = False
                 raise RuleViolation(
                     found(
                         "rule.not_a_neighbour",
-                        f"rank {rank} sends to rank {call.peer} by {name_of(call)}{at(call)}, "
-                        "which is "
-                        f"not its neighbour; {_has(graph, rank)}",
+                        f"rank {rank} sent to rank {call.peer} with {name_of(call)}{at(call)}, "
+                        f"which is not its neighbour; {_has(graph, rank)}",
                         rank=rank,
                         peer=call.peer,
                         place=place_of(call),
@@ -99,7 +96,7 @@ def assert_neighbours(trace: Trace, graph: Graph, *, may_be_silent: bool = False
             raise RuleViolation(
                 found(
                     "rule.neighbour_left_out",
-                    f"rank {rank} sends nothing to {ranks_text(left_out)}, {verb}; "
+                    f"rank {rank} sent nothing to {ranks_text(left_out)}, {verb}; "
                     f"{_has(graph, rank)}",
                     rank=rank,
                     peers=left_out,
@@ -115,9 +112,9 @@ def assert_neighbours_are_known(trace: Trace) -> None:
             raise NotProven(
                 found(
                     "evidence.unknown_neighbours",
-                    f"rank {rank} calls {name_of(call)}{at(call)}, and with which ranks it "
-                    "exchanges "
-                    "data is not recorded; a person should look at it, or use messages instead",
+                    f"rank {rank} called {name_of(call)}{at(call)}, and with which ranks it "
+                    "exchanges data is not recorded. Use messages instead; otherwise your "
+                    "instructor reviews this part",
                     rank=rank,
                     place=place_of(call),
                 )

@@ -37,15 +37,15 @@ def unrecorded_payloads(trace: Trace, sent: Sequence[SentByGloo]) -> Iterator[st
         small = _SMALL_NUM_BYTES + _by_watched_barriers(given, rank)
         if not least <= counted.of_messages <= most + small:
             yield (
-                f"gloo sent {counted.of_messages} bytes in messages of rank {rank}, and rank "
+                f"gloo sent {counted.of_messages} bytes in messages of rank {rank}, but rank "
                 f"{rank} recorded {most if counted.of_messages > most else least}"
             )
     needed = int(payloads_by_gloo(each for each in given if each.operation != SEND))
     found = sum(counted.of_collectives for counted in sent)
     if found > needed + _COLLECTIVES_NUM_BYTES:
         yield (
-            f"gloo sent {found} bytes for collectives, and those that the ranks recorded need at "
-            f"most {needed + _COLLECTIVES_NUM_BYTES}"
+            f"gloo sent {found} bytes for collectives, but those that the ranks recorded need "
+            f"at most {needed + _COLLECTIVES_NUM_BYTES}"
         )
 
 

@@ -92,7 +92,7 @@ def _gone(situation: StalledRun) -> Iterator[str]:
     finalised = {rank for rank in situation.gone if situation.trace.ranks[rank].finalised}
     returned = (waited & situation.gone) - finalised - unfinished - set(half_done)
     for rank, posted in sorted(half_done.items())[:_MOST_ITEMS]:
-        yield f"rank {rank} has already returned without waiting for its {posted}"
+        yield f"rank {rank} returned without waiting for its {posted}"
     if unfinished:
         yield f"{ranks_have(unfinished)} already returned without calling Finalize"
     if returned:

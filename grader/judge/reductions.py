@@ -14,7 +14,7 @@ def reduction_communicators(calls: Sequence[Call]) -> set[int]:
     """Return the communicators that lower-case reductions of one rank made for themselves.
 
     The first one duplicates the communicator and uses the copy at once: one instruction of Python
-    makes both calls. A program can get at such a copy, too; then it is no longer mpi4py's own.
+    makes both calls. A program can also get at such a copy; then it is no longer mpi4py's own.
     """
     calls = Calls.of(calls)
     before, after = calls[:-1], calls[1:]

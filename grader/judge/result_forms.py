@@ -26,7 +26,7 @@ def refuse(
         if isinstance(form, Text):
             text = texts.get(name)
             if not isinstance(text, str) or len(text) > form.max_num_chars:
-                return {}, f"rank {rank}: {name} should be a text, which was not returned"
+                return {}, f"rank {rank}: {name} must be a text, but none was returned"
             results[name] = text
             continue
         array = arrays.get(name)
@@ -53,7 +53,7 @@ def _array_problem(array: NDArray[Any], form: Array) -> str:
     if array.dtype != np.dtype(form.dtype):
         return f"is an array of {array.dtype}; expected {form.dtype}"
     if array.nbytes > form.max_num_bytes:
-        return f"has {array.nbytes} bytes; at most {form.max_num_bytes} are taken"
+        return f"has {array.nbytes} bytes; at most {form.max_num_bytes} are accepted"
     if form.finite and array.dtype.kind in "fc" and not np.isfinite(array).all():
         index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         place = f"[{', '.join(map(str, index))}]" if index else ""

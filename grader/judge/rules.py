@@ -75,10 +75,10 @@ def assert_buffers_not_pickles(
         raise RuleViolation(
             found(
                 "rule.pickles",
-                f"rank {rank} sends a pickled object by {name_of(call)}{at(call)}, as lower-case "
-                "calls "
-                f"do ({_times(number)} in all); this part asks for the upper-case calls "
-                "(Isend, Irecv, Allreduce, ...), which send the array's memory itself",
+                f"rank {rank} sent a pickled object with {name_of(call)}{at(call)}, as "
+                f"lower-case calls do ({_times(number)})",
+                help="use upper-case calls (Isend, Irecv, Allreduce, ...), which send the array "
+                "itself",
                 rank=rank,
                 call=name_of(call),
                 place=place_of(call),
@@ -105,7 +105,10 @@ def assert_requests_completed(
     for rank, call in first:
         how = "was never completed (no Wait or successful Test)"
         if call.request_freed:
-            how = "was freed before it was complete, so nobody knows when its array may be used"
+            how = (
+                "was freed before it was complete, so the program cannot know when its array "
+                "may be used"
+            )
         noun = "request" if number == 1 else "requests"
         raise RuleViolation(
             found(
@@ -147,8 +150,8 @@ def assert_uses_operations(trace: Trace, required: Collection[str]) -> None:
             raise RuleViolation(
                 found(
                     "rule.operation_missing",
-                    f"rank {rank} does not call {listed(missing)}, which this part asks for; "
-                    f"{_made(trace, rank)}",
+                    f"this part requires {listed(missing)}, but rank {rank} does not call "
+                    f"{'it' if len(missing) == 1 else 'them'}; {_made(trace, rank)}",
                     rank=rank,
                     missing=missing,
                 )
@@ -173,8 +176,8 @@ def assert_uses_collective(trace: Trace, names: Collection[str]) -> None:
         raise RuleViolation(
             found(
                 "rule.collective_missing",
-                f"{ranks_text(without)} {verb} no MPI collective that could do the work; this part "
-                f"asks for one, such as {_one_of(names)}; {_made(trace, without[0])}",
+                f"this part requires a collective such as {_one_of(names)}, but "
+                f"{ranks_text(without)} {verb} none; {_made(trace, without[0])}",
                 ranks=without,
             )
         )
@@ -192,7 +195,7 @@ def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> No
         raise RuleViolation(
             found(
                 "rule.call_not_allowed",
-                f"rank {rank} calls {name_of(call)}{at(call)}{hint}{more}",
+                f"rank {rank} called {name_of(call)}{at(call)}{hint}{more}",
                 help=f"this part allows {allowed_text}",
                 rank=rank,
                 call=name_of(call),
@@ -233,11 +236,10 @@ def _assert_few_communicators(trace: Trace, allowed_text: str) -> None:
             raise RuleViolation(
                 found(
                     "rule.many_communicators",
-                    f"rank {rank} makes {len(made)} new communicators, the first by "
-                    f"{name_of(made[0])}"
-                    f"{at(made[0])}, and sends and receives {num_messages} messages; so many tell "
-                    "the "
-                    f"other ranks something themselves, and this part allows {allowed_text}",
+                    f"rank {rank} made {len(made)} new communicators, the first with "
+                    f"{name_of(made[0])}{at(made[0])}, and sent and received {num_messages} "
+                    "messages. So many communicators can carry data themselves; this part "
+                    f"allows {allowed_text}",
                     rank=rank,
                     place=place_of(made[0]),
                 )
@@ -251,9 +253,8 @@ def _assert_evidence(trace: Trace, may_be_silent: bool) -> None:
         raise RuleViolation(
             found(
                 "rule.no_messages",
-                f"none of the {len(trace.ranks)} ranks sent a message; whatever the result came "
-                "from, "
-                "it did not come from the other ranks by MPI",
+                f"none of the {len(trace.ranks)} ranks sent a message, so the result cannot "
+                "come from the other ranks",
                 num_ranks=len(trace.ranks),
             )
         )

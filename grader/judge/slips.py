@@ -26,9 +26,10 @@ _WORDS = {
     "subprocess": b"subprocess|run|call|Popen",
 }
 _NOBODY_TYPES = {
-    ("BdbQuit", ""): "starts the debugger pdb, but nobody can type during grading; remove the line",
-    ("EOFError", "EOF when reading a line"): "calls input(), but nobody can type during grading; "
-    "write the value into the file instead",
+    ("BdbQuit", ""): "starts the debugger pdb, but grading has no keyboard; remove the line",
+    ("EOFError", "EOF when reading a line"): (
+        "calls input(), but grading has no keyboard; write the value into the file instead"
+    ),
 }
 """By type and message of an exception: what the line does that raised it."""
 
@@ -46,14 +47,14 @@ def told(rank: int, values: Mapping[str, Any]) -> str:
         if name != "ModuleNotFoundError":
             return f"{user} uses what {imported_at} imports; that import fails here: {message}"
         package = message.partition("'")[2].partition("'")[0]
-        return f"{user} uses {package}, which is not installed here and which {imported_at} imports"
+        return f"{user} uses {package}, imported at {imported_at}, which is not installed here"
     if where and (name, message) in _NOBODY_TYPES:
         return f"{where} {_NOBODY_TYPES[name, message]}"
     if where and (missing := text_of(values, "missing")):
         return (
-            f"{where} opens {missing!r}, which does not exist; the working folder holds "
-            f"{_listed(values.get('there'))}; of what was handed in, only "
-            "the folders are there, empty"
+            f"{where} opens {missing!r}, which does not exist. The working folder holds "
+            f"{_listed(values.get('there'))}; of what was handed in, only the empty folders "
+            "are there"
         )
     return ""
 

@@ -32,10 +32,10 @@ class TraceDoubts:
                 continue
             if not self._is_counted[rank]:
                 raise GraderError(
-                    f"MPI does not count the messages of rank {rank}: its monitoring component "
-                    "(pml_monitoring) is missing, without which no message is proven"
+                    f"MPI does not count the messages of rank {rank}: without its monitoring "
+                    "component (pml_monitoring), no message is proven"
                 )
-            stopped.append(f"MPI counted the messages of rank {rank}, and then no longer")
+            stopped.append(f"MPI stopped counting the messages of rank {rank}")
         sent_or_received, self._in_flight = cross_check.disagreements(trace, self._in_flight)
         sent_by_gloo = [rank.sent_by_gloo for rank in ranks if rank.sent_by_gloo is not None]
         if plan.is_mpi:

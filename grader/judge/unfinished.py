@@ -50,7 +50,7 @@ def _is_left(call: Call) -> bool:
 
 def _clause(message: Posted, waiting: int) -> str:
     return (
-        f"rank {message.rank} has returned without having waited for its "
-        f"{signature_of(message.call)}{at(message.call)}, so that this message, which rank "
-        f"{waiting} waits for, may never arrive"
+        f"rank {message.rank} returned without waiting for its "
+        f"{signature_of(message.call)}{at(message.call)}, so this message may never arrive; "
+        f"rank {waiting} waits for it"
     )

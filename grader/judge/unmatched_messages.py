@@ -24,7 +24,7 @@ def undelivered(situation: StalledRun) -> Iterator[str]:
         yield "no receive is posted for any of these sends"
     listening = {receive.rank for receive in receives}
     if any(_may_be_buffered(send.call) and send.rank not in listening for send in sends):
-        yield "a send may have to wait until its receive is posted, as here"
+        yield "a send may not finish before its receive is posted"
 
 
 def difference(situation: StalledRun) -> str:

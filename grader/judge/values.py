@@ -110,11 +110,9 @@ def assert_unchanged(
             raise WrongAnswer(
                 found(
                     "value.changed_by_call",
-                    f"{prefix}rank {rank}: {name}{index_text(index)} is {is_now} after the call, "
-                    "it "
-                    f"was {was} before{extent_text(changed, 'changed')}; the call must leave "
-                    f"{name} as "
-                    "it is",
+                    f"{prefix}rank {rank}: {name}{index_text(index)} is {is_now} after the "
+                    f"call, but was {was} before{extent_text(changed, 'changed')}; the call "
+                    f"must not change {name}",
                     rank=rank,
                     name=name,
                 )

@@ -79,11 +79,9 @@ def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) ->
                 raise RuleViolation(
                     found(
                         "volume.not_own_array",
-                        f"rank {rank} sent rank {other} {_elements(num_bytes, item_num_bytes)}; in "
-                        "the "
-                        f"naive exchange each rank sends its own array, of {length} elements, to "
-                        "each "
-                        "other rank",
+                        f"rank {rank} sent rank {other} "
+                        f"{_elements(num_bytes, item_num_bytes)}; in the naive exchange, each "
+                        f"rank sends its own array of {length} elements to every other rank",
                         rank=rank,
                         peer=other,
                         num_bytes=num_bytes,

@@ -9,9 +9,9 @@ MAX_ENTRIES = 100_000
 """Files and folders that are looked at."""
 MAX_FILE_NUM_BYTES = 32 << 20
 IS_A_LINK = "is a link, and links are not followed"
-IS_SPECIAL = "is no regular file"
-IS_OF_NO_KIND = "is of no kind that is asked for"
-IS_OF_A_TOOL = "is a folder of a tool, not of the submission"
+IS_SPECIAL = "is not a regular file"
+IS_OF_NO_KIND = "is of no kind that the assignment uses"
+IS_OF_A_TOOL = "is a tool's folder, not the submission's"
 
 
 @dataclass(frozen=True)

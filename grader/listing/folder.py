@@ -73,7 +73,7 @@ class _Walk:
             if depth == 1:
                 yield (
                     names.shown(path),
-                    left_out(f"lies {len(path) - 1} folders down, {names.TOO_DEEP}"),
+                    left_out(f"is {len(path) - 1} folders deep, {names.TOO_DEEP}"),
                 )
             else:
                 with self._opened(folder, name, path, os.O_DIRECTORY) as below:
@@ -99,8 +99,8 @@ class _Walk:
         Raises UsageError when it is no longer what it was.
         """
         changed = UsageError(
-            f"{self._root.joinpath(*path)} changed while it was read; try again when nothing "
-            "writes there"
+            f"{self._root.joinpath(*path)} changed while it was read; try again when no "
+            "program writes there"
         )
         descriptor = os.dup(self._descriptor)
         try:
@@ -165,7 +165,7 @@ def _problem_of(info: os.stat_result, owner: int) -> str:
     # A second name for a file of somebody else's leads as far as a link. One for a file of the
     # owner's own is harmless, and what tools that save space make.
     if stat.S_ISREG(info.st_mode) and info.st_nlink > 1 and info.st_uid != owner:
-        return "is a second name of a file that somebody else owns"
+        return "is another name of a file that another user owns"
     return ""
 
 

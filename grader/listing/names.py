@@ -57,7 +57,7 @@ def in_archive(name: str) -> tuple[tuple[str, ...], str] | None:
         if is_skipped(part):
             return path.parts[:depth], IS_OF_A_TOOL
     if len(path.parts) > MAX_DEPTH:
-        return path.parts, f"lies {len(path.parts) - 1} folders down, {TOO_DEEP}"
+        return path.parts, f"is {len(path.parts) - 1} folders deep, {TOO_DEEP}"
     return path.parts, problem_of(path.parts)
 
 
@@ -109,9 +109,9 @@ def _problem_of_part(part: str) -> str:
     try:
         num_bytes = len(part.encode())
     except UnicodeEncodeError:
-        return "has a name that is no text"
+        return "has a name that is not text"
     if num_bytes > _MAX_NAME_NUM_BYTES:
         return f"has a name of more than {_MAX_NAME_NUM_BYTES} bytes"
     if not part.isprintable() or "\\" in part:
-        return "has a name that cannot be shown as it is"
+        return "has a name with characters that cannot be shown"
     return ""

@@ -75,7 +75,7 @@ def read(content: bytes) -> SourceText:
         remark = f"was converted from {name}, which Python does not read; {_REMEDY}"
     if b"\0" in body:
         line = _line(body, body.index(0))
-        return _not_read(f"has a NUL byte in line {line}, as no Python file may; {_REMEDY}")
+        return _not_read(f"has a NUL byte in line {line}, which Python does not allow; {_REMEDY}")
     said = _CODING_LINE.match(body)
     if said is None:
         return _decoded(body, codec, remark)
@@ -118,7 +118,7 @@ def _decoded(body: bytes, codec: str, remark: str) -> SourceText:
         return _not_read(
             f"has the byte {byte:#x} in line {line}, which is neither UTF-8 nor cp1252; {_REMEDY}"
         )
-    remark = f"was converted from cp1252 (Windows), as line {line} is not in UTF-8; {_REMEDY}"
+    remark = f"was converted from cp1252 (Windows), because line {line} is not UTF-8; {_REMEDY}"
     return _shown(text, remark)
 
 

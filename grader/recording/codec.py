@@ -115,7 +115,7 @@ def _decode(data: bytes) -> LaunchObservation:
     head = json.loads(data[_HEAD_LENGTH.size : start])
     lengths = msgspec.convert(head["blobs"], list[tuple[int, int]])
     if any(not 0 <= stored <= whole for stored, whole in lengths):
-        raise ValueError("an array of a length that none has")
+        raise ValueError("an array of an impossible length")
     if sum(stored for stored, _ in lengths) != len(data) - start:
         raise ValueError("arrays are missing, or there are too many")
     if sum(whole for _, whole in lengths) > _MAX_NUM_BYTES:
@@ -146,7 +146,7 @@ def _unpacked(stored: bytes, num_bytes: int) -> bytes:
     unpacking = zlib.decompressobj()
     content = unpacking.decompress(stored, num_bytes)
     if len(content) != num_bytes or not unpacking.eof:
-        raise ValueError("a packed array of another length than was said")
+        raise ValueError("a packed array of another length than stated")
     return content
 
 
@@ -156,7 +156,7 @@ def _array(described: Any, blobs: list[bytes]) -> NDArray[Any]:
     if len(shape) > _MAX_AXES or min(shape, default=0) < 0:
         raise ValueError(f"an array of shape {shape[:_MAX_AXES]}")
     if math.prod(shape) * dtype.itemsize != len(content):
-        raise ValueError(f"an array of {len(content)} bytes that is said to have shape {shape}")
+        raise ValueError(f"an array of {len(content)} bytes with the stated shape {shape}")
     return np.frombuffer(content, dtype).reshape(shape)
 
 

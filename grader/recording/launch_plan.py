@@ -99,8 +99,8 @@ class LaunchPlan:
         """Raise ValueError for more ranks than there are users for."""
         if self.ranks > MAX_NUM_RANKS:
             raise ValueError(
-                f"a launch has at most {MAX_NUM_RANKS} ranks, each a user of its own, and was "
-                f"asked for {self.ranks}; ask for fewer with ranks= of the case"
+                f"a launch has at most {MAX_NUM_RANKS} ranks, each its own user, not "
+                f"{self.ranks}; ask for fewer with ranks= of the case"
             )
 
     @property

@@ -83,8 +83,8 @@ def write_packed(file: Path, content: bytes, key: bytes | None) -> None:
     """Write what packed has returned, likewise."""
     if len(content) > MAX_NUM_BYTES:
         raise UsageError(
-            f"the recording has {len(content) >> 20:,} MiB, and may have {MAX_NUM_BYTES >> 20:,}; "
-            "record fewer parts at once, with --part"
+            f"the recording has {len(content) >> 20:,} MiB; at most {MAX_NUM_BYTES >> 20:,} "
+            "are allowed. Record fewer parts at once, with --part"
         )
     body = content[len(_MAGIC) + _TAG_NUM_BYTES :]
     tag = _NO_TAG if key is None else _tag(body, key)
@@ -115,7 +115,7 @@ def read(file: Path, key: bytes | None = None) -> Recording:
 def parse(content: bytes, name: str, key: bytes | None = None) -> Recording:
     """Return the recording that a file of this name holds; raises as read does."""
     if not content.startswith(_MAGIC) or len(content) < len(_MAGIC) + _TAG_NUM_BYTES:
-        raise UsageError(f"{name} is no recording; expected a file that `grade observe` wrote")
+        raise UsageError(f"{name} is not a recording; expected a file that `grade observe` wrote")
     tag = content[len(_MAGIC) : len(_MAGIC) + _TAG_NUM_BYTES]
     body = content[len(_MAGIC) + _TAG_NUM_BYTES :]
     try:
@@ -126,8 +126,8 @@ def parse(content: bytes, name: str, key: bytes | None = None) -> Recording:
         ) from None
     if read_body.header.format != FORMAT:
         raise UsageError(
-            f"the recording {name} has format {read_body.header.format}; this grader reads format "
-            f"{FORMAT}: make it again with `grade observe`"
+            f"the recording {name} has format {read_body.header.format}, but this grader reads "
+            f"format {FORMAT}: record it again with `grade observe`"
         )
     is_authentic = key is not None and hmac.compare_digest(tag, _tag(body, key))
     return Recording(read_body.header, read_body.launches, is_authentic)
@@ -144,7 +144,7 @@ def _content(file: Path) -> bytes:
         if num_bytes > MAX_NUM_BYTES:
             raise UsageError(
                 f"{file} has {num_bytes >> 20:,} MiB; a recording has at most "
-                f"{MAX_NUM_BYTES >> 20:,}: make it again with `grade observe`"
+                f"{MAX_NUM_BYTES >> 20:,}. Record it again with `grade observe`"
             )
         return file.read_bytes()
     except OSError as error:
@@ -166,12 +166,12 @@ def read_key(file: Path) -> bytes:
         raise UsageError(f"the key {file} cannot be read: {error.strerror}") from None
     if mode & 0o077:
         raise UsageError(
-            f"the key {file} has mode {mode:o}, so that others may read it; expected 600 or less: "
-            "chmod 600 it and try again"
+            f"the key {file} has mode {mode:o}, so that others may read it; expected 600 or "
+            "less: chmod 600 it and try again"
         )
     if len(key) < _FEWEST_KEY_NUM_BYTES:
         raise UsageError(
-            f"the key {file} has {len(key)} bytes; expected {_FEWEST_KEY_NUM_BYTES} or more that "
-            f"nobody can guess: (umask 077; openssl rand -hex 32 >{file})"
+            f"the key {file} has {len(key)} bytes; expected {_FEWEST_KEY_NUM_BYTES} or more "
+            f"that cannot be guessed: (umask 077; openssl rand -hex 32 >{file})"
         )
     return key

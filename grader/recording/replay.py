@@ -44,7 +44,7 @@ def replaying(find: Find, known: Callable[[], Iterable[RecordedLaunch]]) -> Obse
         try:
             return observation_of(plan, found)
         except UnreadableRecording as error:
-            raise GradingLost(f"{error}; make it again with `grade observe`") from None
+            raise GradingLost(f"{error}; record it again with `grade observe`") from None
 
     return observe
 
@@ -112,11 +112,11 @@ def _inconsistencies(plan: LaunchPlan, observed: LaunchObservation) -> Iterator[
     if end is not None:
         nums_ranks |= {len(end.ranks), len(end.trace.ranks)}
         if (end.excess is None) == (end.kind is EndKind.EXCESS):
-            yield "it is not said what was too much"
+            yield "it does not say what was too much"
         if (end.lasted is None) == (end.kind is EndKind.TIME_LIMIT):
-            yield "it is not said how long it took"
+            yield "it does not say how long it took"
         if not any(each.said for each in end.ranks) and end.kind is EndKind.TROUBLE:
-            yield "no rank has said what is wrong"
+            yield "no rank says what is wrong"
     if nums_ranks != {plan.ranks}:
         yield "it is of other ranks"
     times_s = [observed.wall_time_s, *(case.lasted.clock_s for case in observed.cases)]
@@ -124,7 +124,7 @@ def _inconsistencies(plan: LaunchPlan, observed: LaunchObservation) -> Iterator[
     if end is not None and end.lasted is not None:
         times_s += [end.lasted.clock_s, end.lasted.denied_s, end.limit_s]
     if not all(map(math.isfinite, times_s)):
-        yield "a time is no number"
+        yield "a time is not a number"
 
 
 def _nearest(fields: Mapping[str, str], known: Iterable[RecordedLaunch]) -> str:

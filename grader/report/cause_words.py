@@ -13,7 +13,7 @@ from grader.report.words import VERDICT_WORDS
 SHOWN_IN_CODE = "deadlock.waits"
 """The key of a finding that notes beside the student's lines say in fewer words."""
 _RANKS = re.compile(r"(\d{1,4}) ranks?\b")
-_IS_A_WORD = re.compile(r"(rank|ranks|the|none|no|all|each|it) ")
+_IS_A_WORD = re.compile("(rank|ranks|the|none|no|all|each|every|it|we|our|this|only|a) ")
 """How a sentence of ours may begin; else it begins with a name, which stays as it is."""
 _WORDS_BY_KEY = {"crash.syntax": "does not start"}
 
@@ -27,11 +27,11 @@ def price_of(report: Report, part: PartResult, cause: Cause) -> str:
     """Return `costs 20 of 25 points`, or what else becomes of them."""
     points = f"{written(cause.points)} of {points_text(part.max_points)}"
     if cause.verdict is Verdict.JUDGE_ERROR:
-        return "costs no points; please pass this report on to the course"
+        return "costs no points; please send this report to your instructor"
     if part.verdict is Verdict.JUDGE_ERROR or NOT_ALL_TESTS in report.notes:
         return "no mark"
     if cause.verdict is Verdict.NOT_PROVEN:
-        return f"withholds {points}; a person has to look"
+        return f"{points} on hold: your instructor reviews it"
     return f"costs {points}"
 
 

@@ -45,7 +45,9 @@ def compare(before: Report, now: Report) -> Comparison:
         and not _is_unknown(test, earlier[part.name, test.name])
     ]
     if before.assignment != now.assignment or not both:
-        raise ValueError(f"it is on {one_line(before.assignment)}, with no test of this grading")
+        raise ValueError(
+            f"it is on {one_line(before.assignment)}, and has no check of this grading"
+        )
     changed = [
         Change(part.name, test, old.verdict)
         for part, test, old in both
@@ -73,11 +75,11 @@ def changes_text(compared: Comparison, page: Page) -> str:
     points = f"{written(compared.points_before)} -> {written(compared.points_now)}"
     head = f"Since the last report: {points} of {written(compared.max_points)}"
     if not (compared.better or compared.other or compared.broken):
-        head += "; every test is as it was"
+        head += "; every check is as it was"
     lines = [page.paint(line, BOLD) for line in page.paragraph(f"{head}.", first="")]
     for words, changes in (
-        ("holds now", compared.better),
-        ("fails otherwise", compared.other),
+        ("passes now", compared.better),
+        ("fails differently", compared.other),
         ("BROKE", compared.broken),
     ):
         for each in changes:

@@ -17,7 +17,7 @@ def ended(page: Page, test: str, failure: RunFailure) -> list[str]:
         lines += ["", *page.paragraph(f"{piece.heading}:"), *page.quoted(piece.lines)]
     name = one_line(test.partition("[")[0].removeprefix("test_"))
     next_step = (
-        "The session ends here, for ranks that hang or have crashed cannot go on. To run the "
-        f'others, leave this test out: -k "not {name}"'
+        "The session stopped, because a rank that hangs or has crashed cannot continue. To "
+        f'run the others, leave this one out: -k "not {name}"'
     )
     return [*lines, "", *page.paragraph(next_step)]

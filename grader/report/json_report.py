@@ -23,7 +23,7 @@ from grader.report.totals import worst_verdict
 SCHEMA_VERSION = 11
 _OLDEST_VERSION = 7
 """From which on reports are read. What a later version has added is empty where it is missing."""
-_UNREADABLE = "the grading gave a report that cannot be read"
+_UNREADABLE = "the grading gave an unreadable report"
 
 
 class OtherSchemaVersionError(GraderError):
@@ -52,11 +52,11 @@ def _parse(text: str | bytes, oldest_version: int) -> Report:
     try:
         data = json.loads(text)
         if not isinstance(data, dict):
-            raise TypeError("it is no JSON object")
+            raise TypeError("it is not a JSON object")
         version = data["schema_version"]
         if version not in range(oldest_version, SCHEMA_VERSION + 1):
             raise OtherSchemaVersionError(
-                f"the report has schema_version {version!r:.20}, this grader reads "
+                f"the report has schema_version {version!r:.20}, but this grader reads "
                 f"{SCHEMA_VERSION}; take the image and the grader of one release"
             )
         report = msgspec.convert(_as_nouns(data), Report)
@@ -65,7 +65,7 @@ def _parse(text: str | bytes, oldest_version: int) -> Report:
         numbers = [number for each in priced for number in (each.points, each.max_points)]
         numbers += (part.max_points for part in report.manual_parts)
         if not all(0 <= number < math.inf for number in numbers):
-            raise ValueError("it has points that are no numbers from 0 on")
+            raise ValueError("it has points that are not numbers of 0 or more")
         if version == SCHEMA_VERSION and json.loads(render(report)) != data:
             raise ValueError("it has other keys or sums than a report")
     except KeyError as error:

@@ -33,7 +33,7 @@ _MAX_NUM_BYTES = 900_000
 _MAX_TRACEBACK_LINES = 40
 _MAX_OUTPUT_LINES = 20
 _MAX_OUTPUTS = 4
-_TOO_LONG = "What each part lost is too long to be shown here; the other reports have all of it."
+_TOO_LONG = "What each part lost is too long to show here; the other reports have all of it."
 _CODE_NUM_COLUMNS = 100
 _MARKUP = re.compile(r"([\\`*_\[\](){}<>|~&:$#!.+=^/-])")
 _REFERENCE = re.compile(r"((?:://|[@#!$%~&^]*@[@#!$%~&^]*|[#!$%~&^]+(?=\w)|(?<=\bGH)-(?=\d))+)")
@@ -130,7 +130,7 @@ def _folded(summary: str, body: str) -> str:
 
 def _manual(parts: Sequence[ManualPart]) -> Iterator[str]:
     if parts:
-        rows = ["| Marked by a person | Found | Points pending |", "|---|---|---:|"]
+        rows = ["| Graded by hand | Found | Points |", "|---|---|---:|"]
         for part in parts:
             points = written(part.max_points)
             rows.append(f"| {escape(part.title)} | {escape(part.found)} | {points} |")

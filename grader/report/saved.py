@@ -21,9 +21,9 @@ def saved(file: Path) -> Report:
         return json_report.parse_saved(file.read_bytes())
     except OSError as error:
         raise UsageError(
-            f"{file} cannot be read: {error.strerror}; name a report that --json has written"
+            f"{file} cannot be read: {error.strerror}; name a report that --json wrote"
         ) from None
     except OtherSchemaVersionError as error:
-        raise SavedByOtherVersionError(f"{file} is no report of this grader: {error}") from None
+        raise SavedByOtherVersionError(f"{file} is not a report of this grader: {error}") from None
     except GraderError as error:
-        raise UsageError(f"{file} is no report of this grader: {error}") from None
+        raise UsageError(f"{file} is not a report of this grader: {error}") from None

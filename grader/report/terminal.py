@@ -42,6 +42,20 @@ def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bo
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
+def brief(report: Report, *, colour: bool, width: int, plain: bool) -> str:
+    """Return a line for each part that lost points, with its dearest cause; and the total.
+
+    colour, width, plain: as for render.
+    """
+    page, told = Page(colour, plain, max(width, _MIN_WIDTH), verbose=False), dict[str, str]()
+    for part, cause in dearest_first(report):
+        if not is_missing(part):
+            first = f"{page.sign(cause.verdict)} {one_line(part.name)}  {_points(report, part)}"
+            place = "".join(f" at {one_line(each)}" for each in cause.findings[0].places[:1])
+            told.setdefault(part.name, f"{first}  {words_of(cause)}{place}")
+    return "\n".join([*told.values(), *page.paragraph(score_sentence(report), first="")])
+
+
 def _notes(page: Page, report: Report) -> Iterator[str]:
     for part in report.parts:
         for found in part.notes:

@@ -63,8 +63,8 @@ def score_text(report: Report) -> str:
     if report.score is None:
         failed = (part.name for part in report.parts if part.verdict is Verdict.JUDGE_ERROR)
         return (
-            f"No score: the grader itself failed on {', '.join(map(visible, failed))}. "
-            "It costs no points; please pass this report on to the course."
+            f"No score: the grader failed on {', '.join(map(visible, failed))}. This is not your "
+            "error, and no points are lost. Please send this report to your instructor."
         )
     how = " (recognised by its files)" if report.is_recognised else ""
     name = f"{visible(report.assignment)}{how}"
@@ -82,7 +82,7 @@ def worth_texts(report: Report) -> list[str]:
     found = []
     if report.review:
         doubtful = [visible(part.name) for part in report.parts if part.needs_review]
-        found.append(f"A person has to look at {', '.join(doubtful)}.")
+        found.append(f"Your instructor reviews {', '.join(doubtful)}.")
     if report.mode == "local":
         found.append("Local check, not your mark.")
     if report.pending_points:

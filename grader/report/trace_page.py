@@ -56,12 +56,12 @@ def trace_page(traced: Traced, page: Page, limit: int) -> str:
 
 def _why_empty(traced: Traced) -> str:
     if any(seen.truncated for seen in traced.trace.ranks):
-        return "The calls of this case were too many to be kept."
+        return "This case made too many calls to keep."
     if not traced.num_others:
-        return "No call of MPI or torch.distributed was made."
+        return "No rank called MPI or torch.distributed."
     return (
-        "No call of MPI or torch.distributed was made in what the rules of this part are about; "
-        f"outside of it there were {traced.num_others:,}, which are not shown."
+        "Nothing that the rules of this part look at called MPI or torch.distributed; "
+        f"{traced.num_others:,} other calls are not shown."
     )
 
 
@@ -169,7 +169,7 @@ def _collectives(page: Page, rows: Sequence[Sequence[Row]]) -> list[str]:
 def _communicators(page: Page, rows: Sequence[Sequence[Row]]) -> list[str]:
     """Return what the names in the column `comm` stand for, where there is such a column."""
     known = communicators_of(rows).values()
-    each = ", ".join(f"{each.name} of {each.size} processes" for each in known)
+    each = ", ".join(f"{each.name} of {each.size} ranks" for each in known)
     return page.paragraph(f"communicators: {each}", first="") if len(known) > 1 else []
 
 
@@ -186,7 +186,7 @@ def _tests(page: Page, traced: Traced) -> list[str]:
         text = f"{VERDICT_WORDS[test.verdict]} {test.name.removeprefix('test_')}"
         case = next((case for case in traced.cases if case.ends(test)), None)
         if case is not None:
-            text += f": case {case.number} says why"
+            text += f": see case {case.number}"
         lines += page.paragraph(one_line(text), first=f"{page.sign(test.verdict)} ")
         if test.verdict is not Verdict.ACCEPTED and case is None:
             lines += page.message(test.message, INDENT * 2)

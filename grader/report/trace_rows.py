@@ -137,7 +137,7 @@ def peer_text(row: Row) -> str:
     if call.function in COLLECTIVES:
         return f"root {call.peer}" if call.function in ROOTED_COLLECTIVES else ""
     if call.peer == PROC_NULL:
-        return "to nobody" if call.is_send else "from nobody"
+        return "to no rank" if call.is_send else "from no rank"
     if call.peer == ANY_SOURCE:
         known = call.matched_source >= 0
         return f"from {call.matched_source} (any)" if known else "from any"

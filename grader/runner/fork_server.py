@@ -32,7 +32,7 @@ _ANSWER_LIMIT_S = 5.0
 _COUNT_LIMIT_S = 30.0
 _MARK = "GRADER_FORK_SERVER"
 """Every process of a run has this in its environment, unless it takes it out."""
-_WHO = "; memory ran out, or something killed it: a person should look at the submission"
+_WHO = "; memory ran out, or something killed it. Look at this submission yourself"
 
 
 class RunLost(LaunchError):
@@ -165,8 +165,8 @@ class ForkServer:
         if not self._wait_for("ended", _KILL_LIMIT_S):
             self.close()
             raise GradingLost(
-                f"processes of a run were still alive {_KILL_LIMIT_S:.0f} s after being killed: "
-                "a person should look at the submission"
+                f"processes of a run were still alive {_KILL_LIMIT_S:.0f} s after being "
+                "killed. Look at this submission yourself"
             )
 
     def close(self) -> None:
@@ -258,7 +258,7 @@ class ForkServer:
             raise GraderError(message["impossible"])
         elif message.get("ended") is False:
             raise GradingLost(
-                "files of a run could not be removed: a person should look at the submission"
+                "files of a run could not be removed. Look at this submission yourself"
             )
 
     def _death(self) -> RunLost:

@@ -58,7 +58,7 @@ def _launch_until_given_enough(
     if observed.end is None or not observed.end.is_starved:
         return observed
     del observed  # with the calls that it has kept
-    beat("waiting for a quiet machine", _PATIENCE_S + GRACE_S)
+    beat("waiting for an idle machine", _PATIENCE_S + GRACE_S)
     wait_until_quiet(_PATIENCE_S)
     return _launch(plan, server, uid, beat, on_silent)
 
@@ -80,8 +80,8 @@ def _launch(
         # What mpirun has printed is long, and comes last.
         nothing_ran = "none of the submission's code had run"
         raise GraderError(
-            f"{plan.ranks} ranks could not be started, twice in a row; {nothing_ran}"
-            f"{scarce and '; '}{scarce}: {str(error).rstrip('. ')}"
+            f"{plan.ranks} ranks could not be started, twice in a row; "
+            f"{nothing_ran}{scarce and '; '}{scarce}: {str(error).rstrip('. ')}"
         ) from None
 
 

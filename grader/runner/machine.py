@@ -45,8 +45,8 @@ def _require_temporary_folder() -> None:
     except FileNotFoundError:
         tried = os.environ.get("TMPDIR", "/tmp")  # noqa: S108 - only named
         raise GraderError(
-            f"no folder for temporary files is writable, not even {tried}; make it writable, or "
-            f"start a read-only container with --tmpfs {tried}:rw,noexec,nosuid,nodev"
+            f"no folder for temporary files is writable, not even {tried}; make it writable, "
+            f"or start a read-only container with --tmpfs {tried}:rw,noexec,nosuid,nodev"
         ) from None
 
 

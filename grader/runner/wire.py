@@ -129,7 +129,7 @@ def _parse_head(
         kind, values = head["kind"], head["values"]
         arrays = [(name, _DTYPES[dtype], tuple(shape)) for name, dtype, shape in head["arrays"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ProtocolError(f"a frame head that cannot be read ({type(error).__name__})") from None
+        raise ProtocolError(f"an unreadable frame head ({type(error).__name__})") from None
     lengths = [length for _, _, shape in arrays for length in shape]
     if not (
         isinstance(kind, str)

@@ -88,5 +88,5 @@ def this_one() -> Architecture:
     machine = platform.machine()
     if machine not in ARCHITECTURES:
         known = " and ".join(ARCHITECTURES)
-        raise OSError(f"the numbers of system calls on {machine} are not known, only on {known}")
+        raise OSError(f"the numbers of system calls are known on {known} only, not on {machine}")
     return ARCHITECTURES[machine]

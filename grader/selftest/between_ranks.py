@@ -32,7 +32,7 @@ def between_ranks(
     ended = next(iter(launched.outcomes), launched.failure)
     if not isinstance(ended, Outcome):
         reason = f"{ended.message} {ended.detail}".strip() if ended else "it gave no answer"
-        raise GraderError(f"the selftest of ranks that are kept apart could not be run: {reason}")
+        raise GraderError(f"the selftest of separated ranks could not run: {reason}")
     found, other = (json.loads(result["found"]) for result in ended.results)
     yield from protections(found, other)
 
@@ -42,7 +42,7 @@ def protections(found: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[
     users, others = set(found["users"]), set(other["users"])
     groups, others_groups = set(found["groups"]), set(other["groups"])
     yield Protection(
-        "Each rank that MPI connects is a user of its own",
+        "Each rank that MPI connects is its own user",
         len(users) == len(others) == 1 and not users & others and not groups & others_groups,
         f"users {_listed(users)} and {_listed(others)}, "
         f"groups {_listed(groups)} and {_listed(others_groups)}",

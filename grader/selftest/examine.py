@@ -76,7 +76,7 @@ def examine(
         reason = f"{outcome.message} {outcome.detail}" if outcome else "it gave no answer"
         scarce = scarcity.advice(scarcity.own_allowance())
         reason = "; ".join(filter(None, (reason.strip(), scarce)))
-        raise GraderError(f"the selftest could not be run, so nothing is graded: {reason}")
+        raise GraderError(f"the selftest could not run, so nothing is graded: {reason}")
     found = json.loads(outcome.results[0]["found"])
     seen, seen_by_a_rank = look_around(), read_back(found["surroundings"])
     remains = _remains(found["files"], seen, seen_by_a_rank)

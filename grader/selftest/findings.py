@@ -57,7 +57,9 @@ def protections(
     """
     shares_processes = seen.pid_namespace == seen_by_a_rank.pid_namespace
     if shares_processes and judge not in found["foreign"]:
-        raise GraderError("the selftest did not find the judge's process, and tried nothing on it")
+        raise GraderError(
+            "the selftest did not find the judge's process, so it tried nothing on it"
+        )
     return (
         *attempted(found["attempts"], ATTEMPTS, _FLAGS),
         *_of_the_ranks(found, seen.status, seen_by_a_rank.status),
@@ -75,7 +77,7 @@ def _of_the_ranks(found: Mapping[str, Any], judges: str, status: str) -> Iterato
     groups = status_field(status, "Groups").split()
     is_nobody_else = "0" not in {*user, *group} and set(groups) <= {user[0]}
     yield _essential(
-        "Ranks are users of their own, and not root",
+        "Ranks are their own users, and not root",
         is_nobody_else,
         f"user {user[0]}, until it is connected {user[1]}, groups {' '.join(groups) or 'none'}",
     )
@@ -94,12 +96,14 @@ def _of_the_ranks(found: Mapping[str, Any], judges: str, status: str) -> Iterato
     # Before Linux 5.9 the kernel does not say how many; what they refuse is tried anyway.
     has_own = not filters or int(filters) > int(ours or "0")
     yield _essential(
-        "Ranks have a filter of system calls of their own",
+        "Ranks have their own filter of system calls",
         mode == "2" and has_own,
         f"Seccomp {mode}, {filters or 'unknown'} filters, the judge has {ours or 'unknown'}",
     )
     yield _essential(
-        "Ranks show nobody their memory", found["dumpable"] == 0, f"dumpable {found['dumpable']}"
+        "Ranks hide their memory from others",
+        found["dumpable"] == 0,
+        f"dumpable {found['dumpable']}",
     )
 
 
@@ -124,7 +128,7 @@ def _of_the_judge(status: str) -> Iterator[Protection]:
     powers = capabilities(status, "CapBnd")
     beyond = sorted(powers - _USUAL)
     yield _essential(
-        "The container has no more capabilities than is usual",
+        "The container has no unusual capabilities",
         not beyond,
         f"it also has {_some(beyond)}; start it without --privileged and --cap-add"
         if beyond
@@ -140,7 +144,7 @@ def _of_the_judge(status: str) -> Iterator[Protection]:
     )
     privileges = status_field(status, "NoNewPrivs")
     yield _by_flag(
-        "Nobody in the container gains privileges",
+        "No process in the container gains privileges",
         privileges == "1",
         f"NoNewPrivs {privileges}",
         "--security-opt no-new-privileges",
@@ -151,7 +155,7 @@ def _of_the_engine(seen: Surroundings) -> Iterator[Protection]:
     """Yield what an engine does for every container unless it is told not to."""
     mode = status_field(seen.status, "Seccomp")
     yield _by_flag(
-        "The engine filters system calls as well",
+        "The engine filters system calls",
         mode == "2",
         f"Seccomp {mode or 'unknown'}",
         "no --security-opt seccomp=unconfined",
@@ -183,7 +187,9 @@ def _of_the_container(seen: Surroundings) -> Iterator[Protection]:
     yield from _limits(seen)
     others = [name for name in seen.interfaces if name != "lo"]
     up = ", ".join(seen.interfaces) or "none"
-    yield _by_flag("The loopback is all there is", not others, f"up: {up}", "--network none")
+    yield _by_flag(
+        ("The container has only the loopback network"), not others, f"up: {up}", "--network none"
+    )
     has_own_ipc = seen.ipc_namespace != HOST_IPC_NAMESPACE
     yield _by_flag(
         "Shared memory is the container's own", has_own_ipc, seen.ipc_namespace, "--ipc private"
@@ -201,7 +207,7 @@ def _of_mounts(foreign: Sequence[Foreign], ipc_namespace: str) -> Iterator[Prote
     """Yield whether there is anything of the machine's, first what a rank can use of it."""
     is_open = [each for each in foreign if each.opens]
     yield Protection(
-        "Nothing of the machine's is open to the ranks",
+        "The ranks can open nothing of the machine",
         not is_open,
         _some([f"{each.path}: {each.opens}" for each in is_open]) or "nothing is",
         is_essential=True,
@@ -209,7 +215,7 @@ def _of_mounts(foreign: Sequence[Foreign], ipc_namespace: str) -> Iterator[Prote
     )
     others = [each for each in foreign if not each.opens]
     yield _by_flag(
-        "Nothing is mounted that grading does not need",
+        "The container mounts only what grading needs",
         not others,
         _some([f"{each.path}, closed to the ranks or empty" for each in others]) or "nothing is",
         _without(others, ipc_namespace),
@@ -229,7 +235,7 @@ def _limits(seen: Surroundings) -> Iterator[Protection]:
     memory = f"{group.memory_num_bytes >> 20} MiB" if group.memory_num_bytes else "unlimited"
     swap = "unlimited" if group.swap_num_bytes is None else f"{group.swap_num_bytes >> 20} MiB"
     yield _by_flag(
-        "Memory is limited, with no swap beside it",
+        "Memory is limited, and swap is off",
         group.memory_num_bytes is not None and has_no_swap,
         f"memory {memory}, swap {swap if seen.has_swap or swap != 'unlimited' else 'none here'}",
         "--memory 4g --memory-swap 4g",

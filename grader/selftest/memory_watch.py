@@ -30,12 +30,12 @@ def watch_on_memory(
         return _protection(holds=False, found=f"a rank kept {taken} MiB; {allowed} were allowed")
     if ended is None or ended.verdict is not Verdict.MEMORY_LIMIT_EXCEEDED:
         reason = f"{ended.message} {ended.detail}".strip() if ended else "it gave no answer"
-        raise GraderError(f"the selftest of the memory could not be run: {reason}")
+        raise GraderError(f"the selftest of the memory could not run: {reason}")
     return _protection(holds=True, found=ended.message)
 
 
 def _protection(*, holds: bool, found: str) -> Protection:
-    name = "A run that takes more memory than it may is ended"
+    name = "A run that takes too much memory is ended"
     return Protection(name, holds, found, is_essential=True)
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 from grader.errors import GraderError
 
-_BY_FLAG = "graded without these protections, which whoever starts the container can add"
+_BY_FLAG = "graded without these protections; the command that starts the container can add them"
 _INSTEAD = "`grade run DIR` sets all of them"
 
 
@@ -41,7 +41,9 @@ def refusal(protections: Sequence[Protection], *, flags_are_ours: bool) -> str:
     step = (
         f"start the container {_remedy(first.flag)}"
         if first.flag
-        else "build the image again with `make image`; if it stays, ask whoever runs this machine"
+        else (
+            "build the image again with `make image`; if it stays, ask this machine's administrator"
+        )
     )
     return (
         f"refusing to grade: a protection is missing here, `{first.name}` ({first.found}){more}. "
@@ -64,7 +66,7 @@ def note(protections: Sequence[Protection], *, is_for_students: bool = False) ->
         return ""
     if is_for_students:
         number = f"{len(missing)} protection{'' if len(missing) == 1 else 's'}"
-        return f"feedback, not the mark: without {number} of the course's grading"
+        return f"feedback, not your mark: without {number} of the course's grading"
     by_flag = "; ".join(f"{each.name} ({each.flag})" for each in missing if each.flag)
     others = "; ".join(f"{each.name} ({each.found})" for each in missing if not each.flag)
     return ". ".join(
@@ -100,4 +102,4 @@ def parse(text: str | bytes) -> tuple[Protection, ...]:
     try:
         return tuple(Protection(**each) for each in json.loads(text)["protections"])
     except (KeyError, TypeError, ValueError) as error:
-        raise GraderError(f"the selftest gave an answer that cannot be read: {error}") from None
+        raise GraderError(f"the selftest gave an unreadable answer: {error}") from None

@@ -24,11 +24,11 @@ def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
     )
     if any(dot.low < dot.high for dot in measured) and "thin lines" not in figure.caption:
         said.append(
-            f"{marks.capitalize()} are medians of several runs, thin lines go from the least to "
-            "the most."
+            f"{marks.capitalize()} are medians of several runs; thin lines go from the least "
+            "to the most."
         )
     if any(dot.is_oversubscribed for dot in measured):
-        little = "" if figure.is_share else ", so their time says little of a machine"
+        little = "" if figure.is_share else ", so their time says little about a machine"
         said.append(f"Hollow {marks}: more ranks than cores{little}.")
     if any(each.is_modelled and each.dots for each in figure.series):
         said.append(f"{modelled} are modelled, not measured.")

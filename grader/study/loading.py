@@ -32,7 +32,7 @@ def load(assignment: Assignment) -> Study:
     """
     if not (assignment.folder / "study" / "__init__.py").is_file():
         raise UsageError(
-            f"{assignment.name} has no study: {assignment.folder / 'study'} does not hold one"
+            f"{assignment.name} has no study: there is no {assignment.folder / 'study'}"
         )
     folder = str(assignment.folder.parent)
     sys.path.insert(0, folder)

@@ -25,7 +25,7 @@ def page(
     """
     reasons = {each.name: results.why_missing(each.name) for each in points}
     missing = [(name, why) for name, why in reasons.items() if why]
-    lines = [f"# {title}", "", f"What was measured: {about}. No mark comes of this.", ""]
+    lines = [f"# {title}", "", f"What was measured: {about}. This is not a mark.", ""]
     if note:
         lines += [note, ""]
     # What a program did wrong has no figure: it is not seen in any of them.
@@ -41,7 +41,7 @@ def page(
         lines += _listed(figure)
     lines += _section("Not measured", ("run", "why"), missing)
     failed = [(run.point, run.repeat + 1, run.failure) for run in results.failed_runs()]
-    told = "The figures of these are of their other runs alone."
+    told = "The figures use their other runs alone."
     lines += _section("Runs that failed", ("of", "run", "why"), failed, told)
     machine = [
         ("processor", results.machine.processor),
@@ -61,7 +61,7 @@ def _listed(figure: Figure) -> list[str]:
         lines += [f"{num_left_out} more {verb} in the data.", ""]
     if not isinstance(figure, Chart):
         return lines
-    return ["<details><summary>The same as a table</summary>", "", *lines, "</details>", ""]
+    return ["<details><summary>Show as table</summary>", "", *lines, "</details>", ""]
 
 
 def _section(

@@ -68,11 +68,11 @@ def problems(points: Iterable[Point]) -> list[str]:
     found, names = [], set()
     for point in points:
         if point.name in names:
-            found.append(f"two points are called {point.name!r}; give one of them another name")
+            found.append(f"two points are called {point.name!r}; rename one of them")
         names.add(point.name)
         if point.ranks < 1 or point.num_repeats < 1 or point.limit_s <= 0:
             found.append(
-                f"{point.name}: expected ranks and repeats from 1 on and a time limit above 0, "
+                f"{point.name}: expected 1 or more ranks and repeats and a time limit above 0, "
                 f"found {point.ranks}, {point.num_repeats} and {point.limit_s:g} s"
             )
     return found

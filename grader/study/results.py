@@ -160,7 +160,7 @@ def compared(
         one, first, other, second = other, second, one, first
     figures = f"{first.text(unit=unit)} against {second.text(unit=unit)}"
     if first.num_runs == 1 or second.num_runs == 1:
-        return f"{one} was {less} than {other}: {figures}; how much that varies is not known."
+        return f"{one} was {less} than {other}: {figures}. How much that varies is not known."
     if first.high >= second.low:
-        return f"{one} and {other}: {figures}; this difference is within the spread."
+        return f"{one} and {other}: {figures}. This difference is within the spread."
     return f"{one} is {less} than {other}: {figures}."

@@ -13,7 +13,7 @@ from grader.support.images import found_in
 
 _LEAST_LIMIT_S = 5.0
 """With less time than this left, no point is begun."""
-_TIME_UP = "the time of this study was up; the same command again goes on from here"
+_TIME_UP = "the time of this study was up; run the same command again to continue"
 
 Measure = Callable[[Point, int, float], Measurement]
 
@@ -93,7 +93,7 @@ def run(
                 continue
             why = _TIME_UP if left_s < _LEAST_LIMIT_S else ""
             if point.series in late:
-                why = f"left out: a run of {point.series} before it did not end"
+                why = f"left out: a run of {point.series} before it did not finish"
             if not why:
                 tell(_progress(order, index, left_s))
                 found = measured(point, each.repeat, min(point.limit_s, left_s))

@@ -48,8 +48,8 @@ class Store:
                 lines = file.read().split("\n")
         except OSError as error:
             raise UsageError(
-                f"{folder} cannot be used for a study: {error.strerror}; name a folder that may be "
-                "written with --out"
+                f"{folder} cannot be used for a study: {error.strerror}; name a writable "
+                "folder with --out"
             ) from None
         for line in lines:
             read = _read(line)

@@ -92,8 +92,8 @@ def _on_noise(busy: float) -> str:
     if busy <= QUIET:
         return ""
     return (
-        f"Other programs took {busy:.0%} of the cores' time when this study began. So times are "
-        "too long, and runs may not have ended for this reason."
+        f"Other programs took {busy:.0%} of the cores' time when this study began. So times "
+        "are too long, and some runs may not have finished."
     )
 
 
@@ -108,8 +108,8 @@ def _shown(
         return study.figures(results), tuple(study.findings(results))
     except Exception as error:
         raise GraderError(
-            f"no figures can be made of what was reported, see {out / FILE}: "
-            f"{type(error).__name__}: {error}"
+            f"no figures can be made of the results, see {out / FILE}: {type(error).__name__}: "
+            f"{error}"
         ) from error
 
 
@@ -123,6 +123,6 @@ def _require_ours(out: Path) -> None:
         raise UsageError(f"{out / PAGE} cannot be read: {error.strerror}") from None
     if not text.startswith("# Study of "):
         raise UsageError(
-            f"{out} holds a {PAGE} that is no study's and would be replaced; name another folder "
-            "with --out"
+            f"{out} holds a {PAGE} of something else, which would be replaced; name another "
+            "folder with --out"
         )

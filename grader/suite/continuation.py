@@ -176,8 +176,8 @@ class Answers(Sequence[Answer]):
         if index in self._answers:
             return self._answers[index]
         if index in self._known:
-            return NotRun("a case about the same failed before it")
-        return NotRun(self._budget.why_ended or "too many of the cases before it failed")
+            return NotRun("same cause as above")
+        return NotRun(self._budget.why_ended or "too many cases before it failed")
 
     def _may_go_on(self) -> bool:
         allows = self._injects_faults or self._budget.allows_another

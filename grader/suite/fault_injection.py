@@ -30,8 +30,8 @@ def inject_faults(
     fault that ends its run the cases that are left go on in a fresh launch.
 
     outcome: of the case, or one like it, as it was before.
-    check: raises WrongAnswer when an answer is not right.
-    wrong_ranks: those whose answers are not right; where it is left out, all if `check` raises.
+    check: raises WrongAnswer when an answer is wrong.
+    wrong_ranks: those whose answers are wrong; where it is left out, all if `check` raises.
     Raises RunFailed, WrongAnswer: in a case without a fault, which is the submission's own failure.
     """
     cases: list[Case] = [replace(case, message_fault=message) for message in messages]

@@ -71,8 +71,6 @@ class JudgeMode(SuiteMode):
         """How often ranks were started here for each launch, by its name in the journal."""
         self._starts_before: dict[str, int] = {}
         """And in the judges before this one."""
-        self.test_names: tuple[str, ...] = ()
-        """Of the whole suite, also those that are not to be run."""
         self.lost: GradingLost | None = None
         """Why no other run can be started here."""
         self.refusals: dict[str, None] = {}
@@ -88,13 +86,13 @@ class JudgeMode(SuiteMode):
         context, ranks, cases = self._context, asked.ranks, asked.cases
         if self._settings.selection.ranks not in (None, ranks):
             self._left_out.add(function_of(item))
-            why = f"--ranks asks for {ranks_text(self._settings.selection.ranks)} only"
+            why = f"--ranks selects {ranks_text(self._settings.selection.ranks)} only"
             return never_run(cases, ranks, why)
         budget = self._budget_for(item, asked)
         if self._is_over(item, budget, ranks):
             return never_run(cases, ranks, budget.why_ended)
         if budget.is_spent:
-            why = "the part's time was used up by runs that failed"
+            why = "runs that failed used up the part's time"
             return never_run(cases, ranks, why)
         if late := self._time.out_of_time():
             return make_launch(cases, [late] * len(cases), ranks)
@@ -178,7 +176,6 @@ class JudgeMode(SuiteMode):
             key=lambda item: -(stage_of(item) or 0),
         )
         tests = [item for item in here if item not in stages]
-        self.test_names = tuple(dict.fromkeys(map(function_of, tests)))
         kept, _ = self._settings.selection.split(tests)
         left_out = [item for item in items if item not in kept and item not in stages]
         items[:] = [*kept, *stages] if self._settings.selection.is_mark else kept
@@ -268,7 +265,7 @@ class JudgeMode(SuiteMode):
         if self._context.has_ended:
             not_run("the part had already ended")
         if self._settings.selection.fail_fast and any(map(_is_failure, self._failed.values())):
-            raise TestNotAskedFor("it comes after the first test that failed")
+            raise TestNotAskedFor("it comes after the first check that failed")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -311,7 +308,7 @@ class JudgeMode(SuiteMode):
         name = function_of(item)
         error = call.excinfo.value if call.excinfo is not None else None
         if call.when == "call" and error is None and item.nodeid not in self._seen_attempts:
-            error = CaseNotRun("no case was put to ranks that it could look at")
+            error = CaseNotRun("no case that it could look at was run")
         if error is not None:
             self._of_stages.setdefault(name, self._told(failed(item, error, call.when)))
         if call.when == "teardown" and (name in self._of_stages or item is self._stages[name][-1]):

@@ -123,7 +123,7 @@ class Launch:
         """Return the cases with outcomes for which the check holds; those of rules.
 
         check: hashable, and depends on its arguments alone; raises WrongAnswer or RunFailed when an
-        answer is not right. Cases without an outcome are left out. Raises RunFailed where the
+        answer is wrong. Cases without an outcome are left out. Raises RunFailed where the
         grader itself has failed.
         """
         return [

@@ -56,7 +56,7 @@ def points(
 def stage(number: float, own: str | None = None) -> pytest.MarkDecorator:
     """Return the mark of a stage: where its test holds, the part is paid at least the number.
 
-    A stage has no points of its own, and stands below all tests with points. It is asked only where
+    A stage has no own points, and stands below all tests with points. It is asked only where
     these have come to fewer than the number. It says what the calls show of code whose results are
     wrong, missing or cut short. Where it does not hold, or has seen no case, nothing is lost.
     own: as of `points`. Raises ValueError for a number that is none of points.

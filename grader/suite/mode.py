@@ -100,7 +100,11 @@ class SuiteMode(ABC):
         if required and all(name in self._failed_because_of for name in required):
             roots = dict.fromkeys(self._failed_because_of[name] for name in required)
             is_skipped = set(roots) <= self._skipped
-            what = "it builds on what was not run either" if is_skipped else "this failed"
+            what = (
+                "a check that it needs did not run"
+                if is_skipped
+                else ("a check that it needs failed")
+            )
             raise TestNotRun(f"{what}: {', '.join(map(words, roots))}", tuple(roots))
 
     @pytest.hookimpl(trylast=True)
@@ -120,7 +124,7 @@ class SuiteMode(ABC):
         """
         result = yield
         if pyfuncitem.nodeid in self._asked - self._read:
-            raise GraderError(f"{pyfuncitem.name} has looked at no outcome: it would always hold")
+            raise GraderError(f"{pyfuncitem.name} looked at no outcome, so it would always pass")
         return result
 
     @pytest.hookimpl(wrapper=True)

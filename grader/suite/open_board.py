@@ -95,7 +95,7 @@ class Board:
         until_s = time.monotonic() + _SEEN_LIMIT_S
         while not self._get(rank, "is_seen"):
             if time.monotonic() > until_s:
-                raise TimeoutError("nobody watches over this session any more")
+                raise TimeoutError("the process that watches this session has ended")
             time.sleep(0.001)
 
     def begin_case(self, rank: int, number: int, first_sequence: int) -> None:

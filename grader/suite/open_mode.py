@@ -117,10 +117,10 @@ class OpenMode(SuiteMode):
         part = next(each for each in assignment.parts if each.name == asked.part)
         backend = asked.backend or part.backend
         if backend.startswith("torch"):
-            pytest.skip(f"starts processes of its own: grade check --part {part.name}")
+            pytest.skip(f"starts its own processes: grade check --part {part.name}")
         if any(case.message_fault is not None for case in cases):
             only = f"--part {part.name} --only {function_of(item)}"
-            pytest.skip(f"alters messages, by which ranks may end: grade check {only}")
+            pytest.skip(f"changes messages, which may end the ranks: grade check {only}")
         if ranks > self._world.size:
             # A rule is judged by the cases that there are.
             self._most_ranks = max(ranks, self._most_ranks)
@@ -144,7 +144,7 @@ class OpenMode(SuiteMode):
         left_out: set[str] = set()
         for case, call in zip(cases, calls, strict=True):
             if case.subject in left_out:
-                outcomes.append(NotRun("a case about the same failed before it"))
+                outcomes.append(NotRun("same cause as above"))
                 continue
             self._num_cases += 1
             limit_s = _PATIENCE * part.case_time_limit_s if self._has_limits else 0

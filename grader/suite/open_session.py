@@ -107,8 +107,7 @@ class _Session:
             return OpenEnd(self._board.exit_code)
         if self._case is None:
             raise GraderError(
-                f"{ranks_text(self._order.ranks)} could not be started; what mpirun printed says "
-                "why"
+                f"{ranks_text(self._order.ranks)} could not be started; see the output of mpirun"
             )
         return OpenEnd(1, test, self._told(self._crash()))
 

@@ -43,9 +43,9 @@ class PartTime:
                 Verdict.JUDGE_ERROR,
                 found(
                     "grader.busy_machine",
-                    f"the machine was so busy that {self.starved_s:.0f} s of the "
-                    f"{self.limit_s:g} s that a part may take went to runs that came to nothing",
-                    help="grade again when it is quiet",
+                    f"the machine was so busy that failed runs took {self.starved_s:.0f} of "
+                    f"the {self.limit_s:g} s that a part may take",
+                    help="grade again when the machine is idle",
                 ),
             )
         test = max(self.used_s, key=lambda each: self.used_s[each])
@@ -53,7 +53,7 @@ class PartTime:
             Verdict.TIME_LIMIT_EXCEEDED,
             found(
                 "limit.time_of_part",
-                f"the runs of the tests before this one have taken {self.limit_s:g} s, which is "
-                f"all that a part may take; {self.used_s[test]:.0f} s of it went to: {test}",
+                f"the checks before this one took {self.limit_s:g} s, all that a part may "
+                f"take; {self.used_s[test]:.0f} s of it went to: {test}",
             ),
         )

@@ -28,8 +28,6 @@ class SuiteResult:
     """A run ended such that no further one was worth starting."""
     refusals: tuple[str, ...] = ()
     """What was refused to ranks that went on all the same, in sentences."""
-    test_names: tuple[str, ...] = ()
-    """Of the whole suite, also those that were not to be run."""
     remarks: tuple[Finding, ...] = ()
     """On lines of the submission that cost nothing, in sentences."""
     notes: tuple[Finding, ...] = ()
@@ -59,7 +57,6 @@ def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
         plugin.num_launches,
         plugin.has_ended,
         tuple(plugin.refusals),
-        plugin.test_names,
         tuple(plugin.remarks.values()),
         plugin.notes(),
     )

@@ -28,8 +28,8 @@ def assert_time_ratio(
     is believed when it was measured twice, a doubtful ratio when it was measured three times, of
     which the fastest runs count: another program on the same cores decides nothing.
     Time no more ranks than there are cores: where they wait for each other and do not poll, a turn
-    that one of them has is taken for others' as well.
-    measure: returns the launch of attempt 0, 1, 2. check: raises when a timed case is not right,
+    that one of them has also counts as others'.
+    measure: returns the launch of attempt 0, 1, 2. check: raises when a timed case is wrong,
     for only work that was done can be timed. what, yardstick: words for the message.
     Raises BudgetExceeded, and what `check` raises.
     """
@@ -50,7 +50,7 @@ def assert_time_ratio(
 
 
 def same_failures_as(launch: Launch, *checks: Check) -> Check:
-    """Return the check that a timed case is right in everything in which an ordinary one is.
+    """Return the check that a timed case is correct in everything in which an ordinary one is.
 
     A program that leaves out work when it is timed fails here. A mistake that it makes in every
     case costs the tests that are about this mistake, and not its points for time.

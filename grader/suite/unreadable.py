@@ -56,12 +56,13 @@ def _sentence(error: BaseException, suite: Path) -> str:
     if isinstance(error, SyntaxError):
         found = " ".join((error.text or "").split())[:_MAX_SHOWN_CHARS]
         return (
-            f"{place} is no Python: {error.msg}{f', found `{found}`' if found else ''}; correct it"
+            f"{place} is not valid Python: {error.msg}{f', found `{found}`' if found else ''}; "
+            "correct it"
         )
     if isinstance(error, ModuleNotFoundError) and error.name:
         return (
-            f"{place} imports {error.name}, and there is no such module here; correct its name, or "
-            "do without it"
+            f"{place} imports {error.name}, but no such module exists here; correct its name, "
+            "or do without it"
         )
     if isinstance(error, ImportError) and (names := _NO_NAME.match(text)):
         name, module = names.groups()

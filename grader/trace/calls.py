@@ -295,7 +295,7 @@ class RankTrace:
 
     @classmethod
     def unseen(cls, rank: int) -> "RankTrace":
-        """Return what is known of a rank that nobody has seen."""
+        """Return what is known of a rank that was not seen."""
         return cls(
             rank,
             Calls.of(()),

@@ -38,8 +38,8 @@ def check_template_gets_nothing(grader: Grader) -> Iterator[Problem]:
         if part.max_points and (part.points or part.verdict is not Verdict.NOT_ATTEMPTED):
             yield Problem(
                 f"template, {part.name}",
-                f"expected NOT_ATTEMPTED and no points; {_account(part)}; let what is to be "
-                "written raise NotImplementedError",
+                f"expected NOT_ATTEMPTED and no points; {_account(part)}. Let what students "
+                "must write raise NotImplementedError",
             )
 
 
@@ -74,7 +74,7 @@ def check_near_misses(grader: Grader) -> Iterator[Problem]:
         unchanged = _found_wrong(grader, part.name, observe)
         if unchanged:
             names = ", ".join(sorted(unchanged))
-            yield Problem(part.name, f"not checked, for the reference itself fails {names}")
+            yield Problem(part.name, f"not checked, because the reference itself fails {names}")
             continue
         for name in changeable_names(decode(each.observed) for each in launches.values()):
             near, far = (
@@ -89,10 +89,10 @@ def check_near_misses(grader: Grader) -> Iterator[Problem]:
                 if not explained.get(key) and not explained.get(of_test):
                     yield Problem(
                         f"{part.name}, {test}",
-                        f"holds where {name} is {NEAR_MISS:.0%} too large, and not where it is "
-                        f"twice too large: compare it with a smaller tolerance, or say in "
-                        f"{grader.course.mutation / EQUIVALENT} why that is right: "
-                        f"'{key}' = \"...\"",
+                        f"passes where {name} is {NEAR_MISS:.0%} too large, but fails where it "
+                        "is twice too large. Compare it with a smaller tolerance, or say in "
+                        f"{grader.course.mutation / EQUIVALENT} why this is correct: '{key}' = "
+                        '"..."',
                     )
 
 
@@ -139,7 +139,7 @@ def check_mutants(grader: Grader) -> Iterator[Problem]:
             yield Problem(
                 f"{row.file}:{row.line}",
                 f"no test finds {row.before!r} changed to {row.after!r}; add one that does, or "
-                f"say in {file} why it is as right: '{row.key}' = \"...\"",
+                f"say in {file} why both are correct: '{row.key}' = \"...\"",
             )
 
 

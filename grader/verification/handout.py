@@ -59,15 +59,15 @@ def _wrong_parts(table: _Table, assignment: Assignment) -> Iterator[str]:
             yield f"no row names the part {part.name}; {meant}add one, of {_points(part.points)}"
         elif not _NUMBER.fullmatch(found) or float(found) != part.points:
             yield (
-                f"{part.name} has {found or 'no'} points here, and {written(part.points)} in "
+                f"{part.name} has {found or 'no'} points here, but {written(part.points)} in "
                 f"assignment.toml; {_CHANGE}"
             )
     others = total(float(found) for found in rows.values() if _NUMBER.fullmatch(found))
     by_a_person = total(manual.points for manual in assignment.manual)
     if others != by_a_person:
         yield (
-            f"{', '.join(rows) or 'no row that is not of a part'}: {_points(others)} here, and "
-            f"what a person marks is {_points(by_a_person)} in assignment.toml; {_CHANGE}"
+            f"{', '.join(rows) or 'no row beside those of parts'}: {_points(others)} here, but "
+            f"assignment.toml has {_points(by_a_person)} graded by hand; {_CHANGE}"
         )
 
 
@@ -82,7 +82,7 @@ def _wrong_sums(table: _Table, assignment: Assignment) -> Iterator[str]:
         if paid not in [part.points for part in meant]:
             named = " or ".join(f"{part.name} with {written(part.points)}" for part in meant)
             yield (
-                f"the column {table.header[column]} adds up to {written(paid)}, and "
+                f"the column {table.header[column]} adds up to {written(paid)}, but "
                 f"assignment.toml has {named}; {_CHANGE}"
             )
 

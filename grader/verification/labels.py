@@ -74,11 +74,11 @@ def disagreements(label: Label, result: PartResult) -> Iterator[str]:
     lost = {test.name for test in result.tests if test.points < test.max_points}
     if label.subject is not None and not lost <= set(label.subject):
         others = ", ".join(sorted(lost - set(label.subject)))
-        yield f"points are lost in {others}, which the label does not name as its subject"
+        yield f"points are lost in {others}, which the label does not list as its subject"
     if label.fair_share is not None and result.max_points:
         share = result.points / result.max_points
         if round(abs(share - label.fair_share), 9) > MOST_UNFAIR:
-            yield f"a fair person pays {label.fair_share:.0%}, found {_paid(result)}"
+            yield f"a fair reader pays {label.fair_share:.0%}, found {_paid(result)}"
     names = {test.name for test in failing}
     if label.failing_tests is not None and names != set(label.failing_tests):
         yield (
@@ -130,6 +130,6 @@ def _cross_check(data: Table, folder: Path) -> Iterator[str]:
     if "points" not in data and "fair_share" not in data:
         yield "points: missing; expected points or fair_share: what is paid"
     if not data.get("cause") and verdict != Verdict.ACCEPTED.value:
-        yield "cause: missing; expected the key of a finding, since a failure has a reason"
+        yield "cause: missing; expected the key of a finding, because a failure has a reason"
     if data.get("facts") and not data.get("cause"):
-        yield "facts: there is no cause that they are of"
+        yield "facts: there is no cause to which they belong"

@@ -30,7 +30,7 @@ def check_suites(course: Course, assignment: Assignment) -> Iterator[Problem]:
         if hidden.is_file():
             yield from _suite_problems(assignment, part, part.hidden_suite, part.hidden_points)
         elif part.hidden_points:
-            text = f"hidden_points is {written(part.hidden_points)}, and there is no such file"
+            text = f"hidden_points is {written(part.hidden_points)}, but there is no such file"
             yield Problem(part.hidden_suite, f"{text}; write it, or leave hidden_points out")
 
 
@@ -38,7 +38,7 @@ def _suite_problems(
     assignment: Assignment, part: Part, suite: str, points: float
 ) -> Iterator[Problem]:
     if not (assignment.folder / suite).is_file():
-        yield Problem(suite, f"the part {part.name} names it, and there is no such file; write it")
+        yield Problem(suite, f"the part {part.name} names it, but there is no such file; write it")
         return
     try:
         found = prices(assignment.folder / suite)
@@ -48,17 +48,19 @@ def _suite_problems(
     names = [part.name for part in assignment.parts]
     for wrong in sorted({price.part for price in found} - {part.name}):
         meant = did_you_mean(wrong, names)
-        yield Problem(suite, f"it says part({wrong!r}), {meant}expected part({part.name!r})")
+        yield Problem(suite, f"it says part({wrong!r}); {meant}expected part({part.name!r})")
     known = [price.test for price in found]
     for wrong in sorted({*part.course_only} - {*known}) if suite == part.suite else ():
         meant = did_you_mean(wrong, known)
-        yield Problem(suite, f"course_only names {wrong}, {meant}which is no test of {part.name}")
+        yield Problem(
+            suite, (f"course_only names {wrong}, {meant}which is not a test of {part.name}")
+        )
     paid = total(price.points for price in found)
     if paid != points:
         yield Problem(
             suite,
-            f"its tests pay {written(paid)} points, assignment.toml says {written(points)}; "
-            f"{_largest(found)}",
+            f"its tests pay {written(paid)} points, but assignment.toml says "
+            f"{written(points)}; {_largest(found)}",
         )
     for stage in found:
         if stage.at_least is not None and not 0 < stage.at_least < points:
@@ -78,7 +80,7 @@ def check_files(course: Course, assignment: Assignment) -> Iterator[Problem]:
     else:
         for file in assignment.handed_in:
             if not (assignment.reference / file).is_file():
-                text = "assignment.toml asks for it, and the reference does not hold it"
+                text = "assignment.toml names it, but the reference does not hold it"
                 yield Problem(file, f"{text}; add it to {assignment.reference}")
     if not (assignment.template / "HANDOUT.md").is_file():
         text = "students need a handout; write it beside the reference"
@@ -100,7 +102,7 @@ def check_template(course: Course, assignment: Assignment) -> Iterator[Problem]:
         return
     for sentence in sentences:
         again = f"grade --course {course.root} template {assignment.name} FOLDER"
-        yield Problem("template", f"{sentence}; write it anew: `{again}`")
+        yield Problem("template", f"{sentence}; write it again: `{again}`")
 
 
 def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Problem]:
@@ -116,12 +118,12 @@ def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Pr
     names = {file.name for file in hidden} | {part.hidden_suite for part in assignment.parts}
     for file in _files(assignment.template):
         if file.name in names or file.name.startswith("test_hidden"):
-            yield Problem(str(file), "a hidden test lies in what students get; move it away")
+            yield Problem(str(file), "students get this hidden test; move it away")
         public.append(file)
     for file in public:
         for line in sorted(_telling_lines(file) & secret_lines.keys())[:1]:
             source = secret_lines[line].name
-            yield Problem(str(file), f"students get it, and it holds a line of {source}: {line!r}")
+            yield Problem(str(file), f"students get it, but it holds a line of {source}: {line!r}")
 
 
 def _files(folder: Path) -> list[Path]:
@@ -152,17 +154,21 @@ def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
             continue
         if label.part not in tests:
             meant = did_you_mean(label.part, tests)
-            yield Problem(subject, f"{FILE} names the part {label.part!r}, {meant}which is not one")
+            yield Problem(
+                subject, (f"{FILE} names the part {label.part!r}, {meant}which does not exist")
+            )
             continue
         known = tests[label.part]
         named = {*(label.subject or ()), *(label.failing_tests or ())}
         for name in sorted(named - known) if known else ():
             meant = did_you_mean(name, known)
-            yield Problem(subject, f"{FILE} names {name}, {meant}which is no test of {label.part}")
+            yield Problem(
+                subject, (f"{FILE} names {name}, {meant}which is not a test of {label.part}")
+            )
     for folder in sorted(course.submissions.glob("*/*")):
         if folder.is_dir() and folder.name not in course.names():
             meant = did_you_mean(folder.name, course.names())
-            text = f"no assignment has this name, so nobody looks there; {meant}rename the folder"
+            text = f"no assignment has this name, so it is never read; {meant}rename the folder"
             yield Problem(folder.relative_to(course.submissions).as_posix(), text)
     verdicts = {folder.parent.parent.name for folder in folders}
     if not verdicts - {"accepted"}:

@@ -48,7 +48,7 @@ def test_one_check_on_all_cores_grades(srun):
 def test_several_checks_are_told_to_be_one(srun):
     done = srun("-n2", *CHECK, *PART)
     assert done.returncode == 2
-    assert "grade: srun has started this command 2 times" in done.stderr
+    assert "grade: srun started this command 2 times" in done.stderr
     assert "srun -n1 -c16 grade check DIR" in done.stderr
     assert done.stdout == ""
 

@@ -286,7 +286,7 @@ def test_too_many_processes_for_the_container_are_told_and_killed():
     flags = ("--pids-limit", "60", "--memory", "4g", "--memory-swap", "4g")
     answer, honest = runs(order(many), order(HONEST), flags=flags)
     assert answer["verdict"] == "RUN_TIME_ERROR"
-    assert "started so many processes and threads" in answer["message"]
+    assert "processes and threads at once" in answer["message"]
     assert "51 are allowed" in answer["message"]
     assert honest["values"] == [7.0]
 

@@ -99,7 +99,7 @@ def test_a_test_that_always_kills_is_never_a_zero(killer):
     for test in part["tests"]:
         by_verdict.setdefault(test["verdict"], []).append(test)
     (lost,) = by_verdict["JUDGE_ERROR"]
-    assert lost["message"].startswith("the grading container was killed twice during this test")
+    assert lost["message"].startswith("the grading container was killed twice during this check")
     assert (
         len(by_verdict["ACCEPTED"]) + len(by_verdict.get("SKIPPED", [])) == len(part["tests"]) - 1
     )

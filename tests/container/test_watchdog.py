@@ -116,9 +116,9 @@ def assert_is_for_a_person(report: dict, noun: str) -> None:
     assert (report["score"], report["review"], report["exit_code"]) == (None, True, 3)
     (part,) = report["parts"]
     (lost,) = [test for test in part["tests"] if test["verdict"] == "JUDGE_ERROR"]
-    assert lost["message"].startswith(f"the {noun} was killed twice during this test (")
-    assert "did not move for" in lost["message"]
-    assert lost["message"].endswith("a person should look at the submission")
+    assert lost["message"].startswith(f"the {noun} was killed twice during this check (")
+    assert "made no progress for" in lost["message"]
+    assert lost["message"].endswith("look at this submission yourself")
 
 
 def test_a_stopped_judge_of_grade_run(stop_judges, submission):

@@ -61,7 +61,7 @@ def test_a_judge_that_is_kept_waiting_is_ended_where_it_is_watched(tmp_path):
     )
     report = json_report.parse(graded.report)
     assert (report.parts[0].verdict, report.review) == (Verdict.JUDGE_ERROR, True)
-    assert "did not move for" in report.parts[0].message
+    assert "made no progress for" in report.parts[0].message
 
 
 def graded_where_it_is_watched(weakening, tree, attack) -> list[str]:

@@ -76,7 +76,7 @@ def test_wanted_are_the_files_of_all_assignments_or_of_one(suites):
     own = {"ring.py", "1b.py", "ring_allreduce.py", "2b.py", "part1/main.py", "fit.py"}
     assert set(courses_of(suites).wanted("it")) == own
     assert set(courses_of(suites).wanted()) == own | {"x.py"}
-    with pytest.raises(UsageError, match="unknown assignment 'none'; known are: it, other"):
+    with pytest.raises(UsageError, match="unknown assignment 'none'; known assignments: it, other"):
         courses_of(suites).wanted("none")
 
 
@@ -134,6 +134,6 @@ def test_probes_that_are_not_one_of_the_two_are_told(suites, files, found):
     for file in files:
         (suites / "it" / file).parent.mkdir(exist_ok=True)
         (suites / "it" / file).touch()
-    told = f"it has its probes either in probes.py or in probes/__init__.py .* found {found} in "
+    told = f"it has its probes either in probes.py, or in probes/__init__.py .* found {found} in "
     with pytest.raises(GraderError, match=told):
         courses_of(suites).assignment("it").probe_sources()

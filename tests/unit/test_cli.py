@@ -30,9 +30,9 @@ def grade(*arguments: str | Path, **environment: str) -> subprocess.CompletedPro
         (lambda path: path / "none", "none does not exist; name the folder"),
         (lambda path: _folder(path / "empty"), "empty is empty; put the files to hand in there"),
         (lambda path: _file(path / "a.txt"), "a.txt is a file, not a folder; a folder, or a zip"),
-        (lambda path: _file(path / "a.ZIP"), "a.ZIP is no archive, whatever its name says: it is"),
-        (lambda path: _file(path / "a.tar.gz"), "a.tar.gz is no archive, whatever its name says"),
-        (lambda path: _file(path / "d" / "x.py").parent, "holds none of the files of any assig"),
+        (lambda path: _file(path / "a.ZIP"), "a.ZIP is not a readable archive: it is"),
+        (lambda path: _file(path / "a.tar.gz"), "a.tar.gz is not a readable archive: it is"),
+        (lambda path: _file(path / "d" / "x.py").parent, "holds no file of an assignment; found"),
     ],
 )
 def test_a_submission_that_cannot_be_graded_is_bad_usage(tmp_path, make, sentence):
@@ -59,7 +59,7 @@ def _file(path: Path) -> Path:
     ("options", "sentence"),
     [
         (["--assignment", "mpi-sgd"], "unknown assignment 'mpi-sgd'; did you mean mpi_sgd? known"),
-        (["--assignment", "vgg_ddp"], "holds none of the files of vgg_ddp: these look like mpi_s"),
+        (["--assignment", "vgg_ddp"], "holds no file of vgg_ddp: these look like mpi_s"),
         (["--part", "ring"], "mpi_sgd has no part 'ring'; did you mean ring_allreduce? its parts "),
         (["--part", "Naive-Allreduce"], "did you mean naive_allreduce? its parts are sync_coll"),
         (["--part", "ddp"], "; a part of that name is in vgg_ddp, not in mpi_sgd, which was recog"),
@@ -77,7 +77,7 @@ def test_an_unknown_assignment_names_those_there_are():
     """`--assignment nonsense` is bad usage."""
     done = grade("check", TEMPLATE, "--assignment", "nonsense")
     assert done.returncode == 2
-    assert done.stderr.startswith("grade: unknown assignment 'nonsense'; known are: ")
+    assert done.stderr.startswith("grade: unknown assignment 'nonsense'; known assignments: ")
     assert "mpi_sgd" in done.stderr
 
 
@@ -86,6 +86,85 @@ def test_an_unknown_part_names_those_there_are():
     done = grade("check", TEMPLATE, "--part", "nonsense")
     assert done.returncode == 2
     assert "mpi_sgd has no part 'nonsense'; its parts are sync_collective," in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (["chek"], ['grade: unknown command "chek". Did you mean check?', "Run `grade help` for"]),
+        (["help", "chek"], ['grade: unknown command "chek". Did you mean check?', "Run `grade h"]),
+        (
+            ["check", "--rnaks", "3"],
+            ['grade check: unknown option "--rnaks". Did you mean --ranks?'],
+        ),
+        (["check", "-n", "0"], ["grade check: -n/--ranks: expected 1 or more, found '0'"]),
+        (
+            ["check", ".", "my.py"],
+            ['grade check: unknown argument "my.py".', "Run `grade help che"],
+        ),
+    ],
+)
+def test_what_is_not_understood_takes_two_lines(arguments, lines):
+    """What is wrong, with the nearest name; and where help is."""
+    done = grade(*arguments)
+    assert done.returncode == 2
+    told = done.stderr.splitlines()
+    assert len(told) == 2
+    assert all(one.startswith(other) for one, other in zip(told, lines, strict=False))
+
+
+def test_a_check_that_is_misspelt_is_told_before_anything_runs():
+    """With the name as a report shows it."""
+    done = grade("check", TEMPLATE, "--only", "any_lenght")
+    assert done.returncode == 2
+    assert "grade: no check is called any_lenght in " in done.stderr
+    assert done.stderr.endswith("did you mean any_length?\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_grade_alone_shows_the_commands_of_students():
+    """Briefly; `grade help` has all commands, and the options of each."""
+    done = grade()
+    assert done.returncode == 2
+    assert "check a folder on this machine" in done.stderr
+    assert "grade help" in done.stderr
+    assert "class" not in done.stderr
+    for whole in (grade("help"), grade("--help")):
+        assert whole.returncode == 0
+        assert all(name in whole.stdout for name in ("Students:", "Courses:", "Authors:"))
+    of_one = grade("help", "check")
+    assert of_one.returncode == 0
+    short = ("-k CHECK, --only CHECK", "-n N, --ranks N", "-x, --fail-fast", "-q, --quiet")
+    assert all(option in of_one.stdout for option in (*short, "-v, --verbose"))
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [("my_ring_allreduce.py", " --part ring_allreduce\n"), ("mine.py", "\n")],
+)
+def test_a_single_file_is_told_how_to_be_checked(tmp_path, name, ending):
+    """By its folder, and by its part if its name says which."""
+    done = grade("check", _file(tmp_path / name))
+    assert done.returncode == 2
+    told = f"grade: cannot grade a single file; name its folder: grade check {tmp_path}{ending}"
+    assert done.stderr == told
+
+
+def test_quiet_shows_a_line_per_part_that_lost_points(tmp_path):
+    """And the total; nothing while it grades."""
+    (tmp_path / "my_ring_allreduce.py").write_text("def ringallreduce(send, recv, comm, op)\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "check", "-q", "--part", "ring_allreduce"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    first, *rest = done.stdout.splitlines()
+    assert first == "✗ ring_allreduce  0 / 25  does not start at my_ring_allreduce.py:1"
+    assert " ".join(rest).startswith("0 of 25 points in mpi_sgd")
 
 
 def test_no_folder_is_bad_usage():
@@ -125,7 +204,7 @@ def test_the_list_is_the_page_of_the_documentation():
     ("folder", "sentence"),
     [
         ("none", "none does not exist: name the folder that holds the files of MNIST"),
-        ("empty", "empty holds none of the known data files: expected those of MNIST"),
+        ("empty", "empty holds no known data files: expected those of MNIST"),
     ],
 )
 def test_a_data_folder_without_data_is_bad_usage(tmp_path, folder, sentence, command, how):
@@ -191,7 +270,9 @@ def test_a_missing_file_costs_only_its_own_parts(tmp_path):
     done = grade("check", tmp_path, "--part", "naive_allreduce", "--json", "-")
     (part,) = json.loads(done.stdout)["parts"]
     assert part["verdict"] == "NOT_ATTEMPTED"
-    assert part["message"] == "my_naive_allreduce.py was not handed in"
+    assert (
+        part["my_naive_allreduce.py was not handed in"] == "my_naive_allreduce.py was not handed in"
+    )
 
 
 def test_min_score_decides_the_exit_code():
@@ -237,7 +318,7 @@ def test_what_changed_since_the_last_report_is_told(tmp_path):
     options = ("--part", "ring_allreduce", "--since", last, "--json", last)
     first, second = (grade("check", TEMPLATE, *options).stdout for _ in range(2))
     assert first.endswith("Since the last report: there was none yet.\n")
-    assert second.endswith("Since the last report: 0 -> 0 of 25; every test is as it was.\n")
+    assert second.endswith("Since the last report: 0 -> 0 of 25; every check is as it was.\n")
     last.write_text(json.dumps({**json.loads(last.read_text()), "schema_version": 1}))
     done = grade("check", TEMPLATE, *options)
     assert done.stdout.endswith("not comparable: another version of the grader wrote it.\n")
@@ -245,7 +326,7 @@ def test_what_changed_since_the_last_report_is_told(tmp_path):
     last.write_text("{}")
     done = grade("check", TEMPLATE, *options)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "last.json is no report of this grader" in done.stderr
+    assert "last.json is not a report of this grader" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -256,7 +337,10 @@ def test_what_changed_since_the_last_report_is_told(tmp_path):
         (("check", TEMPLATE, "--export", "gitlab=no/x"), "no/x cannot be written; expected a file"),
         (("export", "gradscope", "r.json"), "unknown format 'gradscope'; did you mean gradescope?"),
         (("export", "gitlab", "none.json"), "none.json cannot be read: No such file or directory;"),
-        (("export", "gitlab", "course.toml"), "course.toml is no report of this grader: the grad"),
+        (
+            ("export", "gitlab", "course.toml"),
+            ("course.toml is not a report of this grader: the grad"),
+        ),
     ],
 )
 def test_an_export_that_is_not_possible_is_bad_usage(arguments, sentence):
@@ -279,7 +363,7 @@ def test_the_secret_is_not_used_where_the_submission_could_read_it(tmp_path):
     (tmp_path / "secret").write_text("for the course only")
     done = grade("check", TEMPLATE, GRADER_SECRET_FILE=str(tmp_path / "secret"))
     assert done.returncode == 2
-    assert "the submission would run as you, and could read" in done.stderr
+    assert "the submission would run as your user, and could read" in done.stderr
     assert "use `grade run`" in done.stderr
 
 
@@ -398,9 +482,7 @@ def test_a_test_of_no_suite_is_bad_usage_and_the_nearest_is_named():
     """Nothing is launched for it."""
     done = grade("check", TEMPLATE, "--part", "sync_ring", "--only", "keeps_up_with_serial_trainin")
     assert done.returncode == 2
-    assert (
-        "no test is called test_keeps_up_with_serial_trainin in sync_ring; did you" in done.stderr
-    )
+    assert "no check is called keeps_up_with_serial_trainin in sync_ring; did you" in done.stderr
 
 
 def test_with_some_of_the_tests_there_is_a_note_that_it_is_no_mark():
@@ -409,7 +491,7 @@ def test_with_some_of_the_tests_there_is_a_note_that_it_is_no_mark():
     report = json.loads(done.stdout)
     assert [part["name"] for part in report["parts"]] == ["sync_ring"]
     assert report["manual_parts"] == []
-    assert any("this is no mark" in note for note in report["notes"])
+    assert any("this is not a mark" in note for note in report["notes"])
 
 
 @pytest.mark.parametrize("ranks", ["0", "-1", "two"])
@@ -417,4 +499,4 @@ def test_a_number_of_ranks_is_one(ranks):
     """Bad usage, before anything starts."""
     done = grade("check", TEMPLATE, "--ranks", ranks)
     assert done.returncode == 2
-    assert f"expected a number from 1 on, found '{ranks}'" in done.stderr
+    assert f"expected 1 or more, found '{ranks}'" in done.stderr

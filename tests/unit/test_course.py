@@ -81,7 +81,7 @@ def test_a_course_file_that_is_not_right_is_the_graders_failure(make, old, new, 
 
 
 def test_a_folder_that_is_no_course_is_named(tmp_path):
-    with pytest.raises(UsageError, match=r"is no course: expected .* course\.toml, found none"):
+    with pytest.raises(UsageError, match=r"is not a course: expected .* course\.toml, found none"):
         Course.read(tmp_path)
     with pytest.raises(UsageError, match="no such folder; name another folder"):
         Course.read(tmp_path / "none")
@@ -100,7 +100,7 @@ def test_the_course_around_a_file_is_the_nearest(make):
     root = make("mine", "mpi_sgd")
     assert Course.around(root / "tests/suites/mpi_sgd").name == "mine"
     assert Course.around(bundled().suites / "mpi_sgd").name == bundled().name
-    with pytest.raises(UsageError, match="lies in no course"):
+    with pytest.raises(UsageError, match="is in no course"):
         Course.around(root.parent / "elsewhere")
 
 
@@ -125,7 +125,7 @@ def test_a_course_takes_the_place_of_a_bundled_one_of_its_name(make):
 def test_two_named_courses_of_one_name_are_refused(make, tmp_path):
     one = make("one")
     shutil.copytree(one, tmp_path / "copy")
-    with pytest.raises(UsageError, match="are both called 'one'; give one of them another name"):
+    with pytest.raises(UsageError, match="are both called 'one'; rename one of them"):
         find_courses([one, tmp_path / "copy"], {})
 
 
@@ -134,7 +134,7 @@ def test_without_any_course_it_is_said_how_to_name_one(monkeypatch):
     with pytest.raises(GraderError, match="no course is installed: name its folder with --course"):
         find_courses((), {})
     assert find_courses((), {}, requires_one=False).courses == ()
-    with pytest.raises(GraderError, match="no course comes with this installation"):
+    with pytest.raises(GraderError, match="this installation has no course"):
         bundled()
 
 
@@ -175,7 +175,7 @@ def test_two_courses_with_one_assignment_are_told_apart_by_files(make):
     root = make("mine", "mpi_sgd")
     known = find_courses([root], {}).assignments()
     handed_in = Submission("it", {"my_naive_allreduce.py": b""}, "d")
-    with pytest.raises(UsageError, match="say which with --assignment mine/mpi_sgd"):
+    with pytest.raises(UsageError, match="name one with --assignment mine/mpi_sgd"):
         recognise(handed_in, known)
     file = root / "tests/suites/mpi_sgd/assignment.toml"
     file.write_text(file.read_text().replace("my_naive_allreduce.py", "my_own_sum.py"))

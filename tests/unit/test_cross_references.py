@@ -48,12 +48,12 @@ def test_what_agrees_is_not_told(told):
         (
             ("parts", 1, "name"),
             "ring",
-            'parts[1].name: found "ring", which parts[0] has as well; expected a name of its own',
+            'parts[1].name: found "ring", which parts[0] has already; expected another name',
         ),
         (
             ("manual", 0, "name"),
             "fit",
-            'manual.fit.name: found "fit", which parts.fit has as well; expected a name of its own',
+            'manual.fit.name: found "fit", which parts.fit has already; expected another name',
         ),
         (
             ("parts", 1, "suite"),
@@ -64,8 +64,8 @@ def test_what_agrees_is_not_told(told):
         (
             ("parts", 0, "suite"),
             "test_rings.py",
-            'parts.ring.suite: found "test_rings.py", which is not there; '
-            "did you mean test_ring.py? expected a file in the assignment's folder",
+            'parts.ring.suite: found "test_rings.py", which does not exist; did you mean '
+            "test_ring.py? expected a file in the assignment's folder",
         ),
         (
             ("parts", 1, "stand_in", "ring.py"),
@@ -76,14 +76,14 @@ def test_what_agrees_is_not_told(told):
         (
             ("parts", 0, "points"),
             0.1234567,
-            "parts.ring.points: found 0.1234567; expected points with at most 6 decimals, so that "
-            "sums come out exactly",
+            "parts.ring.points: found 0.1234567; expected at most 6 decimals, so that sums are "
+            "exact",
         ),
         (
             ("manual", 0, "points"),
             0.1234567,
-            "manual.times.points: found 0.1234567; expected points with at most 6 decimals, so "
-            "that sums come out exactly",
+            "manual.times.points: found 0.1234567; expected at most 6 decimals, so that sums "
+            "are exact",
         ),
         (
             ("manual", 0, "rubric", 1, "points"),
@@ -93,14 +93,14 @@ def test_what_agrees_is_not_told(told):
         (
             ("manual", 0, "rubric"),
             [{"points": 3.0000001, "asked": "why"}],
-            "manual.times.rubric[0].points: found 3.0000001; expected points with at most 6 "
-            "decimals, so that sums come out exactly",
+            "manual.times.rubric[0].points: found 3.0000001; expected at most 6 decimals, so "
+            "that sums are exact",
         ),
         (
             ("parts", 0, "hidden_points"),
             0.1234567,
-            "parts.ring.hidden_points: found 0.1234567; expected points with at most 6 decimals, "
-            "so that sums come out exactly",
+            "parts.ring.hidden_points: found 0.1234567; expected at most 6 decimals, so that "
+            "sums are exact",
         ),
         (
             ("parts", 0, "backend"),
@@ -153,7 +153,7 @@ def test_what_agrees_is_not_told(told):
         (
             ("support",),
             ["fit.py"],
-            'support: found "fit.py", which a part asks for; expected files that are always ours',
+            'support: found "fit.py", which a part names; expected files that are always ours',
         ),
     ],
 )
@@ -175,9 +175,7 @@ def test_a_part_below_and_what_stands_in_for_it_go_together(told, left, missing)
     """Either alone would say nothing. One that is wrong by itself has been told of."""
     data = deepcopy(RIGHT)
     del data["parts"][1][missing]
-    expected = (
-        f"parts.fit.{missing}: missing; expected beside {left}, which says nothing without it"
-    )
+    expected = f"parts.fit.{missing}: missing; {left} needs it"
     assert told(data) == [expected]
     data["parts"][1][missing] = None
     assert told(data) == []

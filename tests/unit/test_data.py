@@ -76,7 +76,7 @@ def test_a_folder_that_is_not_there_is_bad_usage(tmp_path):
 
 def test_a_folder_without_data_is_bad_usage(tmp_path):
     """One sentence names what was expected."""
-    with pytest.raises(UsageError, match=r"holds none of the known data files: expected those of"):
+    with pytest.raises(UsageError, match="holds no known data files: expected those of"):
         Data(tmp_path)
 
 

@@ -69,7 +69,9 @@ def test_names_that_lead_elsewhere_are_refused(name):
     """And named, while the other cells are read."""
     found = notebook.read(of(f"%%writefile '{name}'\nx", "%%writefile a.py\nx"))
     assert list(found.files) == ["a.py"]
-    assert found.problems == (f"has a cell that writes {name!r}, which is no plain relative name",)
+    assert found.problems == (
+        (f"has a cell that writes {name!r}, which is not a plain relative name"),
+    )
 
 
 @pytest.mark.parametrize("head", ["%%writefile", "%%writefile a.py b.py", "%%writefile 'a.py"])
@@ -108,7 +110,7 @@ def test_what_is_no_notebook_is_said_to_be_none(content):
     """Broken, deep or strange JSON: words, never an exception."""
     found = notebook.read(content)
     assert found.files == {}
-    assert found.problems[0].startswith("is not a notebook that can be read (")
+    assert found.problems[0].startswith("is not a readable notebook (")
 
 
 @pytest.mark.parametrize(

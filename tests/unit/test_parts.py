@@ -148,7 +148,7 @@ def grade(folder, launch=answer, files=("sums.py", "fit.py")):
     return pipeline.grade_submission(read, courses.assignment("sums"), settings).parts
 
 
-NOTE = "1 of 3 points of sum is graded by the course only: has a closed form"
+NOTE = "only the course grades 1 of 3 points of sum: has a closed form"
 
 
 def notes_of(part):

@@ -87,7 +87,7 @@ def test_all_mistakes_are_told_at_once_with_their_paths(read):
         ("words = []", "words: found an empty list; expected a list of words"),
         ("words = {}", "words: found an empty table; expected a list of words"),
         ('words = "a"', 'words: found "a"; expected a list of words'),
-        ('words = ["a", "b", "a"]', 'words: found "a" 2 times; expected each once'),
+        ('words = ["a", "b", "a"]', 'words: found "a" 2 times; expected each item once'),
         ('words = ["a", true]', "words[1]: found true; expected a word"),
         ('words = ["a", [["b"]]]', "words[1]: found a list; expected a word"),
         (
@@ -130,12 +130,12 @@ def test_what_values_must_agree_on_is_told_with_the_rest(read):
         ("x = 1\ny 2\n", "is not TOML: Expected '=' after a key in a key/value pair (at line 2, "),
         ("[a]\n[a]\n", "is not TOML: Cannot declare ('a',) twice (at line 2, column "),
         (b"x = 1\n# \x82", "expected text in UTF-8; found the byte 0x82 in line 2"),
-        ("x = " + "[" * 4000, "lists or tables nest too deep to be read"),
-        ("x = " + "{a=" * 1300, "lists or tables nest too deep to be read"),
-        ("x = 1e99999999999999999999", "a number has an exponent beyond all bounds"),
+        ("x = " + "[" * 4000, "lists or tables are nested too deeply"),
+        ("x = " + "{a=" * 1300, "lists or tables are nested too deeply"),
+        ("x = 1e99999999999999999999", "a number has an exponent that is too large"),
         ("a" + ".a" * 2047, "is not TOML: Expected '='"),
         ("\na" + ".a" * 30000 + " = 1", "line 2 has 60005 bytes; expected at most 4096: write a "),
-        ("#\n" * 40000, "has more than the 65536 bytes that are read"),
+        ("#\n" * 40000, "has more than 65536 bytes"),
     ],
 )
 def test_what_is_not_toml_is_told_in_a_sentence(read, content, sentence):

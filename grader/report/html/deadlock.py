@@ -49,11 +49,11 @@ def key_text(picture: Picture) -> str:
 def cycle_text(found: Deadlock) -> str:
     """Return who waits for whom in a cycle."""
     if not found.cycle:
-        return "No cycle: a rank waits for what can no longer come."
+        return "No cycle: a rank waits for something that can no longer come."
     if len(found.cycle) == 1:
-        return f"Rank {found.cycle[0]} waits for itself, so it never goes on."
+        return f"Rank {found.cycle[0]} waits for itself, so it cannot continue."
     ranks = " → ".join(map(str, (*found.cycle, found.cycle[0])))
-    return f"Cycle: {ranks}. Each waits for the next, so none goes on."
+    return f"Cycle: {ranks}. Each waits for the next, so none can continue."
 
 
 def last_text(evidence: Evidence) -> str:
@@ -62,11 +62,11 @@ def last_text(evidence: Evidence) -> str:
     if last is not None:
         where = f", received at {last.received_at}" if last.received_at else ""
         return (
-            f"The last exchange that was completed: rank {last.source} to rank {last.destination}, "
-            f"{bytes_text(last.num_bytes)}, tag {last.tag}{where}, {last.received_ms:.3f} ms after "
-            "the first call."
+            f"The last completed exchange: rank {last.source} to rank {last.destination}, "
+            f"{bytes_text(last.num_bytes)}, tag {last.tag}{where}, {last.received_ms:.3f} ms "
+            "after the first call."
         )
     if not num_left_out:
-        return "No message between ranks is known to have arrived in this case."
+        return "No message between ranks arrived in this case, as far as is known."
     messages = f"{num_left_out} message{'' if num_left_out == 1 else 's'} between ranks"
-    return f"{messages} had arrived, all of them before the first call that is shown here."
+    return f"{messages} had arrived, all before the first call shown here."

@@ -78,5 +78,5 @@ def cut_text(seen: Timeline) -> str:
 
 def _last(num_shown: int) -> str:
     if num_shown == 0:
-        return "none is shown, for all of them arrived before"
+        return "none is shown, because all arrived before"
     return f"the last {num_shown} are shown" if num_shown > 1 else "the last is shown"

@@ -175,7 +175,7 @@ def assert_counter_kept(case: Aggregation, outcome: Outcome) -> None:
                     "aggregate.counter_not_kept",
                     f"aggregate(...)[{COUNTER!r}] is {number:g} ({dtype}), expected {first:g} "
                     "(int64). It counts batches and is not a parameter.",
-                    help="what does the handout ask for entries of whole numbers?",
+                    help="what does the handout say about entries of whole numbers?",
                     name=COUNTER,
                     type=dtype,
                 )
@@ -239,7 +239,7 @@ def _reason(
             return found(reason, f"{subject} is {words}.", name=key)
     for client in range(len(rows)):
         if is_(means[key] - weights[client] * rows[client]):
-            told = f"state_dict_list[{client}] is missing in the aggregated {key!r}."
+            told = f"the aggregated {key!r} lacks state_dict_list[{client}]."
             return found("aggregate.client_missing", told, name=key, client=client)
     scale = entry / means[key]
     if np.allclose(scale, scale[0], rtol=_RTOL):

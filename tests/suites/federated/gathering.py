@@ -147,8 +147,8 @@ def assert_star(trace: Trace) -> None:
                     found(
                         "server.bypassed_by_collective",
                         f"Rank {rank} called {call_name(call)}{call_site(call)} on "
-                        f"{call.num_bytes:,} bytes, a collective that does not go through the "
-                        f"server, rank {SERVER}.",
+                        f"{call.num_bytes:,} bytes, a collective that bypasses the server, "
+                        f"rank {SERVER}.",
                         help="workers and clients must exchange data with the server only",
                         rank=rank,
                         call=call_name(call),

@@ -30,7 +30,7 @@ def division_slip(step: Step, made: Mixture, rank: int, steps: Steps) -> Finding
         1.0: ("gradient.summed_not_divided", "a sum of gradients that is not divided"),
         BATCH_SIZE / num_ranks: (
             "gradient.not_divided_by_examples",
-            "the sum of each gradient times its number of examples, without dividing it",
+            "the sum of each gradient times its number of examples, not divided by all examples",
         ),
         1 / BATCH_SIZE: (
             "gradient.not_times_examples",

@@ -164,7 +164,7 @@ def assert_same_run(before: Outcome, outcome: Outcome) -> None:
             if one.shape != other.shape or not np.allclose(
                 one, other, rtol=1e-6, atol=1e-8, equal_nan=True
             ):
-                text = f"Rank {rank} trained another model than it did before."
+                text = f"Rank {rank} trained a different model from the one before."
                 raise WrongAnswer(found("training.not_repeated", text, rank=rank))
 
 

@@ -25,7 +25,9 @@ def assert_common_starts(rounds: Rounds) -> None:
         (first, start), *others = rounds.starts(number).items()
         for rank, other in others:
             if not np.array_equal(start, other):
-                text = f"Rank {rank} began round {number} with another model than rank {first}."
+                text = (
+                    f"Rank {rank} began round {number} with a different model from rank {first}'s."
+                )
                 reason = found("round.starts_differ", text, help=_RECEIVE, rank=rank, round=number)
                 raise WrongAnswer(reason, difference(other, start, ranks=(rank, first)))
 

@@ -38,12 +38,12 @@ def assert_one_start(steps: Steps) -> None:
     for rank in others:
         other = steps.trained.seen(rank, 0)
         if not np.array_equal(other, start):
-            text = f"Rank {rank} started with another model than rank {first}."
+            text = f"Rank {rank} started with a different model from rank {first}'s."
             reason = found("start.ranks_differ", text, help=_ONE_START, rank=rank)
             raise WrongAnswer(reason, difference(other, start, ranks=(rank, first)))
     known = steps.of(0) if steps.has_server else []
     if known and known[0].number > 0 and known[0].num_steps == 1:
-        text = "The workers computed the first gradient with another model than the server's."
+        text = "The workers computed the first gradient with a different model from the server's."
         raise WrongAnswer(found("start.not_the_servers", text, help=_ONE_START))
 
 
@@ -158,7 +158,7 @@ def assert_one_model(steps: Steps) -> None:
         other = one_model(after, models[steps.computing[0]][number - 1])
         if other is not None:
             first, step = steps.computing[0], number - 1
-            text = f"After step {step}, rank {other} had another model than rank {first}."
+            text = f"After step {step}, rank {other} had a different model from rank {first}'s."
             helps = "all ranks must start with one model and take the same steps"
             reason = found("model.ranks_differ", text, help=helps, rank=other, step=step)
             raise WrongAnswer(reason, difference(after[other], after[first], ranks=(other, first)))

@@ -38,7 +38,7 @@ def runs_of(run: Run) -> Runs:
 
 
 def alone(run: Run) -> Launch:
-    """Return the run of the script as a program of its own."""
+    """Return the run of the script as its own program."""
     return run(2, ONE_CLIENT[2], standalone=True)
 
 
@@ -108,7 +108,7 @@ def test_trains_with_any_number_of_clients(run: Run, checks: RoundChecks, ranks:
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_clients_train_on_all_of_their_examples(run: Run, checks: RoundChecks) -> None:
-    """trains each client on all of its own part"""
+    """trains each client on its whole part"""
     for case, outcome in runs_of(run):
         checks.own_examples(case, outcome)
 
@@ -192,7 +192,7 @@ def test_works_as_a_program_of_its_own(run: Run, checks: RoundChecks) -> None:
 
 @stage(7)
 def test_rounds_are_right(run: Run, checks: RoundChecks) -> None:
-    """trains as asked, apart from a slip that ends it"""
+    """trains correctly, apart from a slip that ends it"""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_weighted_means(case, outcome, PARAMETERS)
     seen = begun(run, CASES, runs_of(run), MORE_THAN_ALL, checks.training)
@@ -201,7 +201,7 @@ def test_rounds_are_right(run: Run, checks: RoundChecks) -> None:
 
 @stage(5)
 def test_models_are_exchanged(run: Run) -> None:
-    """averages rightly, and exchanges models in a first round"""
+    """averages correctly, and exchanges models in a first round"""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_weighted_means(case, outcome, PARAMETERS)
     attempts = run(3, CASES[3]).attempts()

@@ -38,7 +38,7 @@ def runs_of(run: Run) -> Runs:
 
 
 def alone(run: Run) -> Launch:
-    """Return the run of the script as a program of its own."""
+    """Return the run of the script as its own program."""
     return run(2, ONE_WORKER[2], standalone=True)
 
 
@@ -149,7 +149,7 @@ def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
 
 @points(5, requires=test_training_uses_what_is_sent)
 def test_workers_get_the_new_model_in_every_step(run: Run, checks: StepChecks) -> None:
-    """computes each gradient with the new model, sent by the server"""
+    """computes each gradient with the server's new model"""
     for case, outcome in runs_of(run):
         checks.workers_follow(case, outcome)
         assert_models_served(case, outcome)
@@ -211,7 +211,7 @@ def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
 
 @stage(11.5)
 def test_training_is_right(run: Run, checks: StepChecks) -> None:
-    """takes the right steps, apart from a slip that ends it"""
+    """takes correct steps, apart from a slip that ends it"""
     number = num_right_steps(CASES[3][0])
     seen = begun(run, CASES, runs_of(run), number, checks.training)
     assert_workers_matter(faults_in(run, *seen, checks.everything), checks)
@@ -219,7 +219,7 @@ def test_training_is_right(run: Run, checks: StepChecks) -> None:
 
 @stage(3.75)
 def test_all_but_the_gradients_are_sent(run: Run, checks: StepChecks) -> None:
-    """takes the right steps with what the server sends"""
+    """takes correct steps with what the server sends"""
     for case, outcome in runs_of(run):
         assert_examples_served(case, outcome)
         assert_models_served(case, outcome)

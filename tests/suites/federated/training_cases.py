@@ -206,7 +206,7 @@ class Trained:
         seen = self.outcome["seen"][rank]
         if seen.shape != (len(self.outcome["rows_per_batch"][rank]), lenet.NUM_PARAMETERS):
             net = f"Net of utils.py, which has {lenet.NUM_PARAMETERS} parameters"
-            text = f"Rank {rank} trained a network of another size than {net}."
+            text = f"Rank {rank} trained a network of a different size from {net}."
             raise WrongAnswer(found("model.other_network", text, rank=rank))
         return _finite(seen[number], rank, f"at batch {number}")
 

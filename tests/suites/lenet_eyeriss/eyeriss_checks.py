@@ -232,7 +232,7 @@ def _most_of_a_schedule(case: Convolution, outcome: Outcome) -> list[Work]:
             found(
                 "schedule.wrong_size",
                 f"The schedule has {len(schedule)} operations, among them {num_known} of the "
-                f"{expected.total()} that the array does. It was not compared with the rules.",
+                f"{expected.total()} of the array. It was not compared with the rules.",
                 number=len(schedule),
                 num_known=num_known,
                 expected=expected.total(),

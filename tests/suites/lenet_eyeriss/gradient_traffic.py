@@ -43,7 +43,7 @@ def assert_ring_share(trace: Trace, epochs: int) -> None:
         if num_bytes > most * ITEM_NUM_BYTES:
             sent = round(num_bytes / ITEM_NUM_BYTES / epochs)
             text = f"Rank {rank} sent {sent} elements an epoch, more than a ring needs."
-            helps = "what does a rank send in each step: a chunk, or everything?"
+            helps = "what does a rank send in each step: one chunk, or all gradients?"
             share = found(
                 "ring.share",
                 f"A ring of n = {n} ranks with L = {NUM_PARAMETERS} gradients sends 2(n-1)/n L = "

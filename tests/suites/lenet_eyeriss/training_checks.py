@@ -82,8 +82,7 @@ def assert_mean_to_rounding(case: Training, outcome: Outcome) -> None:
                     [
                         found(
                             "mean.inexact",
-                            f"The mean on rank {rank} is off by more than rounding in float32 "
-                            "explains.",
+                            f"The mean on rank {rank} is off by more than the rounding of float32.",
                             help="which dtype do the gradients have on their way?",
                             rank=rank,
                         ),

@@ -93,8 +93,8 @@ def assert_results_come_from_messages(run: Run, cases: Cases) -> None:
             raise RuleViolation(
                 found(
                     "messages.beside_a_collective",
-                    f"Rank {rank} called {call_text(call)}, and the messages beside it do not "
-                    "bring the result.",
+                    f"Rank {rank} called {call_text(call)}, and its other messages do not "
+                    "carry the result.",
                     **call_facts(rank, call),
                 ),
                 why_not,
@@ -144,8 +144,8 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
                 )
         if not any(effect.influenced - {_receiver(trace, effect)} for effect in proof.effects):
             text = (
-                "No rank passed on what it received: each message that was altered changed at "
-                "most its receiver's result."
+                "No rank passed on what it received: each changed message changed at most its "
+                "receiver's result."
             )
             helps = "in a ring, a rank sends in one step what it received in the step before"
             raise WrongAnswer(found("ring.not_passed_on", text, help=helps))
@@ -265,8 +265,8 @@ def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
     if not changing or 3 * len(changing) < len(happened):
         altered, changed = len(happened), len(changing)
         text = (
-            f"The ranks hardly use what they receive: of {altered} messages, each altered in its "
-            f"own run, {changed} changed a result."
+            f"The ranks hardly use what they receive: we changed {altered} messages, each in "
+            f"its own run, and {changed} changed a result."
         )
         return found("messages.hardly_used", text, altered=altered, changing=changed)
     return None

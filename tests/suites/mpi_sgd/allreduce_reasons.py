@@ -108,8 +108,8 @@ def receive_left(trace: Trace) -> Finding | None:
         if len(left) and not asks and num_got < sum(each.sum() for each in to_it):
             return found(
                 "allreduce.receive_left",
-                f"Rank {rank} never waits for what its {call_text(left[0])} receives: whether the "
-                "numbers are there when they are used is luck.",
+                f"Rank {rank} never waits for what its {call_text(left[0])} receives, so the "
+                "data may not be there when it is used.",
                 help="call Wait on each request, or Waitall on all of them",
                 **call_facts(rank, left[0]),
             )
@@ -140,14 +140,14 @@ def _of_sum(
         to = np.flatnonzero(expected == held)[0]
         return found("allreduce.chunk_elsewhere", text, help=helps, rank=rank, belongs_to=to)
     if held in some:
-        helps = "follow the numbers of a missing rank: in which step do they arrive here?"
+        helps = "follow the contribution of a missing rank: in which step does it arrive here?"
         missing = set(range(len(terms))) - some[held]
         return found("allreduce.numbers_missing", text, help=helps, rank=rank, missing=missing)
     if held - GARBAGE in some:
         return old_recv_reduced(rank)
     for other, term in enumerate(terms):
         if held - term in some or held - 2 * term in some:
-            helps = "follow the numbers of that rank: in which steps are they added?"
+            helps = "follow the contribution of that rank: in which steps is it added?"
             return found("allreduce.counted_twice", text, help=helps, rank=rank, counted=other)
     return found("allreduce.other_numbers", text, rank=rank)
 
@@ -161,7 +161,7 @@ def _sums_of_some(terms: Sequence[float]) -> dict[float, frozenset[int]]:
 
 
 def _only_own(rank: int) -> Finding:
-    text = f"Rank {rank}'s recv is wrong: only rank {rank}'s own numbers are in it."
+    text = f"Rank {rank}'s recv is wrong: it contains only rank {rank}'s own contribution."
     helps = "which line puts what was received into recv?"
     return found("allreduce.only_own_numbers", text, help=helps, rank=rank)
 
@@ -174,12 +174,12 @@ def _of_other_op(
         helps = "where does the code add instead of calling op?"
         return "it is the sum", found("op.sum_instead", text, help=helps, rank=rank, op=op)
     if np.array_equal(got, sends[rank]):
-        return f"only rank {rank}'s own numbers are in it", _only_own(rank)
+        return f"it contains only rank {rank}'s own contribution", _only_own(rank)
     with_zero = SERIAL[op](sends[0], np.zeros_like(sends[0]))
     for send in sends[1:]:
         with_zero = SERIAL[op](with_zero, send)
     if np.array_equal(got, with_zero):
-        text = f"A 0 was reduced into rank {rank}'s recv too, and {op} does not ignore a 0."
+        text = f"A 0 was also reduced into rank {rank}'s recv, but {op} does not ignore a 0."
         helps = "what does the result hold before the first op?"
         reason = found("op.zero_reduced", text, help=helps, rank=rank, op=op)
         return "a 0 was reduced into it", reason

@@ -95,7 +95,7 @@ def same_contributions_as(case: Fit, outcome: Outcome) -> Callable[[Fit, Outcome
             now = _contributions(case, outcome, rank)
             for name, before in arrays.items():
                 if before.is_explained and not now[name].resembles(before):
-                    text = f"In the first step, rank {rank}'s {name} changed in another way."
+                    text = f"In the first step, rank {rank}'s {name} changed differently."
                     raise WrongAnswer(found("step.not_as_before", text, rank=rank, name=name))
 
     return check
@@ -211,7 +211,7 @@ def _other_change(case: Fit, outcome: Outcome, rank: int, name: str) -> Finding:
             text = f"{place} the gradients of {biases}, the same in every row."
             helps = "back_prop returns the gradients of the biases first, then those of the weights"
             return found("step.biases_for_weights", text, help=helps, rank=rank, name=name)
-    text = f"{place} numbers that are no sum of the ranks' gradients."
+    text = f"{place} numbers that are not a sum of the ranks' gradients."
     return found("step.no_sum_of_gradients", text, rank=rank, name=name)
 
 

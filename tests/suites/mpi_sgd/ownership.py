@@ -100,9 +100,10 @@ def _layers_per_batch(
         raise RuleViolation(
             found(
                 "layers.not_whole",
-                f"Rank {worker} sent rank {master} {num_bytes / num_batches:,.0f} bytes a batch "
-                f"({num_bytes:,} in {_batches(num_batches)}), which is no set of whole layers.",
-                help="weights and biases of a layer go together",
+                f"Rank {worker} sent rank {master} {num_bytes / num_batches:,.0f} bytes a "
+                f"batch ({num_bytes:,} in {_batches(num_batches)}), which is not a set of "
+                "whole layers.",
+                help="the weights and biases of a layer belong together",
                 rank=worker,
                 master=master,
                 num_bytes=num_bytes,

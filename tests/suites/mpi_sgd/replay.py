@@ -91,7 +91,7 @@ def _assert_first_batches_saw(
         if update.batch == 0 and not same(update.before[name], start, rtol):
             rank = update.rank
             text = f"Rank {rank} computed its first batch with a {name} other than the start value."
-            helps = "a worker begins with the weights the network was built with"
+            helps = "a worker begins with the weights of the new network"
             raise WrongAnswer(found("async.other_start", text, help=helps, rank=rank, name=name))
 
 

@@ -65,7 +65,7 @@ def reason_of_break(
                 return found(
                     "async.step_from_old_value",
                     f"For {update}, the master stepped {name} from {since}, not from the latest.",
-                    help="every step must go on from the one before",
+                    help="every step must continue from the step before",
                     **_facts(update, name),
                     number=number,
                 )

@@ -233,7 +233,7 @@ def test_keeps_up_with_mpi(run):
 
 @stage(16)
 def test_whole_arrays_go_around(run):
-    """sends whole arrays around a ring, and its results are right"""
+    """sends whole arrays around a ring, with correct results"""
     assert_whole_arrays_go_around(run, CASES)
 
 
@@ -245,7 +245,7 @@ def test_ring_is_complete(run):
 
 @stage(10)
 def test_right_by_messages(run):
-    """gets right results by messages, though not as a ring"""
+    """gets correct results by messages, though not as a ring"""
     assert_right_by_messages(run, CASES)
 
 

@@ -153,7 +153,7 @@ def assert_in_threads(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         told = list(batches_by_worker(case, outcome))
         if len(told) != case.num_processes or not told[0].startswith("thread"):
-            raise WrongAnswer(found("hogwild.not_threads", "They are no threads.", told=told))
+            raise WrongAnswer(found("hogwild.not_threads", "These are not threads.", told=told))
 
 
 def assert_parts_disjoint(case: Hogwild, outcome: Outcome) -> None:
@@ -273,7 +273,7 @@ def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
             return
         text = f"The returned weights are {distance:.0%} away from the start minus lr times the "
         text += f"{len(steps)} gradients that were computed."
-        helps = f"up to {SUM_MARGIN:.0%} may be lost where processes write at the same moment"
+        helps = f"up to {SUM_MARGIN:.0%} may be lost because processes write at the same moment"
         facts: dict[str, Any] = {"distance": round(distance, 2), "num_gradients": len(steps)}
         off = found("hogwild.steps_do_not_add_up", text, help=helps, **facts)
         raise WrongAnswer(*_missing_steps(case, outcome), off)

@@ -187,7 +187,7 @@ def assert_in_each_communicator(is_right_otherwise: bool, case: Psgd, outcome: O
             if not is_right_otherwise:
                 raise
             text = f"The result is wrong where comm holds {ranks_text(group)} only."
-            helps = "ranks and sizes are those of comm: what is taken from MPI.COMM_WORLD?"
+            helps = "take rank and size from comm: where is MPI.COMM_WORLD used?"
             whose = found("psgd.other_communicator", text, help=helps, ranks=group)
             told = WrongAnswer.at([whose, *error.findings], error.differences)
             raise told.about(error.case) from None

@@ -93,7 +93,7 @@ def test_processes_train_at_the_same_time(run):
 
 @points(0.5, requires=test_weights_are_in_shared_memory)
 def test_no_process_waits_for_another(run):
-    """holds no lock and waits for nobody while it trains"""
+    """holds no lock and waits for no process while it trains"""
     assert_with_two(run, assert_nobody_waits(names_of(run(1, CASES))))
 
 
@@ -135,7 +135,7 @@ def test_threads_train_one_model(run):
 
 @stage(4)
 def test_processes_train_before_hogwild_fails(run):
-    """trains in processes as asked until it fails or hangs"""
+    """trains correctly in processes until it fails or hangs"""
     two = run(1, CASES).having(subject="training").having(num_processes=2)
     if all(isinstance(answer, Outcome) for _, answer in two.answers()):
         not_run("hogwild returned")

@@ -38,7 +38,7 @@ def assert_same_time(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         num_arrived, num_gave_up, num_started = _meeting(outcome)
         if num_gave_up and num_started < case.num_processes:
-            text = f"Only {counted(num_started, 'process')} had been started while one was in the "
+            text = f"Only {counted(num_started, 'process')} had started while one was in the "
             text += "middle of a step; for 3 s, nothing more happened."
             helps = "start all processes before you join the first"
             facts: dict[str, Any] = {"num_started": num_started}
@@ -148,10 +148,10 @@ def assert_failure_noticed(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         (raised,), (num_failed,) = outcome["raised"], outcome["num_failed"][0].tolist()
         if not num_failed:
-            text = "No process that was started reached the batch at which it had to fail."
+            text = "No started process reached the batch at which it must fail."
             raise NotProven(found("hogwild.no_failing_batch", text))
         if not raised:
-            text = "A process that was started raised an exception, but hogwild returned as if all "
+            text = "A started process raised an exception, but hogwild returned as if all "
             text += "had finished."
             helps = "look at the exit codes after join(), or use torch.multiprocessing.spawn"
             raise WrongAnswer(found("hogwild.failure_ignored", text, help=helps))
@@ -164,7 +164,7 @@ def _meeting(outcome: Outcome) -> tuple[int, int, int]:
     """
     num_arrived, num_gave_up, num_started = outcome["meeting"][0].tolist()
     if not num_arrived:
-        text = "No process came to a batch in which all were to meet, so it is not known whether "
+        text = "No process came to a batch at which all must meet, so it is not known whether "
         text += "they train at the same time."
         raise NotProven(found("hogwild.never_met", text))
     return num_arrived, num_gave_up, num_started

@@ -53,7 +53,7 @@ def assert_gradients_given(
                     f"In iteration {step}, rank {rank} gave {number:.0f} numbers to {case.exchange}"
                 )
                 text = f"{gave}, but they are not those of its gradient."
-                helps = "compare what is exchanged with .grad right after backward"
+                helps = "compare what is exchanged with .grad directly after backward"
                 facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
                 raise WrongAnswer(found("exchange.not_the_gradient", text, help=helps, **facts))
 

@@ -74,7 +74,7 @@ def recognised(
     if not used.any():
         return found("step.zero_gradient", f"{stepped} a gradient that is zero.", **facts)
     if is_like(used, local[rank], alike=alike):
-        text = f"{stepped} the gradient of its own batch alone."
+        text = f"{stepped} its own batch's gradient alone."
         helps = ".grad must hold the mean over the ranks when optimizer.step() begins"
         return found("step.own_gradient", text, help=helps, **facts)
     for other, vector in enumerate(local):
@@ -108,7 +108,7 @@ def recognised_by_parameter(
     more = [f"{len(left) - _FEW} more"] if len(left) > _FEW else []
     only = f"only {len(averaged)} of {len(got)} parameters"
     text = f"In iteration {step}, rank {rank} stepped with the mean in {only}. "
-    text += f"The gradients of its own batch remain in {listed([*left[:_FEW], *more])}."
+    text += f"Its own batch's gradients remain in {listed([*left[:_FEW], *more])}."
     helps = "compare the parameters that are averaged with those that the optimizer steps"
     facts: dict[str, Any] = {"rank": rank, "iteration": step, "averaged": len(averaged)}
     return found("step.parameters_left_out", text, help=helps, left_out=left, **facts)

@@ -11,7 +11,7 @@ from grader.oracles import SGD, Values
 
 from .serial import OPTIMIZER, ends_of_steps
 
-_ASKED = "the handout asks for learning rate 0.1, momentum 0.9, and weight decay 1e-4"
+_ASKED = "the handout requires learning rate 0.1, momentum 0.9, and weight decay 1e-4"
 _RELATIVE = 1e-2
 """An option of the optimizer is taken for the asked one up to this part of it."""
 _ADAM_SPREAD = 0.01

@@ -129,7 +129,7 @@ def assert_names_of_today(case: Training, outcome: Outcome) -> None:
         if use:
             name, _, place = use.partition(" at ")
             text = f"Rank {rank} uses {use}, a name that torch keeps for old programs only."
-            helps = "today it is dist.ReduceOp, as in dist.all_reduce(tensor, op=dist.ReduceOp.SUM)"
+            helps = "use dist.ReduceOp, as in dist.all_reduce(tensor, op=dist.ReduceOp.SUM)"
             raise RuleViolation(
                 found("names.reduce_op", text, help=helps, rank=rank, name=name, place=place)
             )

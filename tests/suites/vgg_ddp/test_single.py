@@ -77,5 +77,5 @@ def test_program_takes_its_time_for_training_only(run):
 
 @stage(6)
 def test_trains_once_it_has_begun(run):
-    """trains as it should, once the grader helps it to begin"""
+    """trains correctly, once the grader helps it to begin"""
     assert_helped(run, 1, CASES, assert_own_gradients, assert_sgd_steps)

@@ -101,7 +101,7 @@ def test_a_folder_beside_an_archive_of_one_name_is_told(folder, tmp_path):
     (folder / "anna").mkdir()
     (folder / "anna.zip").write_bytes(b"PK")
     found, (told,) = read(tmp_path)
-    assert not found and "anna is no file, and files of the same student lie" in told.reason
+    assert not found and "anna is not a file, and files of the same student are" in told.reason
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_what_was_only_typed_in_is_told(folder, tmp_path, naming, name):
     """Else somebody who has pasted the code into the platform would have handed in nothing."""
     (folder / name).write_text("import mpi4py")
     found, (told,) = read(tmp_path, naming)
-    assert not found and "only what was typed in" in told.reason
+    assert not found and "only text typed into" in told.reason
 
 
 def test_the_digest_is_that_of_names_and_contents(folder, tmp_path):
@@ -156,7 +156,7 @@ def test_what_gradescope_tells(folder, tmp_path):
     (found,), _ = arrivals.read_folder(folder, tmp_path / "assembled", zone, Naming("gradescope"))
     assert found.submitted_at == datetime(2026, 11, 20, 22, tzinfo=zone)
     table.write_text("- not\n- a table\n")
-    with pytest.raises(UsageError, match="not what Gradescope exports"):
+    with pytest.raises(UsageError, match="not an export of Gradescope"):
         read(tmp_path, Naming("gradescope"))
 
 
@@ -203,7 +203,7 @@ def test_times_of_the_files_of_a_submission_are_that_of_the_last(folder, tmp_pat
 
 def test_a_file_in_place_of_the_folder_is_one_sentence(tmp_path):
     (tmp_path / "in").write_text("x")
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="is not a folder"):
         read(tmp_path)
 
 
@@ -222,7 +222,7 @@ def test_a_folder_that_cannot_be_listed_is_one_sentence(folder, tmp_path, monkey
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("pathlib.Path.iterdir", refused)
-    with pytest.raises(UsageError, match="in cannot be read: Permission denied; give yourself"):
+    with pytest.raises(UsageError, match="in cannot be read: Permission denied; make it readable"):
         read(tmp_path)
 
 
@@ -317,7 +317,7 @@ def test_a_platform_that_is_not_declared_is_one_sentence(folder, tmp_path):
     """Before anything is graded: else each file would be a student, or nobody's."""
     name = "Ann_1_assignsubmission_file_"
     (folder / name).mkdir()
-    said = 'names hand-ins, and it is not sure that all are. Write platform = "moodle" in'
+    said = 'names hand-ins, but perhaps not all are. Write platform = "moodle" in'
     with pytest.raises(UsageError, match=said):
         read(tmp_path)
     roster = Roster((Student(name, {"id": name}),))
@@ -357,7 +357,7 @@ def test_canvas_is_taken_where_the_roster_has_all_authors(folder, tmp_path):
     assert arrivals.naming_of(folder, Naming(roster=roster)).platform == "canvas"
     (folder / "week_3_2_ann.zip").touch()
     assert arrivals.naming_of(folder, Naming(roster=roster)).platform == ""
-    with pytest.raises(UsageError, match="named as Canvas names hand-ins, and it is not sure"):
+    with pytest.raises(UsageError, match="named as Canvas names hand-ins, but perhaps not"):
         read(tmp_path, Naming(roster=roster))
 
 

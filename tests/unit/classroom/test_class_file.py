@@ -37,7 +37,7 @@ def test_an_empty_file_has_no_rules(tmp_path):
     [
         ("dealine = 2026-11-20T23:59:00", "dealine: unknown key; did you mean deadline"),
         ("deadline = 'soon'", 'deadline: found "soon"; expected a date and time'),
-        ("[late]\nper_day = 0.1", "late: has no meaning without a deadline"),
+        ("[late]\nper_day = 0.1", "late: only a deadline uses it"),
         ("deadline = 2026-11-20T23:59:00\n[late]\nper_day = 10", "late.per_day: found 10"),
         ("timezone = 'Mars/North'", "timezone: found 'Mars/North'; expected a name such as"),
         (
@@ -45,8 +45,8 @@ def test_an_empty_file_has_no_rules(tmp_path):
             "extensions.anna: found 2026-11-02 23:59:00, which is before the deadline",
         ),
         ("platform = 'mooodle'", 'platform: found "mooodle"; expected one of moodle, canvas, bl'),
-        ("platform = 'github'", "platform_assignment: is missing. Names on github begin with"),
-        ("platform_assignment = 'hw3'", "platform_assignment: has a meaning only with platform = "),
+        ("platform = 'github'", "platform_assignment: missing. Names on github begin with"),
+        ("platform_assignment = 'hw3'", "platform_assignment: only platform = "),
         ("counts = 'first'", 'counts: found "first"; expected last or best'),
     ],
 )

@@ -66,7 +66,7 @@ def test_a_cell_is_one_line_and_no_formula(name, cell):
 def test_nothing_without_a_mark_is_a_zero():
     damaged = standing(grading(error="hw.zip is damaged", exit_code=2))
     doubtful = standing(grading(report([part(tests=[test_result(verdict=Verdict.JUDGE_ERROR)])])))
-    for each, status in ((damaged, "cannot be graded"), (doubtful, "a person should look")):
+    for each, status in ((damaged, "cannot be graded"), (doubtful, "needs review")):
         (row,) = table([each])
         assert (row["final"], row["status"]) == ("", status)
 
@@ -116,8 +116,8 @@ def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
     roster = Roster((Student("anna", {"id": "anna", "github": "anna-secret"}),))
     works = [Work(hand_in(label, at=None), grading()) for label in ("anna", "anna-secret")]
     (found,), strays = standings(works, Rules(roster, {}, Policy(), {}, NAMES))
-    assert (found.final, found.status) == (None, "a person should look")
-    why = "2 hand-ins, and nobody says which is the last"
+    assert (found.final, found.status) == (None, "needs review")
+    why = "2 hand-ins, and it is not known which is the last"
     (row,) = table([found])
     assert why in row["reasons"] and row["final"] == ""
     assert why in student_reports.mark_text(found)
@@ -151,7 +151,7 @@ def test_nobody_has_a_final_mark_while_something_is_pending():
     assert (row["score"], row["final"], row["pending"]) == ("5", "", "3")
     assert student_reports.mark_text(waiting).startswith("no mark yet: 3 of 8 points pending\n")
     told = list(outputs.summary([waiting], Strays((), ()), [], Path("out")))
-    assert any(line.startswith("pending: a person has points to give") for line in told)
+    assert any(line.startswith("pending: some points are given by hand") for line in told)
 
 
 def test_an_extension_of_nobody_is_told():
@@ -162,7 +162,7 @@ def test_an_extension_of_nobody_is_told():
     )
     assert strays.extensions == ("ana",)
     told = list(outputs.summary(found, strays, [], Path("out")))
-    assert "  an extension is given to ana, which is nobody's id or group" in told
+    assert "  an extension is given to ana, which is no student's id and no group" in told
 
 
 def test_the_same_mistake_is_one_cause():

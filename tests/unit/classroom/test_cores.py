@@ -85,7 +85,7 @@ def test_a_child_keeps_the_block_of_a_parent_that_was_killed(locks):
 
 def test_a_folder_of_locks_that_is_somebody_elses_is_refused(locks):
     (locks / f"grader-cores-{os.geteuid()}").symlink_to("/etc")
-    with pytest.raises(GraderError, match="belongs to somebody else"), cores.taken([((0,),)]):
+    with pytest.raises(GraderError, match="belongs to another user"), cores.taken([((0,),)]):
         pass
 
 

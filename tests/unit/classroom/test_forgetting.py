@@ -97,7 +97,7 @@ def test_whose_files_are_gone_can_still_be_forgotten():
     """By the id, without a roster; an id that was never there is refused."""
     owned = {"digest": [NAMES.of("aa")]}
     assert forgetting.student_called("aa", [], Roster(), NAMES, owned).id == "aa"
-    with pytest.raises(UsageError, match="nobody here has the id 'zz'"):
+    with pytest.raises(UsageError, match="no student here has the id 'zz'"):
         forgetting.student_called("zz", [], Roster(), NAMES, owned)
 
 

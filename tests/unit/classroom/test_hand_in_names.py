@@ -156,7 +156,7 @@ def test_a_late_hand_in_stays_late_whatever_one_is_called_on_canvas():
     name = "eve_999_5__LATE_999_5000_x.zip"
     found = Naming("canvas", roster=CLASS).parse(name)
     assert not found.who and found.problem.startswith(
-        f"{name} reads as canvas 999 and as canvas 999, and the roster does not decide it. Move all"
+        f"{name} can mean canvas 999 or canvas 999, and the roster does not decide it. Move all"
     )
 
 
@@ -166,13 +166,13 @@ def test_a_number_before_the_name_of_a_file_is_no_student():
     assert Naming("canvas", roster=CLASS).parse(name).who["canvas"] == "201"
     for roster in (OF_NAMES, Roster()):
         found = Naming("canvas", roster=roster).parse(name)
-        assert not found.who and "201 and as canvas 77, and the roster does not" in found.problem
-        assert "decide it. Add everybody's canvas number to the roster, or move" in found.problem
+        assert not found.who and "201 or canvas 77, and the roster does not" in found.problem
+        assert "decide it. Add all students' canvas numbers to the roster, or move" in found.problem
 
 
 def test_of_many_readings_two_are_told():
     found = Naming("canvas").parse("leeann_201_77_78_79_80_hw.zip")
-    assert "reads as canvas 201 and as canvas 77, and the roster" in found.problem
+    assert "can mean canvas 201 or canvas 77, and the roster" in found.problem
     assert len(found.maybe_of) == 4
 
 

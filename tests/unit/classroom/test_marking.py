@@ -36,7 +36,7 @@ def test_doubt_is_no_mark_until_a_person_settles_the_part(verdict):
         report([part("ring", [test_result(verdict=verdict, points=0)]), part("two")])
     )
     found = mark(doubtful, {}, {})
-    assert found.score is None and found.problem == "a person should look at ring"
+    assert found.score is None and found.problem == "review ring"
     settled = mark(doubtful, {"ring": given(4, "an honest ring")}, {})
     assert (settled.score, settled.problem) == (9.0, "")
     assert settled.automatic is None and settled.overruled["ring"].comment == "an honest ring"
@@ -50,10 +50,10 @@ def test_what_cannot_be_graded_is_no_zero():
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
-        ({"methods": given(1)}, "nothing called 'methods' to be marked; expected one of: ring"),
-        ({"method/3": given(1)}, "nothing called 'method/3'"),
-        ({"volume": given(2.5)}, "2.5 points, and volume is worth 2"),
-        ({"ring": given(6)}, "6 points, and ring is worth 5"),
+        ({"methods": given(1)}, "no 'methods' to grade by hand; expected one of: ring"),
+        ({"method/3": given(1)}, "no 'method/3'"),
+        ({"volume": given(2.5)}, "2.5 points, but volume is worth 2"),
+        ({"ring": given(6)}, "6 points, but ring is worth 5"),
     ],
 )
 def test_marks_that_cannot_be_right_are_refused_with_their_line(wrong, problem):

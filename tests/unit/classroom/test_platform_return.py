@@ -47,7 +47,7 @@ def test_canvas_gets_its_column_filled():
     before[2][5] = "5"
     assert rows(found) == before
     assert (found.platform, found.num_filled) == ("canvas", 1)
-    assert found.left == ("Other, O is nobody who was graded",)
+    assert found.left == ("Other, O was not graded",)
 
 
 def test_a_table_with_semicolons_stays_one():
@@ -84,11 +84,11 @@ def test_what_is_pending_is_left_as_it_was(table):
 
 def test_another_number_of_points_is_refused():
     """It would be the wrong mark for everybody."""
-    with pytest.raises(UsageError, match=r"HW4.*is worth 10 there, and 5 here"):
+    with pytest.raises(UsageError, match=r"HW4.*is worth 10 there, but 5 here"):
         fill(CANVAS, "g.csv", [standing(label="aa", roster=ROSTER)], "HW4")
     moodle = MOODLE.replace("5.00", '"100,00"')
     for table in (moodle, moodle.replace("Maximum Grade", "Maximum grade")):
-        with pytest.raises(UsageError, match=r"is worth 100\.00 there, and 5 here"):
+        with pytest.raises(UsageError, match="is worth 100\\.00 there, but 5 here"):
             fill(table, "g.csv", [standing(label="aa", roster=ROSTER)], None)
 
 
@@ -98,7 +98,7 @@ def test_a_title_is_not_taken_for_another_that_begins_alike():
     table = table.replace(",5,10,", ",5,5,")
     one = [standing(label="aa", roster=ROSTER)]
     assert rows(fill(table, "g", one, "HW 1"))[2][5:7] == ["", "5"]
-    with pytest.raises(UsageError, match="0 columns are 'HW 1'; name one with --column"):
+    with pytest.raises(UsageError, match="0 columns match 'HW 1'; name one with --column"):
         fill(table.replace("HW 1: again", "HW2"), "g", one, "HW 1")
     both = table.replace("HW 10", "HW 1")
     for column in ("HW 1", "HW 1 (9001)"):
@@ -135,7 +135,7 @@ def test_a_number_that_two_have_is_nobodys():
 def test_a_table_of_another_class_is_one_sentence():
     found = fill(CANVAS, "g.csv", [standing(label="zoe")], "HW3")
     (told,) = found.left
-    assert told.startswith("nobody in g.csv was graded here; export the table of this class")
+    assert told.startswith("no student in g.csv was graded here; export the table of this class")
     assert found.num_filled == 0
 
 
@@ -161,10 +161,10 @@ def test_a_line_that_is_cut_is_told_and_an_empty_one_is_nothing():
 @pytest.mark.parametrize(
     ("table", "column", "problem"),
     [
-        (CANVAS, None, "2 columns are an assignment; name one with --column: HW3"),
-        (CANVAS, "HW9", "0 columns are 'HW9'"),
-        ("a,b\n1,2\n", None, "a table of neither Canvas"),
-        ("", None, "a table of neither Canvas"),
+        (CANVAS, None, "2 columns match an assignment; name one with --column: HW3"),
+        (CANVAS, "HW9", "0 columns match 'HW9'"),
+        ("a,b\n1,2\n", None, "neither a Canvas gradebook"),
+        ("", None, "neither a Canvas gradebook"),
     ],
 )
 def test_a_table_that_cannot_be_filled_is_one_sentence(table, column, problem):

@@ -29,11 +29,11 @@ def test_who_has_handed_in_twice_without_times_is_for_a_person():
     ]
     found, strays = standings(works, Rules(Roster(), {}, Policy(), {}, NAMES))
     (row,) = table(found)
-    assert (row["final"], row["status"]) == ("", "a person should look")
+    assert (row["final"], row["status"]) == ("", "needs review")
     page = class_page.render("sums", found, NAMES, [])
     assert "which is the last" in page and "anna" not in page
     said = "\n".join(outputs.summary(found, strays, [], Path("out")))
-    assert "anna: 2 hand-ins, and nobody says which is the last" in said
+    assert "anna: 2 hand-ins, and it is not known which is the last" in said
 
 
 def test_a_deadline_without_times_is_told():
@@ -42,7 +42,7 @@ def test_a_deadline_without_times_is_told():
     for policy, is_told in ((Policy(AT), True), (Policy(), False)):
         found, strays = standings([work], Rules(Roster(), {}, policy, {}, NAMES))
         said = "\n".join(outputs.summary(found, strays, [], Path("out")))
-        assert ("without a time, and so in time for the deadline: 1;" in said) == is_told
+        assert ("without a time, so in time for the deadline: 1;" in said) == is_told
 
 
 def test_what_could_not_be_read_is_not_nothing_handed_in():
@@ -97,7 +97,7 @@ def test_what_was_given_for_an_earlier_hand_in_is_not_given_for_the_next():
     assert stands([first], "aaaa").final == stands([first, second], "").final == 7
     found = stands([first, second], "aaaa")
     assert (found.final, found.status, found.decision.raw) == (None, "pending", 5)
-    assert found.problem == "method: marked in an earlier hand-in; look at this one"
+    assert found.problem == "method: marked in an earlier hand-in; review this one"
     assert stands([first, second], "bbbb").final == 7
 
 
@@ -118,8 +118,8 @@ def test_points_in_place_of_the_tests_of_an_earlier_hand_in_are_no_mark_of_the_n
     work = Work(replace(hand_in("anna"), digest="bbbb"), grading())
     marks = {"anna": {"ring": Given(1, "", "x", "aaaa")}}
     (found,), _ = standings([work], Rules(Roster(), marks, Policy(), {}, NAMES))
-    assert (found.final, found.status) == (None, "a person should look")
-    assert found.problem == "ring: marked in an earlier hand-in; look at this one"
+    assert (found.final, found.status) == (None, "needs review")
+    assert found.problem == "ring: marked in an earlier hand-in; review this one"
 
 
 def test_what_a_group_was_delivered_for_each_of_it_is_one_hand_in():
@@ -172,10 +172,10 @@ def test_all_that_is_nobodys_is_told_before_students_problems():
     works += [Work(hand_in(f"zoe{each}"), grading()) for each in range(25)]
     rules = Rules(Roster(students), {}, Policy(), {}, NAMES)
     said = list(outputs.summary(*standings(works, rules), [], Path("out")))
-    told = said[said.index("For a person:") + 1 :]
+    told = said[said.index("For you to decide:") + 1 :]
     assert all("names no student on the roster" in line for line in told[:25])
     assert all("not graded: lost" in line for line in told[25:45])
-    assert told[45] == "  and 10 more students, whom gradebook.csv has"
+    assert told[45] == "  and 10 more students, listed in gradebook.csv"
 
 
 def test_a_hand_in_of_two_numbers_says_so():

@@ -77,7 +77,7 @@ def test_a_recording_is_judged_as_the_run_was(recorded, no_ranks):
     for name in ("verdict", "points", "message", "tests"):
         assert part[name] == same[name]
     assert found["mode"] == FEEDBACK
-    assert any("this is feedback, and no mark" in note for note in found["notes"])
+    assert any("feedback, not a mark" in note for note in found["notes"])
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_only_a_signed_recording_of_a_sealed_grading_is_a_mark(
     ("changes", "code", "words"),
     [
         ({"observer": "0" * 32}, 2, "was recorded by the observer 0000"),
-        ({"submission": "f" * 64}, 2, "was recorded of other files than"),
+        ({"submission": "f" * 64}, 2, "was recorded from other files than"),
         ({"course": "another"}, 2, "was recorded for the course another"),
-        ({"is_whole": False}, 3, "does not have all launches of its grading"),
+        ({"is_whole": False}, 3, "lacks launches of its grading"),
     ],
 )
 def test_a_recording_of_something_else_is_one_sentence(

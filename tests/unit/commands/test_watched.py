@@ -132,7 +132,7 @@ def test_one_death_costs_nothing(tmp_path, way):
     assert code == 1
     assert report[:3] == ["test_a: passed", "test_b: passed", "test_c: passed"]
     assert report[3].startswith("the judge was killed once (it ")
-    reason = "was ended by SIGKILL" if way == "killed" else "did not move for 0 s (a case)"
+    reason = "was ended by SIGKILL" if way == "killed" else "made no progress for 0 s (a case)"
     assert reason in report[3]
     assert tried(tmp_path) == ["test_a", "test_b", "test_b", "test_c"]
 
@@ -142,8 +142,8 @@ def test_two_deaths_in_a_test_are_for_a_person(tmp_path, way):
     """It is lost, and said to be; the others are graded, and nobody tries it a third time."""
     _, report, _ = run(tmp_path, dies=f"test == 'test_b' and {way}()")
     assert report[0] == "test_a: passed"
-    assert report[1].startswith("test_b: the judge was killed twice during this test (it ")
-    assert report[1].endswith("a person should look at the submission")
+    assert report[1].startswith("test_b: the judge was killed twice during this check (it ")
+    assert report[1].endswith("look at this submission yourself")
     assert report[2] == "test_c: passed"
     assert tried(tmp_path) == ["test_a", "test_b", "test_b", "test_c"]
 
@@ -153,7 +153,7 @@ def test_all_deaths_together_are_bounded(tmp_path):
     started_s = time.monotonic()
     _, report, _ = run(tmp_path, dies="stopped()")
     assert tried(tmp_path) == ["test_a", "test_a", "test_b"]
-    assert "killed twice during this test" in report[0]
+    assert "killed twice during this check" in report[0]
     assert report[1].startswith("test_b: not graded") and report[2].startswith("test_c: not graded")
     assert time.monotonic() - started_s < 30
 
@@ -176,7 +176,7 @@ def test_a_judge_that_never_begins_is_one_sentence(tmp_path):
     code, report, said = run(tmp_path, begin="killed()")
     assert report == []
     assert code not in (0, 2) and "GraderError: it was ended by SIGKILL" in said
-    assert "a person should look at the submission" in said
+    assert "look at this submission yourself" in said
 
 
 def test_what_the_judge_left_behind_ends_the_tests(tmp_path):
@@ -185,7 +185,7 @@ def test_what_the_judge_left_behind_ends_the_tests(tmp_path):
     _, report, _ = run(tmp_path, dies=f"test == 'test_b' and ({left}, killed())")
     assert report[0] == "test_a: passed"
     for each in report[1:3]:
-        assert ": not graded: processes of a run stayed after the death of the judge" in each
+        assert ": not graded: processes of a run stayed after the judge died" in each
     assert tried(tmp_path) == ["test_a", "test_b"]
 
 

@@ -50,7 +50,7 @@ def test_students_get_the_files_that_are_listed_and_others_in_their_place(tmp_pa
     }
     assert root / "closed_forms.py" in edition(course, is_for_students=False)
     file.write_text(f'students = ["probe.py"]\n{text}')
-    with pytest.raises(GraderError, match=r'students\[0\]: found "probe.py", which is not there'):
+    with pytest.raises(GraderError, match=r'students\[0\]: found "probe.py", which does not exist'):
         course.assignments()
     file.write_text(f'students = ["hidden_sum.py"]\n{text}')
     with pytest.raises(GraderError, match="which is hidden"):

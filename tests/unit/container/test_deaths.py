@@ -185,7 +185,7 @@ def test_a_test_that_kills_twice_is_no_zero(grade):
 
     told, judge = grade(dies)
     assert told[0] == "test_a: passed"
-    assert told[1].startswith("test_b: the grading container was killed twice during this test")
+    assert told[1].startswith("test_b: the grading container was killed twice during this check")
     assert "exit code 137" in told[1]
     assert told[2] == "test_c: passed"
     assert judge.tried == ["test_a", "test_b", "test_b", "test_c"]
@@ -202,7 +202,7 @@ def test_four_containers_at_most(grade):
     assert judge.num_containers == 4
     assert judge.tried == ["test_a", "test_a", "test_b"]
     assert [line.split(": ", 1)[1].split(":")[0].split(" (")[0] for line in told[:3]] == [
-        "the grading container was killed twice during this test",
+        "the grading container was killed twice during this check",
         "not graded",
         "not graded",
     ]

@@ -25,7 +25,7 @@ def test_each_word_grants_what_it_says_and_no_more():
     watchdog.heard(Heartbeat("a case", 50.0))
     clock.now_s = 151.0
     assert watchdog.remaining_s() < 0
-    assert watchdog.why() == "did not move for 50 s (a case)"
+    assert watchdog.why() == "made no progress for 50 s (a case)"
 
 
 def test_the_whole_limit_is_the_first_judges():

@@ -60,7 +60,7 @@ def test_a_package_is_kept_with_its_markers_and_hashes():
 
 
 def test_what_a_lock_does_not_have_is_told():
-    with pytest.raises(GraderError, match="the lock has no plum; make it anew"):
+    with pytest.raises(GraderError, match="the lock lacks plum; make it again"):
         lock.needed(LOCK, ["cake", "plum"])
 
 

@@ -208,7 +208,7 @@ def test_a_reader_that_never_began_is_our_failure():
         submission_in("it", b"", 1)
     assert error.value.exit_code == GraderError.exit_code
     failed = b"".join(submission_codec.pack(SubmissionMessage(failure="KeyError: 'x'")))
-    with pytest.raises(GraderError, match="KeyError: 'x'; that is a grader's fault") as error:
+    with pytest.raises(GraderError, match=r"KeyError: 'x'. This is the grader's fault") as error:
         submission_in("it", READY + failed, 0)
     assert error.value.exit_code == GraderError.exit_code
 

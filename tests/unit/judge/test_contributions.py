@@ -24,10 +24,10 @@ def test_every_contribution_is_told(ranks: int, dtype: str) -> None:
     each = arrays(ranks, dtype)
     total = np.sum(each, axis=0)
     for changed, told in (
-        (total + each[1], "the numbers of rank 1 are in it twice"),
+        (total + each[1], "it contains the contributions of rank 1 twice"),
         (total - each[0] + each[1], "rank 1 are in it twice and those of rank 0 not at all"),
-        (each[1], "only rank 1's own numbers are in it"),
-        (each[0], "only the numbers of rank 0 are in it"),
+        (each[1], "it contains only rank 1's own contribution"),
+        (each[0], "it contains only the contributions of rank 0"),
     ):
         got = total.copy()
         got[5:15] = changed[5:15]
@@ -37,9 +37,9 @@ def test_every_contribution_is_told(ranks: int, dtype: str) -> None:
 def test_what_is_missing_is_told() -> None:
     each = arrays(5)
     got = np.sum(each[:4], axis=0)
-    assert sum_text(got, each, own=0) == "the numbers of rank 4 are missing in it"
+    assert sum_text(got, each, own=0) == "it lacks the contributions of rank 4"
     got = each[0] + each[3]
-    assert sum_text(got, each, own=0) == "only the numbers of ranks 0 and 3 are in it"
+    assert sum_text(got, each, own=0) == "it contains only the contributions of ranks 0 and 3"
     assert sum_text(got + 2 * each[0], each) == (
         "the numbers of rank 0 are in it 3 times and those of ranks 1, 2 and 4 not at all"
     )
@@ -94,12 +94,12 @@ def test_multiples_and_means(ranks: int) -> None:
     for dtype in ("float64", "float32"):
         total = np.sum(arrays(ranks, dtype), axis=0)
         assert factor_text(total * ranks, total, ranks) == (
-            f"every element is exactly n = {ranks} times the expected one"
+            f"every element is exactly n = {ranks} times the expected value"
         )
-        told = f"it is the mean over the {ranks} ranks, not the sum"
+        told = f"this is the mean over {ranks} ranks, not the sum"
         assert factor_text(total / np.asarray(ranks, dtype), total, ranks) == told
         assert factor_text(total, total, ranks) == ""
     whole = np.sum(arrays(ranks, "int64"), axis=0) >> 8
     assert factor_text(whole // ranks, whole, ranks) == told
     assert factor_text(np.zeros(3), np.zeros(3), ranks) == "", "zero times anything is zero"
-    assert factor_text(total * 2, total, 3) == "every element is exactly 2 times the expected one"
+    assert factor_text(total * 2, total, 3) == "every element is exactly 2 times the expected value"

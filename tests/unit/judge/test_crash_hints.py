@@ -14,33 +14,33 @@ NOTHING = Run(2).trace()
     [
         (
             Crash(0, "No module named 'torchvision'"),
-            "torchvision's datasets are not here: take the images from images.py",
+            "torchvision's datasets are not available here: take the images from images.py",
         ),
         (
             Crash(0, "module 'torchvision.datasets' has no attribute 'MNIST'"),
-            "torchvision's datasets are not here: take the images from images.py",
+            "torchvision's datasets are not available here: take the images from images.py",
         ),
         (
             Crash(0, "No module named 'torchvision.models'"),
-            "the part has to work without it, so remove the lines that need it",
+            "the part must work without it: remove the lines that need it",
         ),
         (
             Crash(0, "No module named 'my_utils.ring'"),
-            "neither a file that was handed in nor a package that is installed has this name; if "
-            "it is yours, hand in my_utils.py too",
+            "no such file was handed in, and no such package is installed; if it is yours, "
+            "hand in my_utils.py",
         ),
         (
             Crash(0, "MPI_ERR_OTHER: known error not in list", called="mpi4py.MPI.Init"),
-            "MPI was initialised by an import before: the first `from mpi4py import MPI` of all "
-            "files does that, so set mpi4py.rc.initialize = False above it",
+            "an import already initialised MPI: the first `from mpi4py import MPI` of all "
+            "files does that; set mpi4py.rc.initialize = False above it",
         ),
         (
             Crash(0, "*** The MPI_Barrier() function was called before MPI_INIT was invoked."),
-            "call MPI.Init() before anything else of MPI",
+            "call MPI.Init() before any other MPI call",
         ),
         (
             Crash(0, "*** The MPI_Send() function was called after MPI_FINALIZE was invoked."),
-            "nothing of MPI can be used after MPI.Finalize()",
+            "no MPI call works after MPI.Finalize()",
         ),
         (
             Crash(0, "list index out of range", source="n = int(sys.argv[1])"),
@@ -59,45 +59,40 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "[Errno 2] No such file or directory: 'a.npy'", is_apart=True),
-            "each process works in a folder of its own, without what the others have written",
+            "each rank has a private folder; send data in messages, not in files",
         ),
         (
             Crash(0, "[Errno 1] Operation not permitted", is_apart=True),
-            "ranks have nothing in common but what connects them, MPI or torch.distributed: no "
-            "other socket, no shared file, no lock of a file and no other program; each has files "
-            "in its own folder only",
+            "ranks share only MPI or torch.distributed: no other socket, file, file lock or "
+            "program; each rank has files in its own folder only",
         ),
         (
             Crash(0, "[Errno 1] Operation not permitted: '/opt/venv/bin/python'", is_apart=True),
-            "no other program can be started here, not even Python: multiprocessing works with "
-            "the start method 'fork', and shared memory as torch's tensors or "
-            "multiprocessing.Array",
+            "no other program can be started here. Start multiprocessing with the method 'fork'; "
+            "share memory as torch's tensors or multiprocessing.Array",
         ),
         (
             Crash(0, "[Errno 13] Permission denied: '/proc/self/status'", is_apart=True),
-            "/proc and /sys show what other processes do, and are not for ranks: os.cpu_count(), "
-            "resource.getrusage() and the clocks of time tell of the machine and of the rank "
-            "itself",
+            "ranks cannot read /proc and /sys, which show what other processes do; use "
+            "os.cpu_count(), resource.getrusage() and the clocks of time",
         ),
         (
             Crash(0, "[Errno 13] Permission denied: '/sys/fs/cgroup'", is_apart=True),
-            "/proc and /sys show what other processes do, and are not for ranks: os.cpu_count(), "
-            "resource.getrusage() and the clocks of time tell of the machine and of the rank "
-            "itself",
+            "ranks cannot read /proc and /sys, which show what other processes do; use "
+            "os.cpu_count(), resource.getrusage() and the clocks of time",
         ),
         (
             Crash(0, "Load averages are unobtainable", is_apart=True),
-            "/proc and /sys show what other processes do, and are not for ranks: os.cpu_count(), "
-            "resource.getrusage() and the clocks of time tell of the machine and of the rank "
-            "itself",
+            "ranks cannot read /proc and /sys, which show what other processes do; use "
+            "os.cpu_count(), resource.getrusage() and the clocks of time",
         ),
         (
             Crash(0, "[Errno 13] Permission denied: '/dev/shm/mine'", is_apart=True),
-            "/dev/shm is not for ranks: multiprocessing finds shared memory without being told",
+            "ranks cannot use /dev/shm; multiprocessing finds shared memory without being told",
         ),
         (
             Crash(0, "access permission denied", is_apart=True),
-            "files cannot be locked here, which a database in a file needs: open it as "
+            "files cannot be locked here, but a database in a file needs that: open it as "
             "sqlite3.connect('file:NAME?nolock=1', uri=True), or keep it in memory (':memory:')",
         ),
         (Crash(0, "list index out of range", source="n = x[1]"), ""),
@@ -121,8 +116,11 @@ def test_each_cause_has_its_own_clause(crash, hint):
 @pytest.mark.parametrize(
     ("file", "hint"),
     [
-        ("/opt/ranks/rank/mpi_shim.py", "MPI was initialised by an import before: "),
-        ("/x/submission/main.py", "MPI was initialised before at main.py:10: it can be once only"),
+        ("/opt/ranks/rank/mpi_shim.py", "an import already initialised MPI: "),
+        (
+            "/x/submission/main.py",
+            ("MPI was already initialised at main.py:10; it can be initialised only once"),
+        ),
     ],
 )
 def test_a_second_init_is_told_with_what_was_the_first(file, hint):

@@ -48,5 +48,5 @@ def test_an_array_in_tags_is_not_proven(num_bits):
 def test_an_array_in_lengths_is_not_proven():
     """A message of zeros says something by how many there are."""
     lengths = np.random.default_rng(1).integers(0, 256, LENGTH * ITEM_NUM_BYTES)
-    with pytest.raises(NotProven, match="can hold"):
+    with pytest.raises(NotProven, match="can carry"):
         assert_envelopes_too_small(ring(4, [(0, int(each)) for each in lengths]), needed(4))

@@ -39,10 +39,10 @@ def test_the_sentence_says_what_the_machine_held_back():
     for clock_s, denied_s in ((10.1, 0.0), (11.0, 0.9)):
         failure = out_of_time(clock_s, denied_s)
         assert failure.verdict is Verdict.TIME_LIMIT_EXCEEDED
-        assert failure.message == "no answer after 10 s: rank 0 is still computing"
+        assert failure.message == "stopped after 10 s without finishing: rank 0 is still computing"
     slow = out_of_time(31.2, 21.0).message
-    assert slow.startswith("no answer after 10 s: ")
-    assert slow.endswith("; the machine was busy, so that these were 31 s by the clock")
+    assert slow.startswith("stopped after 10 s without finishing: ")
+    assert slow.endswith("; the machine was busy, so these were 31 s by the clock")
 
 
 def test_what_a_busy_machine_ended_is_no_time_limit():
@@ -50,8 +50,8 @@ def test_what_a_busy_machine_ended_is_no_time_limit():
     failure = out_of_time(50.1, 43.2)
     assert failure.verdict is Verdict.JUDGE_ERROR
     assert failure.message == (
-        "no answer after 50 s: rank 0 is still computing; the machine was busy, twice, and gave it "
-        "7 s of the 10 s it may take, which says nothing of the submission"
+        "stopped after 50 s without finishing: rank 0 is still computing; the machine was busy "
+        "twice, and gave this case 7 s of its 10 s; this says nothing about your code"
     )
 
 
@@ -67,9 +67,9 @@ def test_a_crash_is_the_cause_and_a_stack_that_was_asked_for_is_not():
     asked = RankEnd(said="closed", place=("ring.py", 12))
     crashed = RankEnd(said="closed", place=("ring.py", 3), dumped_a_crash=True, signal="SIGSEGV")
     assert trouble(asked, RankEnd(said="closed"), crashed).message == (
-        "rank 2 gave no answer: its process was ended by SIGSEGV at ring.py:3 before it returned"
+        "rank 2 gave no result: its process was ended by SIGSEGV at ring.py:3 before it returned"
     )
-    assert "rank 0 gave no answer" in trouble(asked, RankEnd(said="closed")).message
+    assert "rank 0 gave no result" in trouble(asked, RankEnd(said="closed")).message
 
 
 def test_what_cannot_be_read_is_told_in_our_words():
@@ -84,7 +84,11 @@ def test_what_cannot_be_read_is_told_in_our_words():
     ("excess", "verdict", "words"),
     [
         (Excess("memory", 3 << 20, 2 << 20), Verdict.MEMORY_LIMIT_EXCEEDED, "used 3 MiB"),
-        (Excess("processes", 9, 8), Verdict.RUN_TIME_ERROR, "there were 9; 8 are allowed"),
+        (
+            Excess("processes", 9, 8),
+            Verdict.RUN_TIME_ERROR,
+            ("had 9 processes and threads at once; 8 are allowed"),
+        ),
         (Excess("output", 9 << 20, 8 << 20, 1), Verdict.OUTPUT_LIMIT_EXCEEDED, "rank 1 printed"),
         (Excess("output", 9 << 20, 8 << 20), Verdict.OUTPUT_LIMIT_EXCEEDED, "the ranks started"),
     ],

@@ -42,7 +42,7 @@ def test_a_message_is_sent_as_it_is_recorded():
     assert doubts(message(), exact, NOTHING) == []
     for number in (0, 4 * LENGTH - 1, 8 * LENGTH):
         (doubt,) = doubts(message(), SentByGloo(number, 0), NOTHING)
-        assert f"gloo sent {number} bytes in messages of rank 0, and rank 0 recorded" in doubt
+        assert f"gloo sent {number} bytes in messages of rank 0, but rank 0 recorded" in doubt
     (doubt,) = doubts(message(), exact, exact)
     assert "rank 1 recorded 0" in doubt
 

@@ -106,7 +106,7 @@ def test_a_pickle_that_is_too_long_for_irecv_is_told_as_that():
     run.isend(0, 1, num_elements=10**6, num_bytes=10**6, pickled=True)
     fail(run, 1, run.irecv(1, 0, 0), 32768, item_num_bytes=1)
     assert size_mismatch(run.trace(), 1).endswith(
-        "irecv takes no more without a buffer of its own; use Irecv into an array"
+        "irecv takes no more without its own buffer; use Irecv into an array"
     )
 
 
@@ -118,7 +118,7 @@ def test_of_collectives_with_sizes_of_their_own_none_is_blamed():
         failed = run.call(1, name, num_elements=4, num_bytes=32)
         run.change(1, failed, error=TRUNCATE)
         assert size_mismatch(run.trace(), 1) == (
-            f"in {name} of rank 1 at ring.py:10 the arrays of the ranks do not fit each other"
+            f"in {name} of rank 1 at ring.py:10 the arrays of the ranks do not fit together"
         )
 
 

@@ -204,9 +204,9 @@ def test_pickled_objects():
     traffic.assert_buffers_not_pickles(run.trace())
     run.isend(1, 0, pickled=True)
     assert violation(traffic.assert_buffers_not_pickles, run) == (
-        "rank 1 sends a pickled object by Isend at ring.py:50, as lower-case calls do (1 time in "
-        "all); this part asks for the upper-case calls (Isend, Irecv, Allreduce, ...), which send "
-        "the array's memory itself"
+        "rank 1 sent a pickled object with Isend at ring.py:50, as lower-case calls do (1 "
+        "time); use upper-case calls (Isend, Irecv, Allreduce, ...), which send the array "
+        "itself"
     )
 
 
@@ -237,8 +237,8 @@ def test_a_request_that_is_never_completed():
         ),
         (
             lambda run: run.isend(1, 0, request_freed=True),
-            "rank 1: the Isend to rank 0 at ring.py:50 was freed before it was complete, so nobody "
-            "knows when its array may be used; 1 request in all",
+            "rank 1: the Isend to rank 0 at ring.py:50 was freed before it was complete, so "
+            "the program cannot know when its array may be used; 1 request in all",
         ),
     ],
 )
@@ -285,8 +285,8 @@ def test_a_message_past_the_neighbour():
     run = ring(4, even(8, 4))
     run.isend(0, 2)
     assert violation(traffic.assert_one_neighbour, run) == (
-        "rank 0 sends to rank 2 at ring.py:190, which is not its neighbour; in a ring of 4 it "
-        "talks to rank 1 only, or to rank 3 only"
+        "rank 0 sent to rank 2 at ring.py:190, which is not its neighbour. In a ring of 4, it "
+        "sends to rank 1 only, or to rank 3 only"
     )
 
 
@@ -295,8 +295,8 @@ def test_both_directions():
     run = ring(4, even(8, 4))
     run.isend(2, 1)
     assert violation(traffic.assert_one_neighbour, run) == (
-        "rank 0 sends to rank 1 at ring.py:10, but rank 2 to rank 1 at ring.py:190; in a ring all "
-        "messages go to the same side, each rank has one neighbour to send to"
+        "rank 0 sent to rank 1 at ring.py:10, but rank 2 to rank 1 at ring.py:190; in a ring, "
+        "every rank sends to the same side"
     )
     run = ring(4, even(8, 4))
     run.isend(0, 3)
@@ -316,7 +316,7 @@ def test_a_rank_that_sends_nothing_is_in_no_ring():
     run = Run(3)
     run.send(0, 1)
     assert violation(traffic.assert_one_neighbour, run) == (
-        "ranks 1 and 2 send nothing; in a ring every rank sends to one neighbour"
+        "ranks 1 and 2 sent nothing; in a ring, every rank sends to one neighbour"
     )
     traffic.assert_one_neighbour(run.trace(), may_be_silent=True)
 
@@ -409,7 +409,7 @@ def test_nothing_sent_is_a_violation():
         check(Run(4).trace(), 0, ITEM_NUM_BYTES)
         check(Run(1).trace(), 12, ITEM_NUM_BYTES)
     for rule in [*RULES, traffic.assert_one_neighbour]:
-        assert "sent a message" in (said := violation(rule, Run(4))) or "send nothing" in said
+        assert "sent a message" in (said := violation(rule, Run(4))) or "sent nothing" in said
         rule(Run(4).trace(), may_be_silent=True)
         rule(Run(1).trace())
 
@@ -440,8 +440,8 @@ def test_arrays_that_are_passed_on_are_not_the_naive_exchange():
         for _ in range(3):
             run.send(rank, (rank + 1) % 4, num_elements=13)
     assert violation(traffic.assert_naive_volume, run, 13, ITEM_NUM_BYTES) == (
-        "rank 0 sent rank 1 39 elements (312 bytes); in the naive exchange each rank sends its own "
-        "array, of 13 elements, to each other rank"
+        "rank 0 sent rank 1 39 elements (312 bytes); in the naive exchange, each rank sends "
+        "its own array of 13 elements to every other rank"
     )
 
 
@@ -483,8 +483,8 @@ def test_sums_made_by_hand():
     run.call(0, "Allreduce")
     run.call(1, "Comm_rank")
     assert violation(traffic.assert_uses_collective, run, ("Reduce", "Allreduce")) == (
-        "rank 1 calls no MPI collective that could do the work; this part asks for one, such as "
-        "Allreduce or Reduce; rank 1 called Isend, Waitall and Irecv"
+        "this part requires a collective such as Allreduce or Reduce, but rank 1 calls none; "
+        "rank 1 called Isend, Waitall and Irecv"
     )
     said = violation(traffic.assert_uses_collective, Run(2), ["Allreduce"])
     assert said.startswith("ranks 0 and 1 call no MPI collective")
@@ -507,7 +507,7 @@ EVERY_CHECK = [
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        ({"truncated": True}, "more calls were made than are kept of rank 1"),
+        ({"truncated": True}, "rank 1 made more calls than the grader keeps"),
         ({"attached": False}, "the calls of rank 1 were not recorded"),
     ],
 )
@@ -569,7 +569,7 @@ def test_rare_collectives_carry_data(function):
     run = naive(4, 3)
     run.call(2, function)
     text = violation(traffic.assert_only_point_to_point, run)
-    assert f"rank 2 calls {function}" in text
+    assert f"rank 2 called {function}" in text
 
 
 def test_many_communicators_carry_data():
@@ -580,8 +580,8 @@ def test_many_communicators_carry_data():
     traffic.assert_only_point_to_point(run.trace())
     run.call(1, "Cart_create")
     text = violation(traffic.assert_only_point_to_point, run)
-    assert "rank 1 makes 17 new communicators, the first by Comm_split" in text
-    assert "sends and receives 6 messages" in text
+    assert "rank 1 made 17 new communicators, the first with Comm_split" in text
+    assert "sent and received 6 messages" in text
 
 
 def test_communicators_for_each_use_are_no_violation():

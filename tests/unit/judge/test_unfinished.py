@@ -13,8 +13,8 @@ def test_the_send_that_is_waited_for_is_named():
     run.isend(0, 2, 8)
     run.enter_recv(2, 0, 8)
     assert left_behind(run.trace(), frozenset({0, 1})) == (
-        "rank 0 has returned without having waited for its Isend(dest=2, tag=8) at ring.py:30, so "
-        "that this message, which rank 2 waits for, may never arrive"
+        "rank 0 returned without waiting for its Isend(dest=2, tag=8) at ring.py:30, so this "
+        "message may never arrive; rank 2 waits for it"
     )
 
 

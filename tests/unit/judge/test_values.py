@@ -54,16 +54,17 @@ def test_a_lost_tail_shows_as_one_piece():
         ([1, 1, 1, 1], "; all 4 ranks agree with each other"),
         (
             [1, 1, 2, 2],
-            "; no rank is right; ranks 0 and 1 agree with each other, and so do ranks 2 and 3",
+            "; no rank is correct; ranks 0 and 1 agree with each other; "
+            "ranks 2 and 3 agree with each other",
         ),
-        ([1, 2, 3, 4], "; no rank is right; no two ranks agree with each other"),
-        ([0, 1, 0, 2], "; rank 3 is wrong too; ranks 0 and 2 agree with each other"),
-        ([1, 0, 2, 3], "; ranks 2 and 3 are wrong too"),
+        ([1, 2, 3, 4], "; no rank is correct; no two ranks agree with each other"),
+        ([0, 1, 0, 2], "; rank 3 is also wrong; ranks 0 and 2 agree with each other"),
+        ([1, 0, 2, 3], "; ranks 2 and 3 are also wrong"),
         ([0, 0, 0, 1], "; ranks 0, 1 and 2 agree with each other"),
-        ([2, 1, 1, 1], "; no rank is right; ranks 1, 2 and 3 agree with each other"),
+        ([2, 1, 1, 1], "; no rank is correct; ranks 1, 2 and 3 agree with each other"),
         ([1, 1], "; both ranks agree with each other"),
-        ([0, 1], "; rank 0 is right"),
-        ([2, 1], "; no rank is right"),
+        ([0, 1], "; rank 0 is correct"),
+        ([2, 1], "; no rank is correct"),
         ([1], ""),
     ],
 )
@@ -78,7 +79,7 @@ def test_right_within_tolerance_but_not_alike():
     """Ranks that are right need not agree bit by bit."""
     expected = np.ones(2)
     arrays = [expected, expected + 1e-12, expected + 1]
-    assert message_of(arrays, expected, atol=1e-9).endswith("; ranks 0 and 1 are right")
+    assert message_of(arrays, expected, atol=1e-9).endswith("; ranks 0 and 1 are correct")
 
 
 def test_one_expectation_for_each_rank():
@@ -230,8 +231,8 @@ def test_a_changed_input():
     with pytest.raises(WrongAnswer) as caught:
         assert_unchanged([before, after], [before, before])
     assert str(caught.value) == (
-        "rank 1: send[2] is 1.25 after the call, it was 0.5 before "
-        "(2 of 4 elements changed: 2 to 3); the call must leave send as it is"
+        "rank 1: send[2] is 1.25 after the call, but was 0.5 before (2 of 4 elements changed: "
+        "2 to 3); the call must not change send"
     )
 
 

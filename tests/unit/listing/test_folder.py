@@ -88,7 +88,7 @@ def test_a_second_name_of_somebody_elses_file_is_left_out(root, monkeypatch):
     monkeypatch.setattr(folders, "_devices_of_the_system", set)
     not_read = not_read_of(root)
     assert set(not_read) == {"ring.py", "sync.py"}
-    assert all("second name" in reason for reason in not_read.values())
+    assert all("another name" in reason for reason in not_read.values())
 
 
 @pytest.mark.parametrize("become", ["longer", "shorter", "a link", "a pipe", "nothing"])
@@ -151,8 +151,8 @@ def test_names_that_are_one_on_other_systems_are_said(root):
     assert set(found.files) == {"Ring.py", "ring.py", "\u00e9.py", "e\u0301.py", "part1/main.py"}
     assert set(found.not_read) == {"ring.py "}
     assert found.notes == (
-        "Ring.py and ring.py are one name on some systems",
-        "e\u0301.py and \u00e9.py are one name on some systems",
+        "Ring.py and ring.py are the same name on some systems",
+        "\u00e9.py and e\u0301.py are the same name on some systems",
     )
 
 
@@ -173,7 +173,7 @@ def test_a_deep_tree_is_not_walked(root):
     deep.mkdir(parents=True)
     ((path, reason),) = not_read_of(root).items()
     assert path == "/".join("x" * 12)
-    assert "folders down" in reason
+    assert "folders deep" in reason
 
 
 def test_folders_of_tools_are_one_row_each(root):
@@ -210,4 +210,4 @@ def test_many_notes_are_cut(root):
             (root / name).touch()
     notes = submissions.read(root, WANTED).notes
     assert len(notes) == 21
-    assert notes[-1] == "and 5 more of the kind"
+    assert notes[-1] == "and 5 more of this kind"

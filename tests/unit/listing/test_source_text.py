@@ -15,7 +15,7 @@ from grader.listing.source_text import SourceText, read
 
 TEXT = "# Übung von Zoë\nx = 'é'\n"
 UTF_16 = "was converted from UTF-16, which Python does not read; save it as UTF-8"
-CP1252 = "was converted from cp1252 (Windows), as line 1 is not in UTF-8; save it as UTF-8"
+CP1252 = "was converted from cp1252 (Windows), because line 1 is not UTF-8; save it as UTF-8"
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_each_spelling_of_utf_8_is_utf_8(name, mark):
             (f"#\n# coding: {name}\n".encode(), f"has the coding {name} in line 2; ")
             for name in ("utf-7", "rot13", "unicode_escape", "punycode", "iso-8859-15", "utf-16")
         ),
-        (b"x = 1\n\n\0", "has a NUL byte in line 3, as no Python file may; "),
-        ("x = 1\n\0".encode("utf-16"), "has a NUL byte in line 2, as no Python file may; "),
-        (bytes(8), "has a NUL byte in line 1, as no Python file may; "),
+        (b"x = 1\n\n\0", "has a NUL byte in line 3, which Python does not allow; "),
+        ("x = 1\n\0".encode("utf-16"), "has a NUL byte in line 2, which Python does not allow; "),
+        (bytes(8), "has a NUL byte in line 1, which Python does not allow; "),
         (b"\xff\xfex", "is broken UTF-16 (byte 2); "),
         (b"\r\n\r\x81", "has the byte 0x81 in line 3, which is neither UTF-8 nor cp1252; "),
         (b"# coding: utf-8\n\xe9", "declares UTF-8, but byte 0xe9 in line 2 is not valid "),

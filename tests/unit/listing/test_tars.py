@@ -85,10 +85,10 @@ def test_what_would_lie_elsewhere_is_left_out(read, name):
     [
         (tarfile.SYMTYPE, "is a link, and links are not followed"),
         (tarfile.LNKTYPE, "is a link, and links are not followed"),
-        (tarfile.CHRTYPE, "is no regular file"),
-        (tarfile.BLKTYPE, "is no regular file"),
-        (tarfile.FIFOTYPE, "is no regular file"),
-        (tarfile.CONTTYPE, "is no regular file"),
+        (tarfile.CHRTYPE, "is not a regular file"),
+        (tarfile.BLKTYPE, "is not a regular file"),
+        (tarfile.FIFOTYPE, "is not a regular file"),
+        (tarfile.CONTTYPE, "is not a regular file"),
     ],
 )
 def test_what_is_no_regular_file_is_left_out_and_named(read, kind, problem):
@@ -129,7 +129,7 @@ def test_a_link_over_a_file_wins(read):
 def test_a_name_that_is_no_text_is_left_out(read):
     """Bytes that are not UTF-8 have no name here."""
     found = read(tar_of(("r\udcff.py", b"1"), HONEST, format=tarfile.GNU_FORMAT))
-    assert found.not_read == {"r\\udcff.py": "has a name that is no text"}
+    assert found.not_read == {"r\\udcff.py": "has a name that is not text"}
 
 
 @ALL_PACKINGS

@@ -45,13 +45,13 @@ def test_a_name_with_a_drive_is_said_to_have_one(read):
     assert "drive" in reason
 
 
-@pytest.mark.parametrize("damage", ["cut", "a name that is no text", "a version to come"])
+@pytest.mark.parametrize("damage", ["cut", "a name that is not text", "a version to come"])
 def test_a_broken_zip_is_told_from_another_file(read, damage):
     """It is to be made or sent again."""
     content = zip_of(("r\u00e9.py", b"1" * 100), HONEST)
     if damage == "cut":
         content = content[:-30]
-    elif damage == "a name that is no text":
+    elif damage == "a name that is not text":
         content = content.replace("r\u00e9".encode(), b"r\xff\xfe")
     else:
         content = content.replace(b"PK\x01\x02\x14\x03\x14", b"PK\x01\x02\x14\x03\x63")

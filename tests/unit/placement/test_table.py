@@ -84,7 +84,7 @@ def test_a_script_that_runs_along_says_so(course):
     """It is used, though nobody asked for it."""
     found = placed(course, {"a/ring.py": MINE, "a/helper.py": b"", "b/other.py": b""})
     assert row_of(found, "a/helper.py").why.endswith("; the graded files can import it")
-    assert row_of(found, "b/other.py").why.endswith("asked for")
+    assert row_of(found, "b/other.py").why.endswith("expected files")
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def _sync_ring_on_our_ring() -> PartResult:
         notes=(
             Finding(
                 "note.graded_again",
-                "graded again with our ring_allreduce, because yours did not hold in its own part",
+                "graded again with our ring_allreduce, because yours failed in its own part",
                 {"part": "ring_allreduce"},
             ),
         ),
@@ -245,7 +245,7 @@ def seen() -> Evidence:
                 12,
                 13,
                 (DifferingElement("[9]", "0.101", "1.265"),),
-                "the numbers of rank 1 are missing in it",
+                "it lacks the contributions of rank 1",
             ),
         ),
         budgets=(Budget("rank 0", 480.0, 320.0, "elements", "2 (n - 1) ceil(L / n)", 300.0),),
@@ -303,7 +303,7 @@ def usual() -> Report:
                 "is graded as my_ring_allreduce.py: it has that name",
             ),
             HandedInFile(
-                "notes.txt", "", False, "was not read: it is of no kind that is asked for"
+                "notes.txt", "", False, "was not read: it is of no kind that the assignment uses"
             ),
         ),
         is_recognised=True,

@@ -1,4 +1,4 @@
-"""What --since says: what holds now, what broke, and nothing of tests that only one report has."""
+"""What --since says: what passes now, what broke, and nothing of tests that only one report has."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ NOW = of(Verdict.WRONG_ANSWER, Verdict.ACCEPTED, Verdict.DEADLOCK, Verdict.SKIPP
 def test_each_change_is_told_once():
     assert changes_text(compare(BEFORE, NOW), PAGE).split("\n") == [
         "Since the last report: 2 -> 2 of 8.",
-        "  holds now: ring: number 1 (DEADLOCK before)",
+        "  passes now: ring: number 1 (DEADLOCK before)",
         "  fails otherwise: ring: number 2 (WRONG_ANSWER before, DEADLOCK now)",
         "  BROKE: ring: number 0 (ACCEPTED before, WRONG_ANSWER now)",
     ]
@@ -41,7 +41,7 @@ def test_each_change_is_told_once():
 
 def test_the_same_is_the_same():
     told = changes_text(compare(NOW, NOW), PAGE)
-    assert told == "Since the last report: 2 -> 2 of 8; every test is as it was."
+    assert told == "Since the last report: 2 -> 2 of 8; every check is as it was."
 
 
 def test_only_tests_of_both_count():
@@ -55,7 +55,7 @@ def test_only_tests_of_both_count():
     "before", [replace(BEFORE, assignment="another"), of(Verdict.ACCEPTED, part="another")]
 )
 def test_a_report_on_something_else_cannot_be_compared(before):
-    with pytest.raises(ValueError, match="with no test of this grading"):
+    with pytest.raises(ValueError, match="and has no check of this grading"):
         compare(before, NOW)
 
 

@@ -64,4 +64,4 @@ def test_every_form_says_so():
         assert "MPI itself counted 7 with 112; a person should look" in flat
         assert not any(word in flat.lower() for word in ("cheat", "forge", "fraud", "guilt"))
     for text in texts[:2]:
-        assert "A person has to look at ring" in " ".join(text.split())
+        assert "Your instructor reviews ring" in " ".join(text.split())

@@ -52,7 +52,7 @@ def test_what_cannot_be_brought_here_is_refused(version):
 def test_a_damaged_report_of_an_earlier_version_is_one_sentence(spoiled):
     """As one of today is."""
     old = json.loads(KEPT[0].read_text())
-    with pytest.raises(GraderError, match="a report that cannot be read"):
+    with pytest.raises(GraderError, match="an unreadable report"):
         json_report.parse_saved(json.dumps(old | spoiled))
 
 

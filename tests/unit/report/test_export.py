@@ -200,7 +200,7 @@ def test_where_there_is_no_mark_no_old_file_is_left(tmp_path):
     old, link = tmp_path / "results.json", tmp_path / "link"
     old.write_text("old")
     link.symlink_to(old)
-    assert remains(link).endswith("still holds what was there before: do not use it")
+    assert remains(link).endswith("still holds the previous content: do not use it")
     assert old.exists()
     assert remains(old) == ""
     assert not old.exists()

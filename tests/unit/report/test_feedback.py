@@ -47,7 +47,7 @@ def held(level: Feedback, verdict: Verdict = Verdict.WRONG_ANSWER, **more: objec
         feedback=level,
         **more,
     )
-    why = f"graded again with ours, because yours did not hold: recv is {VALUE}"
+    why = f"graded again with ours, because yours failed: recv is {VALUE}"
     note = Finding("note.graded_again", why, {"value": VALUE})
     part = replace(example.part("ring", "A ring", test), notes=(note,))
     return replace(example.usual(), parts=(part,))

@@ -99,7 +99,7 @@ def test_all_kinds_of_evidence_are_on_the_page():
     assert "Of 28 calls the last 16 are shown." in page
     assert "Of 4 messages the last is shown." in page
     assert "12 of 13 elements differ; the first of them" in page
-    assert "The last exchange that was completed: rank 3 to rank 0, 96 B, tag 7" in page
+    assert "The last completed exchange: rank 3 to rank 0, 96 B, tag 7" in page
     figures = page.split("<figure")[1:]
     assert all("<table" in each for each in figures), "a picture without its table"
     assert "<u>comm.Recv</u>" in page
@@ -108,9 +108,9 @@ def test_all_kinds_of_evidence_are_on_the_page():
 @pytest.mark.parametrize(
     ("num_left_out", "told"),
     [
-        (0, "No message between ranks is known to have arrived in this case."),
-        (1, "1 message between ranks had arrived, all of them before"),
-        (9, "9 messages between ranks had arrived, all of them before"),
+        (0, "No message between ranks arrived in this case, as far as is known."),
+        (1, "1 message between ranks had arrived, all before"),
+        (9, "9 messages between ranks had arrived, all before"),
     ],
 )
 def test_a_deadlock_does_not_deny_messages_that_are_left_out(num_left_out, told):
@@ -138,7 +138,7 @@ def test_one_cause_has_one_set_of_pictures():
 
 def test_whose_numbers_are_in_an_element_is_told_beside_it():
     shown = drawn("findings", "differences", seen().differences)
-    assert "the first of them; in the first: the numbers of rank 1 are missing in it" in shown
+    assert "the first of them; in the first: it lacks the contributions of rank 1" in shown
 
 
 def test_what_is_told_already_is_not_repeated_beside_a_line():

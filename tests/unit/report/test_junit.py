@@ -73,7 +73,7 @@ def test_a_part_without_tests_still_has_a_case():
 def test_manual_parts_are_pending():
     """They are skipped, never failed, and say what was found."""
     case = parsed(example.usual()).find("testsuite[@name='run_times']/testcase/skipped")
-    assert case.get("message") == "pending, 5 points: a person marks it (report.pdf, 3 pages)"
+    assert case.get("message") == "5 points, graded by hand (report.pdf, 3 pages)"
 
 
 def test_points_are_properties():

@@ -64,7 +64,9 @@ def test_what_may_be_meant_by_a_file_is_told_below_the_table():
     """A message that names no file of the hand-in says no more than the table."""
     report = example.every_verdict()
     *others, missing = report.parts
-    hint = "missing.py was not handed in; is misssing.py meant to be missing.py? Then rename it"
+    hint = (
+        "missing.py was not handed in. Found misssing.py; did you mean missing.py? Then rename it"
+    )
     files = tuple(HandedInFile(name, "", False, "") for name in ("misssing.py", "ssing.py"))
     hinted = replace(report, files=files, parts=(*others, replace(missing, message=hint)))
     assert f"  missing: {hint[:40]}" in render(hinted)
@@ -90,7 +92,7 @@ def test_one_cause_is_told_once():
 def test_no_score_is_no_zero():
     """When the grader failed, the page says so and gives no total."""
     page = render(example.every_verdict())
-    assert "No score: the grader itself failed on broken." in page
+    assert "No score: the grader failed on broken." in page
     assert "- / 5" in page
 
 

@@ -100,7 +100,7 @@ def test_both_halves_of_an_exchange_wait():
             "from 1 (any)",
             "5 (any)",
         ),
-        ({"is_send": True, "peer": PROC_NULL, "tag": 0}, "to nobody", "0"),
+        ({"is_send": True, "peer": PROC_NULL, "tag": 0}, "to no rank", "0"),
         ({"function": "Probe", "peer": 1, "tag": 0}, "from 1", "0"),
         ({"function": "Put", "peer": 1, "tag": ANY_TAG}, "rank 1", "any"),
         ({"function": "Bcast", "peer": 0}, "root 0", ""),

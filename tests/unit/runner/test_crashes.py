@@ -25,8 +25,8 @@ def test_argparse_is_quoted_with_how_the_program_was_started():
         cases=(case(probe="bare_script"),),
     )
     assert failure.message == (
-        "rank 0: argparse ends the program at work.py:5: the following arguments are required: "
-        "--rank; the program is started without arguments: `python work.py`"
+        "rank 0: argparse ended the program at work.py:5: the following arguments are "
+        "required: --rank; the program is started without arguments: `python work.py`"
     )
     assert "inside argparse" in failure.detail
     assert "argparse.py" not in failure.detail
@@ -41,7 +41,7 @@ def test_ranks_with_folders_of_their_own_are_told_of_them(standalone):
         standalone=standalone,
     )
     assert "opens 'of-the-other.npy', which does not exist; the" in failure.message
-    assert "a folder of its own" in failure.message
+    assert "a private folder" in failure.message
 
 
 def test_an_unknown_flag_is_told_with_the_flags_that_are_given():
@@ -113,7 +113,7 @@ def test_mpi_that_an_import_has_initialised_is_told():
         standalone=True,
         backend="mpi-student",
     )
-    assert "MPI was initialised by an import before" in failure.message
+    assert "an import already initialised MPI" in failure.message
 
 
 def test_mpi_that_is_not_up_is_told():
@@ -130,7 +130,7 @@ def test_mpi_that_is_not_up_is_told():
         backend="mpi-student",
     )
     assert "MPI says: The MPI_Barrier() function was called before MPI_INIT was" in failure.message
-    assert failure.message.endswith("; call MPI.Init() before anything else of MPI")
+    assert failure.message.endswith("; call MPI.Init() before any other MPI call")
 
 
 def test_of_several_requests_the_one_with_the_short_buffer_is_told():
@@ -172,8 +172,8 @@ def test_gloo_cannot_send_to_oneself(torch_server):
         server=torch_server,
     )
     assert failure.message.endswith(
-        "rank 0 calls isend(dst=0, tag=0) at work.py:4, and with gloo no rank can send a message "
-        "to itself: copy the tensor instead"
+        "rank 0 calls isend(dst=0, tag=0) at work.py:4, but with gloo no rank can send a "
+        "message to itself: copy the tensor instead"
     )
     assert "site-packages" not in failure.detail
     assert "inside torch" in failure.detail

@@ -293,8 +293,7 @@ def test_a_standalone_program_gets_no_call_from_us(server):
     assert launched.failure is not None
     assert launched.failure.verdict is Verdict.TIME_LIMIT_EXCEEDED
     assert (
-        "rank 0 has returned without having waited for its Isend(dest=2, tag=8)"
-        in launched.failure.message
+        "rank 0 returned without waiting for its Isend(dest=2, tag=8)" in launched.failure.message
     )
 
 
@@ -317,6 +316,6 @@ def test_a_send_from_memory_that_is_gone(server):
     )
     assert failure.verdict is Verdict.RUN_TIME_ERROR
     assert failure.message.startswith(
-        "the process of rank 0 was ended by SIGSEGV after it had returned, while MPI was still at "
-        "its Isend(dest=1, tag=3) at work.py:8, which was never waited for"
+        "the process of rank 0 was ended by SIGSEGV after it had returned. Likely: its "
+        "Isend(dest=1, tag=3) at work.py:8 was never waited for"
     )

@@ -67,7 +67,7 @@ def test_an_attempt_that_succeeds_forbids_grading(name):
 def test_ranks_that_are_the_same_user_in_part(changes):
     """Real, effective and saved one, and every group."""
     (found,) = missing(told(**changes))
-    assert found.name == "Each rank that MPI connects is a user of its own"
+    assert found.name == "Each rank that MPI connects is its own user"
     assert found.is_essential
 
 
@@ -87,5 +87,5 @@ def test_a_run_that_fails_is_no_finding():
         outcomes = ()
         failure = None
 
-    with pytest.raises(GraderError, match="kept apart could not be run: it gave no answer"):
+    with pytest.raises(GraderError, match="separated ranks could not run: it gave no answer"):
         list(between_ranks(lambda plan: Launched(), {}))

@@ -11,7 +11,7 @@ from grader.selftest.protections import note, refusal
 from grader.selftest.surroundings import ControlGroup, Surroundings, read_back
 
 JUDGE = 7
-OWN_USERS = "Ranks are users of their own, and not root"
+OWN_USERS = "Ranks are their own users, and not root"
 HARDENED_JUDGE = "CapBnd:\t00000000000000e0\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n"
 PLAIN_JUDGE = "CapBnd:\t00000000a80425fb\nNoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n"
 RANK = """Uid:\t20002\t20000\t20002\t20000
@@ -99,8 +99,8 @@ def test_one_success_is_one_missing_protection(name):
         ("Groups:\t20002", "Groups:\t20003", OWN_USERS),
         ("CapPrm:\t0000000000000000", "CapPrm:\t00000000000000e0", "Ranks have no capabilities"),
         ("NoNewPrivs:\t1", "NoNewPrivs:\t0", "Ranks gain no new privileges"),
-        ("Seccomp:\t2", "Seccomp:\t0", "Ranks have a filter of system calls of their own"),
-        ("filters:\t2", "filters:\t1", "Ranks have a filter of system calls of their own"),
+        ("Seccomp:\t2", "Seccomp:\t0", "Ranks have their own filter of system calls"),
+        ("filters:\t2", "filters:\t1", "Ranks have their own filter of system calls"),
     ],
 )
 def test_what_the_kernel_says_of_a_rank(line, other, name):
@@ -122,7 +122,7 @@ def test_mpirun_is_who_starts_the_run(users):
 
 def test_a_rank_that_can_be_looked_into():
     """Dumpable is what the kernel goes by."""
-    assert list(found(told(dumpable=1))) == ["Ranks show nobody their memory"]
+    assert list(found(told(dumpable=1))) == ["Ranks hide their memory from others"]
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_what_is_closed_to_the_ranks_is_told():
     """An engine's socket is root's alone."""
     (missing,) = found(told(foreign_mounts=[SOCKET])).values()
     assert refusal([missing], flags_are_ours=False) == ""
-    assert "Nothing is mounted that grading does not need (no -v /run/docker.sock)" in note(
+    assert "The container mounts only what grading needs (no -v /run/docker.sock)" in note(
         [missing]
     )
 
@@ -244,7 +244,7 @@ def test_ranks_in_a_container_of_their_own_are_judged_by_it():
     """Its limits count, not those of the judge's container; the judge is not to be found there."""
     elsewhere = {"pid_namespace": "pid:[4026532999]", "interfaces": ("lo", "eth0")}
     missing = found(told(foreign=[1]), remains=Remains((), (), False), **elsewhere)
-    assert list(missing) == ["The loopback is all there is"]
+    assert list(missing) == ["The container has only the loopback network"]
 
 
 def test_what_a_rank_sees_comes_back_as_it_went():

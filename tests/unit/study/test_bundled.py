@@ -164,12 +164,12 @@ def test_figures_and_findings_of_numbers_that_are_not_finite(name, tmp_path):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("mpi_sgd", "sync with own ring, 4 ranks: weights end as no finite numbers."),
+        ("mpi_sgd", "sync with own ring, 4 ranks: weights become infinite or NaN."),
         (
             "lenet_eyeriss",
-            "The loss of the all-reduce on 4 processes is no finite number from epoch 1 on",
+            "The loss of the all-reduce on 4 processes is infinite or NaN from epoch 1 on",
         ),
-        ("vgg_ddp", "The loss of all-reduce is no finite number from iteration 0 on."),
+        ("vgg_ddp", "The loss of all-reduce is infinite or NaN from iteration 0 on."),
     ],
 )
 def test_what_is_found_of_a_training_that_diverged(name, told):
@@ -420,7 +420,7 @@ def test_ranks_that_end_with_different_models_are_told(of_the_other, told):
     ranks = (report, {**report, "parameters": of_the_other})
     found = study.findings(Results({name: [Measurement(name, 0, ranks)]}, MACHINE, {}))
     expected = (
-        "WRONG: Parallel SGD, 2 ranks: the ranks end with different models; each is to return the "
-        "average."
+        "WRONG: Parallel SGD, 2 ranks: the ranks end with different models; each must return "
+        "the average."
     )
     assert list(found) == [expected] * told

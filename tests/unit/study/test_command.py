@@ -100,7 +100,7 @@ def test_a_study_of_a_course_of_ones_own(course):
     assert done.stdout.splitlines() == [
         "- 2 runs on 1 rank.",
         "- 2 runs on 2 ranks.",
-        "out/README.md: 1 figures and tables, no mark",
+        "out/README.md: 1 figures and tables; this is not a mark",
     ]
     out = course.parent / "out"
     assert {path.name for path in out.iterdir()} == {
@@ -141,7 +141,7 @@ def test_an_interrupted_study_keeps_what_it_has(course):
         study.kill()
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == (
-        "grade: interrupted; what was measured is kept in out: the same command goes on from there"
+        "grade: interrupted; out keeps what was measured: run the same command again to continue"
     )
     (course / "go").write_text("")
     again = grade_study(course, "--submission", "work", "--out", "out")
@@ -352,7 +352,7 @@ def test_a_measurement_survives_the_way_through_json():
 def test_a_folder_with_a_page_of_somebody_elses_is_left_alone(tmp_path):
     """It would be replaced by the page of the study."""
     (tmp_path / "README.md").write_text("mine")
-    with pytest.raises(UsageError, match="no study's and would be replaced"):
+    with pytest.raises(UsageError, match="which would be replaced"):
         writing._require_ours(tmp_path)
     assert (tmp_path / "README.md").read_text() == "mine"
     (tmp_path / "README.md").write_text("# Study of sums\n")

@@ -10,9 +10,9 @@ from grader.study import Machine, Results, Spread, compared
     [
         ([1, 1.1, 1.2], [2, 2.2], "a is faster than b: 1.1 s (1 to 1.2 s in 3 runs) against"),
         ([2, 2.2], [1, 1.1, 1.2], "b is faster than a: 1.1 s (1 to 1.2 s in 3 runs) against"),
-        ([1, 3], [2, 4], "this difference is within the spread."),
-        ([1, 2], [2, 3], "this difference is within the spread."),
-        ([1], [2, 3], "how much that varies is not known."),
+        ([1, 3], [2, 4], "This difference is within the spread."),
+        ([1, 2], [2, 3], "This difference is within the spread."),
+        ([1], [2, 3], "How much that varies is not known."),
     ],
 )
 def test_a_difference_within_the_spread_is_called_so(first, second, told):
@@ -43,7 +43,7 @@ def test_of_what_is_no_finite_number_nothing_is_concluded(number):
 
 def test_a_reason_in_a_cell_is_its_first_clause_and_says_that_it_was_cut():
     machine = Machine(2, "a processor", {})
-    reasons = {"a": "time was up; the same command goes on", "b": "crashed: " + "x" * 99}
+    reasons = {"a": "time was up; run the same command again", "b": "crashed: " + "x" * 99}
     results = Results({}, machine, reasons)
     assert results.why_in_short("a") == "time was up"
     assert results.why_in_short("b").endswith("xxx...") and len(results.why_in_short("b")) == 48

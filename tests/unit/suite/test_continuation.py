@@ -56,7 +56,7 @@ def cases(*names: str, **subjects: str) -> tuple[Named, ...]:
 
 
 CRASH = RunFailure(Verdict.RUN_TIME_ERROR, "it crashed", kind="crash")
-STARVED = RunFailure(Verdict.JUDGE_ERROR, "the machine was busy, twice")
+STARVED = RunFailure(Verdict.JUDGE_ERROR, "the machine was busy twice")
 
 
 def test_it_is_a_sequence_of_as_many_as_there_are_cases():
@@ -74,8 +74,8 @@ def test_who_is_known_to_fail_and_who_came_too_late_is_told_apart():
     names = ["a", "b", *map(str, range(6))]
     ranks = Ranks({name: CRASH for name in names if name != "b"})
     answers = ranks.answers(cases(*names, a="one", b="one"), LaunchBudget(has_answered=True))
-    assert answers[1] == NotRun("a case about the same failed before it")
-    assert answers[-1] == NotRun("too many of the cases before it failed")
+    assert answers[1] == NotRun("same cause as above")
+    assert answers[-1] == NotRun("too many cases before it failed")
     assert len(ranks.launches) == 1 + MOST_FRESH_LAUNCHES
 
 
@@ -179,7 +179,7 @@ def test_what_the_machine_did_costs_no_budget_and_says_nothing_of_its_subject():
     assert budget == LaunchBudget(has_answered=True)
     launch = make_launch(asked, answers, RANKS)
     for look in (launch.holding, lambda check: list(launch.answers())):
-        with pytest.raises(RunFailed, match="the machine was busy, twice"):
+        with pytest.raises(RunFailed, match="the machine was busy twice"):
             look(lambda case, outcome: None)
 
 

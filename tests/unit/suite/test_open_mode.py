@@ -237,11 +237,11 @@ def test_parts_in_other_folders_are_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (["nowhere"], 2, "nowhere is no folder; an open session runs the files as they lie"),
-        ([REFERENCE, "-k", "nonsense"], 2, "no test is left to run"),
+        (["nowhere"], 2, "nowhere is not a folder; an open session runs the files where"),
+        ([REFERENCE, "-k", "nonsense"], 2, "no check is left to run"),
         ([REFERENCE, "--part", "ring"], 2, "did you mean ring_allreduce? its parts are"),
-        ([REFERENCE, "-n", "0"], 2, "expected a number from 1 on, found '0'"),
-        ([ROOT / "reference/vgg_ddp"], 2, "start processes of their own, which an open session"),
+        ([REFERENCE, "-n", "0"], 2, "expected 1 or more, found '0'"),
+        ([ROOT / "reference/vgg_ddp"], 2, "start their own processes, which an open session"),
     ],
 )
 def test_what_cannot_be_opened_is_one_sentence(arguments, code, sentence):

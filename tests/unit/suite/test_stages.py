@@ -151,7 +151,7 @@ def test_a_stage_that_does_not_hold_takes_nothing(tmp_path):
 
 def test_a_stage_that_has_seen_no_case_does_not_hold(tmp_path):
     """As where nothing could be started: a loop over nothing would pay for a syntax error."""
-    failure = RunFailure(Verdict.RUN_TIME_ERROR, "no Python", is_lasting=True)
+    failure = RunFailure(Verdict.RUN_TIME_ERROR, "not valid Python", is_lasting=True)
     found = graded(tmp_path, launch=lambda plan: LaunchResult((), failure))
     assert (sum(points_of(found).values()), found.notes) == (3, ())
 

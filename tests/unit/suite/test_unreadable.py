@@ -46,8 +46,8 @@ MISTAKES = [
     ),
     (
         "import numpyy",
-        r"test_sum\.py:107 imports numpyy, and there is no such module here; correct its name, or "
-        r"do without it",
+        "test_sum\\.py:107 imports numpyy, but no such module exists here; correct its name, "
+        "or do without it",
     ),
     ("HALF = 1 / 0", r"test_sum\.py:107 raises ZeroDivisionError: division by zero; correct it"),
     ("raise SystemExit", r"test_sum\.py:107 raises SystemExit; correct it"),

@@ -71,9 +71,9 @@ def test_tables_that_agree_have_no_problem(tmp_path):
         (
             "| 15 |\n| non",
             "| 25 |\n| non",
-            "4: iid has 25 points here, and 15 in assignment.toml; change one of them",
+            "4: iid has 25 points here, but 15 in assignment.toml; change one of them",
         ),
-        ("`fed.py` | 2.5", "`fed.py` | -", "4: noniid has - points here, and 2.5 in assignment"),
+        ("`fed.py` | 2.5", "`fed.py` | -", "4: noniid has - points here, but 2.5 in assignment"),
         (
             "| noniid | `fed.py` | 2.5 |\n",
             "",
@@ -82,12 +82,12 @@ def test_tables_that_agree_have_no_problem(tmp_path):
         (
             "`report.pdf` | 10",
             "`report.pdf` | 20",
-            "4: the questions: 20 points here, and what a person marks is 10 points in assignment",
+            "4: the questions: 20 points here, but assignment.toml has 10 points graded by hand",
         ),
         (
             "| 10 | |",
             "| 9 | |",
-            "13: the column iid adds up to 14, and assignment.toml has iid with 15; change one of",
+            "13: the column iid adds up to 14, but assignment.toml has iid with 15; change one of",
         ),
         # Under a heading that names two, in their order.
         ("| iid | noniid | what", "| a | b | what", ""),
@@ -95,7 +95,7 @@ def test_tables_that_agree_have_no_problem(tmp_path):
         (
             "| 15 | what a",
             "| 16 | what a",
-            "21: the column points adds up to 16, and assignment.toml has iid with 15 or noniid",
+            "21: the column points adds up to 16, but assignment.toml has iid with 15 or noniid",
         ),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_new_assignment_is_right(root, ranks):
             'part("smu")',
             r"says part\('smu'\), .*expected part\('sum'\)",
         ),
-        (SUITE, "@points(5,", "@points(4,", "its tests pay 9 points, assignment.toml says 10"),
+        (SUITE, "@points(5,", "@points(4,", "its tests pay 9 points, but assignment.toml says 10"),
         (
             SUITE,
             "import pytest\n",
@@ -87,8 +87,9 @@ def test_a_new_assignment_is_right(root, ranks):
             SUITE,
             "def test_send",
             "def test_send(",
-            r"suites: test_sum\.py: the suite test_sum\.py could not be read: test_sum\.py:\d+ is "
-            r"no Python: .*, found `def test_send\(_is_left_alone\(run\):`; correct it$",
+            "suites: test_sum\\.py: the suite test_sum\\.py could not be read: "
+            "test_sum\\.py:\\d+ is not valid Python: .*, found `def "
+            "test_send\\(_is_left_alone\\(run\\):`; correct it$",
         ),
         (
             SUITE,
@@ -100,7 +101,7 @@ def test_a_new_assignment_is_right(root, ranks):
         (TOML, "rules =", "rule =", "rule: unknown key; did you mean rules"),
         (TOML, "points = 10", "points = -10", "points: found -10; expected a number of points"),
         (TOML, '"mpi"', '"npi"', 'backend: found "npi"; did you mean mpi'),
-        (TOML, '"my_sum.py"]', '"my_sums.py"]', "my_sums.py: assignment.toml asks for it, and the"),
+        (TOML, '"my_sum.py"]', '"my_sums.py"]', "my_sums.py: assignment.toml names it, but the"),
         (
             "reference/sums/my_sum.py",
             "element-wise",
@@ -135,7 +136,7 @@ def test_a_part_has_its_name_in_three_kinds_of_files(root):
     change(root / TOML, 'name = "sum"', 'name = "scan"')
     told = "\n".join(found(root))
     assert "says part('sum'), expected part('scan')" in told
-    assert told.count("names the part 'sum', which is not one") == 3
+    assert told.count("names the part 'sum', which does not exist") == 3
     change(root / SUITE, 'part("sum")', 'part("scan")')
     for label in root.glob("tests/submissions/*/sums/*/expected.toml"):
         change(label, 'part = "sum"', 'part = "scan"')
@@ -147,7 +148,7 @@ def test_what_is_not_there_is_named(root):
     (root / "reference/sums/my_sum.py").unlink()
     told = "\n".join(found(root))
     assert "students need a handout" in told
-    assert "assignment.toml asks for it, and the reference does not hold it" in told
+    assert "assignment.toml names it, but the reference does not hold it" in told
 
 
 def test_hidden_tests_in_what_students_get_are_found(root):
@@ -157,10 +158,10 @@ def test_hidden_tests_in_what_students_get_are_found(root):
     (root / "student_template/sums/hidden_sum.py").write_text("")
     (root / "student_template/sums/hidden_layer.py").write_text("")  # a network's
     told = "\n".join(found(root))
-    assert "hidden_sum.py: a hidden test lies in what students get" in told
-    assert "hidden_layer.py: a hidden test" not in told
-    assert "test_sum.py: students get it, and it holds a line of hidden_sum.py" in told
-    assert "hidden_sum.py: its tests pay 10 points, assignment.toml says 0" in told
+    assert "hidden_sum.py: students get this hidden test" in told
+    assert "hidden_layer.py: students get this hidden test" not in told
+    assert "test_sum.py: students get it, but it holds a line of hidden_sum.py" in told
+    assert "hidden_sum.py: its tests pay 10 points, but assignment.toml says 0" in told
 
 
 def test_what_students_get_is_looked_at_as_they_get_it(root):
@@ -171,7 +172,7 @@ def test_what_students_get_is_looked_at_as_they_get_it(root):
     line = '"""Numbers that no visible test of this assignment has."""\n'
     (folder / "hidden_sum.py").write_text(line)
     (folder / "not_given.py").write_text(line)
-    leak = "students get it, and it holds a line of hidden_sum.py"
+    leak = "students get it, but it holds a line of hidden_sum.py"
     assert leak not in "\n".join(found(root))
     (folder / "students").mkdir()
     (folder / "students/probes.py").write_text(line)
@@ -185,7 +186,7 @@ def test_a_test_that_course_only_misspells_is_told(root):
     change(root / TOML, "points = 10\n", 'points = 10\ncourse_only = ["test_sum_is_wrote"]\n')
     (told,) = found(root)
     assert "course_only names test_sum_is_wrote, " in told
-    assert told.endswith("which is no test of sum")
+    assert told.endswith("which is not a test of sum")
 
 
 def test_a_mistake_in_the_reference_that_no_test_finds_is_told(root, ranks):
@@ -195,7 +196,7 @@ def test_a_mistake_in_the_reference_that_no_test_finds_is_told(root, ranks):
     told = found(root, ranks, with_mutants=True)
     assert [each.partition(": ")[0] for each in told] == ["mutants"]
     assert "no test finds 'arrived.clear()' changed to 'pass'" in told[0]
-    key = told[0].partition("as right: '")[2].partition("'")[0]
+    key = told[0].partition("are correct: '")[2].partition("'")[0]
     (root / "tests/mutation").mkdir()
     (root / "tests/mutation/equivalent.toml").write_text(f"'{key}' = 'nobody looks at it again'\n")
     assert found(root, ranks, with_mutants=True) == []
@@ -242,7 +243,7 @@ def test_an_assignment_without_wrong_submissions_shows_nothing(root):
             f"{BUG}/expected.toml",
             "fair_share = 0.4",
             "fair_share = 0.9",
-            "labelled submissions: .*only_the_neighbour: a fair person pays 90%, found 4 of 10",
+            "labelled submissions: .*only_the_neighbour: a fair reader pays 90%, found 4 of 10",
         ),
         (
             "student_template/sums/my_sum.py",

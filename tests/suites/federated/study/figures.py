@@ -61,11 +61,11 @@ def _weights(results):
         ]
     shares, weights = zip(*clients, strict=True) if clients else ((), ())
     return Chart(
-        "fedavg_weights", "FedAvg, non-iid: what the model of each client counts for",
+        "fedavg_weights", "FedAvg, non-iid: the weight of each client's model",
         "", "share",
         (Series("share of all examples", shares), Series("weight of its model", weights)),
         "Of the first run, with its clients' numbers of examples. The script's aggregate was "
-        "given a model of ones from this client, and of zeros from the others: what comes out is "
+        "given a model of ones from this client, and of zeros from the others. The result is "
         "its weight. FedAvg weighs a client by its share of the examples.",
         is_bars=True, is_share=True,
     )  # fmt: skip
@@ -81,9 +81,9 @@ def _rounds(results):
     return Chart(
         "fedavg_rounds", "FedAvg: accuracy by round, iid against non-iid", "round", "accuracy",
         tuple(series),
-        "Of the global model on the test images, 4 clients. Each run has other seeds, so another "
-        f"split. The scripts have one local epoch a round; with {LONG_TIMES} of them a client "
-        "takes as many steps as if it had so many more examples.",
+        "Of the global model on the test images, 4 clients. Each run has other seeds, so "
+        f"another split. The scripts have one local epoch a round. With {LONG_TIMES} of them, "
+        "a client takes as many steps as with that many times the examples.",
         x_ticks=tuple(range(1, ROUNDS + 1)), is_share=True,
     )  # fmt: skip
 
@@ -94,9 +94,9 @@ def _accuracies(results):
     return Chart(
         "final_accuracy", "Final accuracy on the test images", "", "accuracy",
         (Series("accuracy", tuple(dots)),),
-        "Each with what its script says: FedAvg 5 rounds with batches of 32 on 4 clients, the "
-        "others 3 epochs with batches of 100."
-        + f" At the right, FedAvg with {LONG_TIMES} local epochs in place of one." * has_long,
+        "Each with what its script prints: FedAvg 5 rounds with batches of 32 on 4 clients, "
+        "the others 3 epochs with batches of 100."
+        + f" Rightmost: FedAvg with {LONG_TIMES} local epochs instead of one." * has_long,
         is_bars=True, is_share=True,
     )  # fmt: skip
 
@@ -136,6 +136,6 @@ def _table(results):
         "five_ways", "Five ways side by side",
         ("way", "ranks", "final accuracy", "time of the script (s)", "messages, modelled (ms)"),
         tuple(rows),
-        "Time from the script's first line to its last, so with all that it measures itself. "
+        "Time from the script's first line to its last, including what it measures itself. "
         f"Modelled: all gradients and models on {NETWORK.describe()}.",
     )  # fmt: skip

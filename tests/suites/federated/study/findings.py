@@ -34,11 +34,11 @@ def _drop(results):
             continue
         figures = f"non-iid {other.text('{:.1%}')} against iid {iid.text('{:.1%}')}"
         if iid.num_runs == 1 or other.num_runs == 1:
-            yield f"FedAvg, {local}: {figures}; how much that varies is not known."
+            yield f"FedAvg, {local}: {figures}. How much that varies is not known."
         elif other.high < iid.low:
             yield f"FedAvg, {local}, loses accuracy on clients with different labels: {figures}."
         else:
-            yield f"FedAvg, {local}: {figures}; this difference is within the spread."
+            yield f"FedAvg, {local}: {figures}. This difference is within the spread."
 
 
 def _same(results):

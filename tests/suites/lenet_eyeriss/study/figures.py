@@ -40,13 +40,13 @@ def _curve(results, rate, key, label):
         series.append(Series(f"{shown}, {SHOWN} processes", dots))
     at = f"learning rate {rate:g}"
     why = "" if rate == LEARNING_RATE else (
-        f" The sheet's rate is {LEARNING_RATE:g}, by which little is learned in so few steps."
+        f" The sheet's rate is {LEARNING_RATE:g}, with which so few steps learn little."
     )  # fmt: skip
     return Chart(
         f"{key}_{'sheet' if rate == LEARNING_RATE else 'fast'}",
         f"LeNet-5: {label} by epoch, {at}", "epoch", label, tuple(series),
         f"100 examples, {100 // SHOWN} on each process, one step an epoch, {at}; over all 100 "
-        f"examples. Where one line hides the other they agree.{why}",
+        f"examples. Where one line hides the other, they agree.{why}",
         is_share=key == "accuracy", begins_at_zero=rate != LEARNING_RATE,
     )  # fmt: skip
 
@@ -70,8 +70,8 @@ def _accuracies(results):
     return Table(
         "accuracy_of_each_rank", "LeNet-5: training and validation accuracy of each rank",
         ("method", "rate", "rank", "training, its own examples", "validation"), tuple(rows),
-        "After the last epoch. Each rank is measured on the examples it was trained on, and on all "
-        "test images: the models are equal, so the latter have to be.",
+        "After the last epoch. Each rank is measured on its own training examples, and on all "
+        "test images. The models are equal, so the latter must agree.",
     )  # fmt: skip
 
 
@@ -106,9 +106,9 @@ def _times(results):
     return Chart(
         "training_time", "LeNet-5: training time by processes", "processes", "time (s)",
         tuple(series),
-        "100 epochs, without measuring accuracies; over the loopback interface, by gloo. Modelled: "
-        "process 0 collects and returns each of the ten tensors one by one, or one ring of all "
-        f"gradients; computing shrinks with the share. {NETWORK.describe()}.",
+        "100 epochs, without measuring accuracies; over the loopback interface, by gloo. "
+        "Modelled: process 0 collects and returns each of the ten tensors one by one, or one "
+        f"ring of all gradients. Computing shrinks with the share. {NETWORK.describe()}.",
         is_log_x=True, is_log_y=True, x_ticks=PROCESSES,
     )  # fmt: skip
 

@@ -39,7 +39,7 @@ def _lost(curves, label):
     for epoch, loss in zip(curves["epoch"], curves["loss"], strict=True):
         if not isfinite(loss):
             return (
-                f"The loss of the {label} on {SHOWN} processes is no finite number from epoch "
+                f"The loss of the {label} on {SHOWN} processes is infinite or NaN from epoch "
                 f"{epoch} on"
             )
     return ""

@@ -37,12 +37,12 @@ def _equal_ranks(results):
             for reports in results.reports(sync(way, ranks)):
                 sums = [report["parameters"] for report in reports]
                 if not all(map(math.isfinite, sums)):
-                    yield f"{sync(way, ranks)}: weights end as no finite numbers."
+                    yield f"{sync(way, ranks)}: weights become infinite or NaN."
                     break
                 if max(sums) - min(sums) > 1e-6 * abs(max(sums)):
                     yield (
                         f"WRONG: {sync(way, ranks)}: the ranks end with different networks, "
-                        "which synchronous training must not."
+                        "but synchronous training must not."
                     )
                     break
 
@@ -94,11 +94,11 @@ def _divergence(results):
         spreads = (alone, full, small, serial_small)
         once = any(each.num_runs == 1 for each in spreads)
         yield (
-            f"What old gradients cost with {workers} workers, in percentage points of accuracy: "
-            f"{100 * (alone.median - full.median):.0f} at the full rate, "
-            f"{100 * (serial_small.median - small.median):.0f} at the rate divided by {workers}, "
-            f"by which the serial program learns {serial_small.text('{:.1%}')} in as many steps"
-            + ("; how much that varies is not known." if once else ".")
+            f"What old gradients cost with {workers} workers, in percentage points of "
+            f"accuracy: {100 * (alone.median - full.median):.0f} at the full rate, "
+            f"{100 * (serial_small.median - small.median):.0f} at the rate divided by "
+            f"{workers}. The serial program learns {serial_small.text('{:.1%}')} in as many "
+            "steps at that rate" + ("; how much that varies is not known." if once else ".")
         )
 
 
@@ -135,7 +135,5 @@ def _faster(where, *both):
     )
     figures = f"medians of {first:.3g} and {second:.3g} ms"
     if high >= low:
-        return (
-            f"{where} {fast} and {slow} took {figures}; half of their calls do not tell them apart."
-        )
+        return f"{where} {fast} and {slow} took {figures}; half of their calls do not differ."
     return f"{where} {fast} was faster than {slow}: {figures}."

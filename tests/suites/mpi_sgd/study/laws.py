@@ -46,8 +46,8 @@ def amdahl(results):
         kind = "modelled" if is_modelled else "measured"
         if fraction == 1:  # the law has no larger one
             said.append(
-                f"{label}: by {kind} time not faster than the serial program, so the serial share "
-                "is 100%, the most that the law knows."
+                f"{label}: by {kind} time not faster than the serial program, so the serial "
+                "share is 100%, the highest in this law."
             )
             continue
         most = f"at most {1 / fraction:.1f} times as fast" if fraction else "no limit"
@@ -55,10 +55,12 @@ def amdahl(results):
     return Chart(
         "amdahl", "Amdahl's law: one size of work on more ranks", "ranks", "speed-up",
         tuple(series),
-        " ".join(said) + " Against the serial program, in as many steps with the same batches."
-        " The law knows no messages, whose share grows with the ranks. Fitted to modelled time "
-        f"where fewer than {LEAST_POINTS} measured points have a core for each rank. Model: "
-        f"{modelled.CLUSTER.describe()}.",
+        " ".join(said) + (
+            " Against the serial program, in as many steps with the same batches. The law "
+            "ignores messages, whose share grows with the ranks. Fitted to modelled time "
+            f"where fewer than {LEAST_POINTS} measured points have a core for each rank. "
+            f"Model: {modelled.CLUSTER.describe()}."
+        ),
         is_log_x=True, x_ticks=RANKS,
     )  # fmt: skip
 

@@ -60,8 +60,8 @@ def _by_length(results, ranks):
     return Chart(
         f"allreduce_{ranks}_ranks", f"All-reduce on {ranks} ranks by length",
         "numbers of 8 bytes", "time (microseconds)", tuple(series),
-        "Median of up to 15 calls on the slowest rank, thin lines from the first to the third "
-        f"quarter; each result was checked. Modelled: {modelled.NETWORK.describe()}.",
+        "Median of up to 15 calls on the slowest rank; thin lines go from the first to the "
+        f"third quarter. Each result was checked. Modelled: {modelled.NETWORK.describe()}.",
         is_log_x=True, is_log_y=True,
     )  # fmt: skip
 
@@ -81,10 +81,11 @@ def _crossings(results):
             )
         )
     return Table(
-        "allreduce_crossings", "From which length on the ring is faster than the naive way",
+        "allreduce_crossings", "From which length on the ring is faster than the naive all-reduce",
         ("ranks", "measured (numbers of 8 bytes)", "modelled (numbers of 8 bytes)"), tuple(rows),
-        "Modelled: S = a b n / (n - 2) bytes for latency a and bandwidth b; with two ranks both "
-        f"send the same, and the ring in twice as many messages. {modelled.NETWORK.describe()}.",
+        "Modelled: S = a b n / (n - 2) bytes for latency a and bandwidth b. With two ranks "
+        "both send the same, but the ring sends twice as many messages. "
+        f"{modelled.NETWORK.describe()}.",
     )  # fmt: skip
 
 
@@ -93,5 +94,5 @@ def _crossing_text(found):
     if first is None:
         return f"not up to {before}"
     if before is None:
-        return f"from {first} on, the shortest tried"
+        return f"from {first} on, the shortest measured"
     return f"between {before} and {first}, about {math.sqrt(before * first):.0f}"

@@ -30,8 +30,8 @@ from .plan import (
 
 SERIAL = "serial"
 _SLOW = (
-    ' With "rate / workers" steps are divided by the number of workers (Zhang et al. 2016): old '
-    "gradients then do less harm, but little is learned in so few steps."
+    ' With "rate / workers", steps are divided by the number of workers (Zhang et al. 2016): '
+    "old gradients then do less harm, but so few steps learn little."
 )
 _SLOW_ALONE = " The serial program at that rate shows how little."
 
@@ -177,7 +177,7 @@ def _staleness(results):
         "async_staleness", "Asynchronous training: how old gradients are", "workers",
         "steps that others took meanwhile", tuple(series),
         "Between the parameters that a gradient was computed with and the step that uses it, "
-        "counted exactly: each step leaves a count in a bias that takes part in nothing else.",
+        "counted exactly: each step leaves a count in an unused bias.",
         x_ticks=WORKERS, is_log_x=True,
     )  # fmt: skip
 

@@ -45,7 +45,7 @@ def figures(results):
         accuracies.append(Series(SERIAL, dots, has_marks=False))
     network = (
         " Modelled: the time of one rank divided by the ranks, and two collectives of all "
-        f"parameters; {NETWORK.describe()}. Hogwild sends nothing that could be modelled."
+        f"parameters; {NETWORK.describe()}. Hogwild sends nothing to model."
     ) * bool(model)
     common: dict[str, Any] = {"x_label": "processes", "x_ticks": PROCESSES}
     return [

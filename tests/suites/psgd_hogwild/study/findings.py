@@ -32,8 +32,8 @@ def _equal_models(results):
             sums = [rank["parameters"] for rank in ranks]
             if max(sums) - min(sums) > _ROUNDING * max(sums):
                 yield (
-                    f"WRONG: {named('psgd', n)}: the ranks end with different models; each is to "
-                    "return the average."
+                    f"WRONG: {named('psgd', n)}: the ranks end with different models; each "
+                    "must return the average."
                 )
                 break
 

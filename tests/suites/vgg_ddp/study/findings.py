@@ -77,8 +77,8 @@ def _long_iterations(results):
         if longest_s > _LONG * usual_s:
             yield (
                 f"Iteration {times_s.index(longest_s) + 1} of {LABELS[way]} took "
-                f"{longest_s * 1e3:.0f} ms, the median one {usual_s * 1e3:.0f} ms: a mean over it "
-                "says little of the others."
+                f"{longest_s * 1000.0:.0f} ms, the median one {usual_s * 1000.0:.0f} ms: a "
+                "mean over it says little about the others."
             )
 
 
@@ -87,7 +87,7 @@ def _trend(results):
         series = losses(results, named(way, 1 if way == "single" else _FOUR))
         if not all(map(isfinite, series)):
             first = next(i for i, loss in enumerate(series) if not isfinite(loss))
-            yield f"The loss of {LABELS[way]} is no finite number from iteration {first} on."
+            yield f"The loss of {LABELS[way]} is infinite or NaN from iteration {first} on."
         elif len(series) >= 6:
             first, last = sum(series[:3]) / 3, last_loss(series)
             verb = "falls" if last < first else "does NOT fall"

@@ -116,9 +116,9 @@ def test_each_rank_is_told_whose_numbers_are_in_its_own_array() -> None:
     told = EvidenceCollector({}, is_kept=True).with_failure(WRONG, caught.value).evidence
     assert told is not None
     assert [(each.rank, each.made_of) for each in told.differences] == [
-        (0, "the numbers of rank 1 are missing in it"),
-        (1, "the numbers of rank 2 are missing in it"),
-        (2, "the numbers of rank 0 are missing in it"),
+        (0, "it lacks the contribution of rank 1"),
+        (1, "it lacks the contribution of rank 2"),
+        (2, "it lacks the contribution of rank 0"),
     ]
 
 

@@ -58,7 +58,7 @@ def assert_sums(case, outcome):
 
 @points(2)
 def test_sums_come_from_messages(run):
-    """On 2 ranks, recv follows from what the other rank sends."""
+    """computes recv from what the other rank sends, on 2 ranks"""
     case, outcome = next(iter(run(2, CASES)))
     # What is plainly wrong is said first: without messages there would be nothing to alter.
     assert_sums(case, outcome)
@@ -70,14 +70,14 @@ def test_sums_come_from_messages(run):
 @points(5, requires=test_sums_come_from_messages)
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_every_rank_gets_the_sum(run, ranks):
-    """Recv is the element-wise sum of all send arrays, on every rank."""
+    """sums all send arrays on every rank"""
     for case, outcome in run(ranks, CASES):
         assert_sums(case, outcome)
 
 
 @points(1, requires=test_sums_come_from_messages)
 def test_send_is_left_alone(run):
-    """The call leaves send as it is."""
+    """leaves send unchanged"""
     for case, outcome in run(3, CASES):
         with case_context(case, outcome):
             assert_unchanged(outcome["send"], [each["send"] for each in outcome.inputs])
@@ -85,14 +85,14 @@ def test_send_is_left_alone(run):
 
 @points(1, requires=test_every_rank_gets_the_sum)
 def test_works_when_no_message_is_buffered(run):
-    """The sum is right even if every send waits until its receive is posted."""
+    """works without message buffering"""
     for case, outcome in run(3, UNBUFFERED):
         assert_sums(case, outcome)
 
 
 @points(0.5, requires=test_sums_come_from_messages)
 def test_nothing_but_point_to_point_calls(run):
-    """Arrays travel in point-to-point messages, not in collectives."""
+    """uses point-to-point calls only"""
     for case, outcome in run(3, CASES):
         with case_context(case, outcome):
             assert_only_point_to_point(outcome.trace)
@@ -100,7 +100,7 @@ def test_nothing_but_point_to_point_calls(run):
 
 @points(0.5, requires=test_sums_come_from_messages)
 def test_every_request_is_completed(run):
-    """Every request is completed by a wait or a successful test."""
+    """completes every request"""
     for case, outcome in run(3, CASES):
         with case_context(case, outcome):
             assert_requests_completed(outcome.trace)
