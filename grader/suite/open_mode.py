@@ -38,8 +38,9 @@ from grader.recording.launch_plan import CaseCall
 from grader.runner.rank_files import RankFiles
 from grader.runner.wire import Frame
 from grader.runner.work_folders import work_folders
+from grader.secret import PUBLIC_SECRET
 from grader.suite.continuation import Answer, NotRun, naming
-from grader.suite.inputs import PUBLIC_SECRET, case_calls
+from grader.suite.inputs import case_calls
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
 from grader.suite.marks import TestNotRun, not_run
 from grader.suite.mode import Asked, SuiteMode, function_of, stage_of
