@@ -27,8 +27,9 @@ from grader.course import Course
 from grader.data import Data
 from grader.judge import slips
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
-from grader.listing.names import folders_above, is_skipped
+from grader.listing.names import is_skipped
 from grader.model import RunFailure
+from grader.paths import folders_above
 from grader.rank import missing_packages, mpi_shim, probe_modules, problem
 from grader.rank.harness import sort_results
 from grader.rank.own_modules import OwnModules
