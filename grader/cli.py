@@ -93,9 +93,9 @@ def _selftest(options: argparse.Namespace) -> int:
 
 
 def _open(options: argparse.Namespace) -> int:
-    from grader.commands import looking
+    from grader.commands import opening_tests
 
-    return looking.open_tests(options)
+    return opening_tests.open_tests(options)
 
 
 def _trace(options: argparse.Namespace) -> int:

@@ -2,15 +2,17 @@
 
 import os
 import secrets
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import GraderError, UsageError
-from grader.recording.recording import read_key
-from grader.suite.inputs import PUBLIC_SECRET
 
 NUM_BYTES = 32
 """Of a secret that is drawn."""
+_FEWEST_KEY_NUM_BYTES = 32
+PUBLIC_SECRET = b"grader: inputs that every student may repeat"
+"""Stands for the course secret where there is none."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,28 @@ def recording_key(*, is_sealed: bool) -> bytes | None:
             "unset GRADER_RECORDING_KEY_FILE, or use `grade run`"
         )
     return read_key(Path(file))
+
+
+def read_key(file: Path) -> bytes:
+    """Return the key that a course signs recordings with.
+
+    Raises UsageError for a file that others may read, or that is too short to be a key.
+    """
+    try:
+        mode, key = stat.S_IMODE(file.stat().st_mode), file.read_bytes().strip()
+    except OSError as error:
+        raise UsageError(f"the key {file} cannot be read: {error.strerror}") from None
+    if mode & 0o077:
+        raise UsageError(
+            f"the key {file} has mode {mode:o}, so that others may read it; expected 600 or less: "
+            "chmod 600 it and try again"
+        )
+    if len(key) < _FEWEST_KEY_NUM_BYTES:
+        raise UsageError(
+            f"the key {file} has {len(key)} bytes; expected {_FEWEST_KEY_NUM_BYTES} or more "
+            f"that cannot be guessed: (umask 077; openssl rand -hex 32 >{file})"
+        )
+    return key
 
 
 def course_secret() -> bytes | None:

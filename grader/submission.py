@@ -19,6 +19,7 @@ from grader.listing.folder import of_folder
 from grader.listing.source_text import SourceText
 from grader.listing.tars import is_tar, of_tar
 from grader.listing.zips import of_zip
+from grader.paths import folders_above, nearness
 
 MAX_FILES = 2000
 MAX_NOT_READ = 2000
@@ -139,7 +140,7 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
     files: dict[str, bytes] = {}
     not_read: dict[str, str] = {}
     num_bytes = 0
-    for name in sorted(found, key=names.nearness):
+    for name in sorted(found, key=nearness):
         entry = found[name]
         reason = _reason(name, entry, kinds) or _problem_of_place(name, files)
         if not reason and len(files) == MAX_FILES:
@@ -184,18 +185,18 @@ def _folders(listed: Listing, files: Mapping[str, bytes]) -> tuple[str, ...]:
     """Return the folders in which no script lies, at most so many, the nearest first."""
     usable = {name: entry for name, entry in listed.items() if entry.problem in ("", IS_OF_NO_KIND)}
     there = {name for name, entry in usable.items() if entry.is_folder}
-    there |= {folder for name in usable for folder in names.folders_above(name)}
+    there |= {folder for name in usable for folder in folders_above(name)}
     scripts = [name for name in files if name.lower().endswith(".py")]
-    taken = {folder for name in scripts for folder in names.folders_above(name)}
+    taken = {folder for name in scripts for folder in folders_above(name)}
     others = {name for name, entry in listed.items() if not entry.is_folder}
     found = [
         name
         for name in there - taken - others
         if not is_hidden(name)
-        and not others.intersection(names.folders_above(name))
+        and not others.intersection(folders_above(name))
         and not names.problem_of(name.split("/"))
     ]
-    return tuple(sorted(found, key=names.nearness)[:MAX_FOLDERS])
+    return tuple(sorted(found, key=nearness)[:MAX_FOLDERS])
 
 
 def _text(name: str, content: bytes) -> SourceText:
@@ -250,7 +251,7 @@ def _nearest(found: Listing, suffixes: tuple[str, ...]) -> list[str]:
         if name.lower().endswith(suffixes) and not is_hidden(name) and not entry.is_folder
     ]
     readable = [name for name in fitting if not _problem_of(found[name])]
-    return sorted(readable, key=names.nearness)
+    return sorted(readable, key=nearness)
 
 
 def _opened(name: str, packed: bytes, wanted: Collection[str]) -> dict[str, Entry]:
@@ -279,7 +280,7 @@ def _reason(name: str, entry: Entry, kinds: Collection[str]) -> str:
 
 def _problem_of_place(name: str, files: Mapping[str, bytes]) -> str:
     """Return what is wrong with the place of a file, given those above it; empty if nothing."""
-    if any(folder in files for folder in names.folders_above(name)):
+    if any(folder in files for folder in folders_above(name)):
         return "lies below a file"
     return names.problem_of(name.split("/"))
 
@@ -299,7 +300,7 @@ def _require_something(
     """Raise UsageError when no file can be graded, and one could not be read that might be."""
     if any(name.lower().endswith(".py") for name in files):
         return
-    for name in sorted(not_read, key=names.nearness):
+    for name in sorted(not_read, key=nearness):
         problem = found[name].problem
         if is_hidden(name) or problem in (IS_OF_A_TOOL, _WAS_OPENED):
             continue

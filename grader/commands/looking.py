@@ -1,4 +1,4 @@
-"""The commands that look closer at a submission, of which no mark comes: open, trace."""
+"""The command that shows the calls of a submission, of which no mark comes: trace."""
 
 import argparse
 import os
@@ -12,10 +12,8 @@ from grader.commands.recordings import secret_of
 from grader.commands.reporting import named_seed
 from grader.data import Data
 from grader.errors import GraderError
-from grader.opening import open_submission
 from grader.recording.recording import read
 from grader.recording.replay import Find, replaying
-from grader.report.ended import ended
 from grader.report.files import require_writable, unwritten
 from grader.report.page import Page
 from grader.report.perfetto import perfetto_json
@@ -24,16 +22,6 @@ from grader.report.trace_page import trace_page
 from grader.report.traced import evidence_of
 from grader.secret import secret_beside_ranks
 from grader.versions import observer_digest
-
-
-def open_tests(options: argparse.Namespace) -> int:
-    """Run tests in the open; return 0 if all hold, 1 if one does not."""
-    colour, width = look(sys.stdout.isatty(), options)
-    end = open_submission(options, courses_of(options), colour=colour)
-    if end.failure is not None:
-        page = Page(colour, options.plain, width, verbose=True)
-        print("\n".join(ended(page, end.test, end.failure)))
-    return end.exit_code
 
 
 def show_trace(options: argparse.Namespace) -> int:

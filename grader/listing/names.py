@@ -26,17 +26,6 @@ def problem_of(parts: Sequence[str]) -> str:
     return next(filter(None, (_problem_of_place(parts), *map(_problem_of_part, parts))), "")
 
 
-def folders_above(path: str) -> list[str]:
-    """Return the folders above a path, the outermost first."""
-    parts = path.split("/")
-    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
-
-
-def nearness(path: str) -> tuple[int, str]:
-    """Return the key that sorts paths: fewest folders above first, then by name."""
-    return path.count("/"), path
-
-
 def is_skipped(folder: str) -> bool:
     """Return whether folders of this name hold nothing that is handed in."""
     return folder in _SKIPPED_FOLDERS or folder.startswith(".")

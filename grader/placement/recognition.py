@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, UsageError
-from grader.listing.names import nearness
+from grader.paths import nearness
 from grader.placement.matching import Rule, counts_for
 from grader.placement.table import Placement, names_of
 from grader.spelling import likeness, meant_files

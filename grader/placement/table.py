@@ -8,8 +8,8 @@ from functools import cached_property
 from itertools import zip_longest
 
 from grader.assignment import Assignment, Part
-from grader.listing.names import nearness
 from grader.model import HandedInFile
+from grader.paths import nearness
 from grader.placement.imported import Scripts
 from grader.placement.matching import (
     Rule,

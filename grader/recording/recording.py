@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import hmac
 import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,6 @@ FORMAT = 1
 _MAGIC = b"grader recording\n"
 _TAG_NUM_BYTES = hashlib.sha256().digest_size
 _NO_TAG = bytes(_TAG_NUM_BYTES)
-_FEWEST_KEY_NUM_BYTES = 32
 MAX_NUM_BYTES = 1 << 30
 
 
@@ -153,25 +151,3 @@ def _content(file: Path) -> bytes:
 
 def _tag(body: bytes, key: bytes) -> bytes:
     return hmac.digest(key, _MAGIC + body, "sha256")
-
-
-def read_key(file: Path) -> bytes:
-    """Return the key that a course signs recordings with.
-
-    Raises UsageError for a file that others may read, or that is too short to be a key.
-    """
-    try:
-        mode, key = stat.S_IMODE(file.stat().st_mode), file.read_bytes().strip()
-    except OSError as error:
-        raise UsageError(f"the key {file} cannot be read: {error.strerror}") from None
-    if mode & 0o077:
-        raise UsageError(
-            f"the key {file} has mode {mode:o}, so that others may read it; expected 600 or "
-            "less: chmod 600 it and try again"
-        )
-    if len(key) < _FEWEST_KEY_NUM_BYTES:
-        raise UsageError(
-            f"the key {file} has {len(key)} bytes; expected {_FEWEST_KEY_NUM_BYTES} or more "
-            f"that cannot be guessed: (umask 077; openssl rand -hex 32 >{file})"
-        )
-    return key

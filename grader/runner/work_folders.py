@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from grader.listing.names import folders_above, nearness
+from grader.paths import folders_above, nearness
 
 _MAX_FOLDERS = 200
 

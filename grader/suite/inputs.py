@@ -13,9 +13,6 @@ from grader.errors import GraderError
 from grader.recording.launch_plan import CaseCall
 from grader.suite.case import Case
 
-PUBLIC_SECRET = b"grader: inputs that every student may repeat"
-"""Stands for the course secret where there is none."""
-
 
 def case_calls(
     cases: Sequence[Case],

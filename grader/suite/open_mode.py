@@ -27,8 +27,9 @@ from grader.course import Course
 from grader.data import Data
 from grader.judge import slips
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
-from grader.listing.names import folders_above, is_skipped
+from grader.listing.names import is_skipped
 from grader.model import RunFailure
+from grader.paths import folders_above
 from grader.rank import missing_packages, mpi_shim, probe_modules, problem
 from grader.rank.harness import sort_results
 from grader.rank.own_modules import OwnModules
@@ -38,8 +39,9 @@ from grader.recording.launch_plan import CaseCall
 from grader.runner.rank_files import RankFiles
 from grader.runner.wire import Frame
 from grader.runner.work_folders import work_folders
+from grader.secret import PUBLIC_SECRET
 from grader.suite.continuation import Answer, NotRun, naming
-from grader.suite.inputs import PUBLIC_SECRET, case_calls
+from grader.suite.inputs import case_calls
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
 from grader.suite.marks import TestNotRun, not_run
 from grader.suite.mode import Asked, SuiteMode, function_of, stage_of

@@ -9,7 +9,7 @@ from grader.feedback import Feedback
 from grader.journal import Journal
 from grader.judge.explanation import LaunchResult
 from grader.recording.launch_plan import LaunchPlan, Limits
-from grader.suite.inputs import PUBLIC_SECRET
+from grader.secret import PUBLIC_SECRET
 from grader.suite.selection import Selection
 
 Launcher = Callable[[LaunchPlan], LaunchResult]

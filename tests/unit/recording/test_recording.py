@@ -7,7 +7,8 @@ import pytest
 from grader.errors import UsageError
 from grader.recording import recording as module
 from grader.recording.codec import UnreadableRecording
-from grader.recording.recording import Header, RecordedLaunch, Recording, read, read_key, write
+from grader.recording.recording import Header, RecordedLaunch, Recording, read, write
+from grader.secret import read_key
 
 KEY = b"k" * 32
 HEADER = Header("0123", "sealed", {"python": "3.11.7"}, "ab", "mpi_sgd", "bundled", "cd")
