@@ -13,6 +13,7 @@ from grader.mpi.functions import (
     blocking_form,
 )
 from grader.trace.calls import Call, Trace
+from grader.trace.layout import OPERATIONS
 
 _REDUCTIONS = {"Allreduce", "Reduce", "Reduce_scatter_block", "Scan", "Exscan"}
 _OF_EQUAL_SIZES = _REDUCTIONS | {"Bcast", "Gather", "Scatter", "Allgather", "Alltoall"}
@@ -46,17 +47,20 @@ def difference_in(gathering: Gathering) -> Finding | None:
     if len(functions) != 1 or gathering.num_unknown:
         return None
     function = blocking_form(*functions)
-    is_rooted = function in ROOTED_COLLECTIVES and all(call.peer >= 0 for _, call in calls)
-    told = _differing(calls, "root", lambda call: call.peer, _root_text) if is_rooted else None
-    if told:
+    made = [call for _, call in calls]
+    told = None
+    if function in ROOTED_COLLECTIVES and all(call.peer >= 0 for call in made):
+        told = _differing(calls, "root", lambda call: call.peer, _root_text)
+    if function not in _OF_EQUAL_SIZES or any(call.num_bytes < 0 for call in made):
         return told
-    if function not in _OF_EQUAL_SIZES or any(call.num_bytes < 0 for _, call in calls):
-        return None
     # As many elements, and yet more bytes: a datatype of the program's own may be several elements.
-    has_one_count = len({call.num_elements for _, call in calls}) == 1
-    if function in _REDUCTIONS and has_one_count and calls[0][1].num_elements:
-        return _differing(calls, "type", _item_num_bytes, _type_text)
-    return _differing(calls, "size", lambda call: call.num_bytes, size_text)
+    has_one_count = made[0].num_elements > 0 and len({call.num_elements for call in made}) == 1
+    if function in _REDUCTIONS and has_one_count:
+        told = told or _differing(calls, "type", _item_num_bytes, _type_text)
+    told = told or _differing(calls, "size", lambda call: call.num_bytes, size_text)
+    if function in _REDUCTIONS and all(0 <= call.tag < len(OPERATIONS) for call in made):
+        told = told or _differing(calls, "op", lambda call: call.tag, _op_text)
+    return told
 
 
 def _differing(
@@ -83,6 +87,7 @@ def _differing(
 _HELP = {
     "root": "all ranks must name the same root",
     "size": "all ranks must give arrays of the same length and dtype",
+    "op": "all ranks must name the same operation",
     "type": "all ranks must give arrays of the same dtype",
 }
 
@@ -94,6 +99,10 @@ def _root_text(call: Call) -> str:
 def _type_text(call: Call) -> str:
     each = _item_num_bytes(call)
     return f"elements of {each} byte{'' if each == 1 else 's'}"
+
+
+def _op_text(call: Call) -> str:
+    return f"op MPI.{OPERATIONS[call.tag]}"
 
 
 def _item_num_bytes(call: Call) -> int:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from grader.finding import found
-from grader.judge.check_failures import NotProven
+from grader.judge.check_failures import NotProven, WrongAnswer
+from grader.judge.collective_differences import collective_difference
 from grader.judge.counting import assert_not_truncated, sends_of
 from grader.judge.message_faults import contributions, counted_sends, payload_calls
 from grader.judge.wording import at, listed, name_of, ranks_text
@@ -75,11 +76,14 @@ def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None
 
     For messages that a correct solution needs, every one and every element of it.
     trace: of the same call without faults, to tell where a message was sent.
-    Raises NotProven for the first fault without influence, and where none could be made.
+    Raises NotProven for the first fault without influence, and where none could be made;
+    WrongAnswer where ranks do not agree on a collective, which may leave out what others give.
     """
     _assert_any_happened(effects)
     for effect in effects:
         if effect.happened and not effect.influenced:
+            if differs := collective_difference(trace):
+                raise WrongAnswer(differs)
             raise NotProven(
                 found(
                     "evidence.altered_message_without_effect",

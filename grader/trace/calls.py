@@ -31,6 +31,7 @@ class Call:
     peer: int
     """World rank of destination, source or root; ANY_SOURCE, PROC_NULL or NO_PEER."""
     tag: int
+    """Of a reduction by an operation of MPI's own: its number in OPERATIONS of layout.py."""
     communicator: int
     """The same number on every rank of the communicator; 0 is COMM_WORLD, -1 none."""
     communicator_size: int

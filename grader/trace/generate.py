@@ -136,6 +136,9 @@ def _recording_body(prototype: Prototype, forward: str) -> list[str]:
     comm = prototype.scalar_of("MPI_Comm") or "MPI_COMM_NULL"
     peer = prototype.scalar(_PEERS) or "NO_PEER"
     tag = prototype.scalar(("tag",)) or "MPI_ANY_TAG"
+    operation = prototype.scalar_of("MPI_Op")
+    if operation and comm != "MPI_COMM_NULL":
+        tag = f"operation_number({operation})"
     request = prototype.output("MPI_Request")
     made = prototype.output("MPI_Comm")
     is_persistent = request is not None and name.endswith("_init")

@@ -17,6 +17,11 @@ GLOO_OPERATIONS = (
     *("scatter", "broadcast", "barrier", "all_to_all"),
 )
 """By the highest byte of the slots that gloo sends to."""
+OPERATIONS = (
+    *("MAX", "MIN", "SUM", "PROD", "LAND", "BAND", "LOR", "BOR"),
+    *("LXOR", "BXOR", "MAXLOC", "MINLOC"),
+)
+"""MPI's own, by the number that a reduction has in place of a tag."""
 GLOO_COUNTS_NUM_BYTES = 4096
 """Of a memory of its own: a word for each of these, of the payloads that gloo has sent."""
 REFUSAL_AT = 1024

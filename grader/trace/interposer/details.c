@@ -42,6 +42,16 @@ void set_elements(struct details *details, int64_t count, MPI_Datatype datatype)
     details->datatype = datatype;
 }
 
+int operation_number(MPI_Op op)
+{
+    const MPI_Op known[] = {MPI_MAX, MPI_MIN, MPI_SUM,  MPI_PROD, MPI_LAND,   MPI_BAND,
+                            MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC};
+    for (int number = 0; number < (int)(sizeof known / sizeof *known); ++number)
+        if (op == known[number])
+            return number;
+    return MPI_ANY_TAG;
+}
+
 bool sends_pickle(const struct details *details)
 {
     return details->sent != MPI_IN_PLACE && details->datatype == MPI_BYTE &&

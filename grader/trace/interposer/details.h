@@ -16,8 +16,8 @@ struct details {
     uint32_t function; /* NAME_Send and so on, from functions.h */
     uint32_t flags;    /* enum record_flag */
     MPI_Comm comm;
-    int peer; /* rank in comm: destination, source or root; NO_PEER */
-    int tag;
+    int peer;             /* rank in comm: destination, source or root; NO_PEER */
+    int tag;              /* of a reduction: operation_number */
     int64_t num_elements; /* -1: the call has no count */
     MPI_Datatype datatype;
     const void *sent; /* bytes that leave this rank, looked at for pickles; may be NULL */
@@ -38,6 +38,9 @@ struct details call_on(uint32_t function, MPI_Comm comm, int peer, int tag);
 
 /* Adds what a collective call moves. */
 void set_elements(struct details *details, int64_t count, MPI_Datatype datatype);
+
+/* The number of one of MPI's own operations, as layout.py names them; MPI_ANY_TAG for others. */
+int operation_number(MPI_Op op);
 
 /* Whether a call sends a pickle, as the lower-case calls of mpi4py do. */
 bool sends_pickle(const struct details *details);

@@ -38,7 +38,19 @@ extern struct real_functions real;
     X(ompi_message_no_proc)   \
     X(ompi_mpi_datatype_null) \
     X(ompi_mpi_byte)          \
-    X(ompi_mpi_packed)
+    X(ompi_mpi_packed)        \
+    X(ompi_mpi_op_max)        \
+    X(ompi_mpi_op_min)        \
+    X(ompi_mpi_op_sum)        \
+    X(ompi_mpi_op_prod)       \
+    X(ompi_mpi_op_land)       \
+    X(ompi_mpi_op_band)       \
+    X(ompi_mpi_op_lor)        \
+    X(ompi_mpi_op_bor)        \
+    X(ompi_mpi_op_lxor)       \
+    X(ompi_mpi_op_bxor)       \
+    X(ompi_mpi_op_maxloc)     \
+    X(ompi_mpi_op_minloc)
 #else
 #define FOR_EACH_HANDLE(X) /* handles are plain numbers */
 #endif

@@ -2,8 +2,13 @@
 
 import pytest
 
+from grader.judge.check_failures import WrongAnswer
 from grader.judge.collective_differences import collective_difference
 from grader.judge.deadlock import find_deadlock
+from grader.judge.fault_effects import FaultEffect, assert_messages_matter
+from grader.model import MessageFault
+from grader.trace.calls import ANY_TAG
+from grader.trace.layout import OPERATIONS
 
 from .build import Run
 
@@ -148,3 +153,28 @@ def test_ranks_that_wait_with_other_roots_are_told_the_roots():
     stalled = find_deadlock(run.trace())
     assert stalled is not None
     assert stalled[2].key == "collective.other_root"
+
+
+def test_another_operation_is_named_where_both_are_mpis_own():
+    """What a program has made itself has no number."""
+    total, largest, own = OPERATIONS.index("SUM"), OPERATIONS.index("MAX"), ANY_TAG
+    for tags, key in (
+        ((total, total), ""),
+        ((total, largest), "collective.other_op"),
+        ((total, own), ""),
+    ):
+        run = Run(2)
+        for rank, tag in enumerate(tags):
+            run.call(rank, "Allreduce", num_elements=4, num_bytes=32, tag=tag)
+        assert key_of(run) == key
+
+
+def test_an_operation_that_ignores_a_message_is_no_doubt():
+    """An altered message changes nothing where a rank takes the largest number."""
+    run = Run(2)
+    for rank, name in enumerate(("MAX", "SUM")):
+        tag = OPERATIONS.index(name)
+        run.call(rank, "Allreduce", num_elements=4, num_bytes=32, tag=tag)
+    effect = FaultEffect(MessageFault(1, None), happened=True, influenced=frozenset())
+    with pytest.raises(WrongAnswer, match=r"with op MPI\.SUM, and rank 0"):
+        assert_messages_matter(run.trace(), [effect])
