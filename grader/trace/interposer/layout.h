@@ -133,9 +133,9 @@ struct record {
     int32_t phase;
     uint32_t failed_polls;
     uint32_t flags;
-    uint32_t place; /* of struct location */
+    uint32_t place;            /* of struct location */
     int64_t sampled_num_bytes; /* of the numbers that a send carries; 0: not looked at */
-    uint64_t sample_first; /* 8 bytes of them each */
+    uint64_t sample_first;     /* 8 bytes of them each */
     uint64_t sample_middle;
     uint64_t sample_last;
 };

@@ -114,7 +114,7 @@ def _is_of_every_batch(case: Fit, attempt: Attempt, sent: list[Call]) -> bool:
 
 def may_tell(call: Call) -> bool:
     """Return whether a message holds something else than zeros, as far as it was looked at."""
-    samples = samples_of(call, np.float64)
+    samples = samples_of(call, "f8")
     return bool(samples.any()) or not len(samples)
 
 
@@ -135,7 +135,7 @@ def _may_be_gradients(case: Fit, attempt: Attempt, worker: int, sent: list[Call]
             places = [0, array.size // 2, array.size - 1]
             expected = array.reshape(-1)[places]
             for call in single:
-                samples = samples_of(call, np.float64)
+                samples = samples_of(call, "f8")
                 if call.sampled_num_bytes == array.nbytes and _are_multiples(samples, expected):
                     return True
     return False
