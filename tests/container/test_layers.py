@@ -254,7 +254,7 @@ def _without_packages(dockerfile: str) -> str:
     assert len(kept) == len(stages) - len(WITHOUT)
     # What chooses the files of an edition needs packages; nothing of where it runs is in an image.
     assert kept.count(next(stage for stage in kept if stage.startswith(CHOOSING))) == 1
-    kept = [stage.replace(CHOOSING, "FROM grade-engine AS editions") for stage in kept]
+    kept = [stage.replace(CHOOSING, f"FROM grade-engine:{TAG} AS editions") for stage in kept]
     return re.sub(rf"(?m)^COPY --from=({'|'.join(WITHOUT)}) .*\n", "", "".join(kept))
 
 
