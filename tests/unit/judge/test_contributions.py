@@ -55,7 +55,7 @@ def test_strangers_are_told_by_their_names() -> None:
         "it also contains 777, which recv held before"
     )
     assert sum_text(total - each[2] + late, each, strangers=strangers) == (
-        "the numbers of rank 2 are missing in it and rank 2's array of call 3 is in it, too"
+        "it lacks the contributions of rank 2 and it also contains rank 2's array of call 3"
     )
     assert sum_text(old, each, strangers=strangers) == (
         "only 777, which recv held before, is in it"
@@ -71,7 +71,7 @@ def test_another_places_result_or_parts_are_told() -> None:
     got = total.copy()
     got[:6] = (each[1] + each[2])[12:18]
     assert sum_text(got, each) == (
-        "it is made of the numbers that ranks 1 and 2 have at [12]: another chunk's, perhaps"
+        "it is made of what ranks 1 and 2 have at [12], likely of another chunk"
     )
     assert "[3, 0]" in sum_text(np.roll(total, 6).reshape(4, 6), [a.reshape(4, 6) for a in each])
 

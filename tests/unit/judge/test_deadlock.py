@@ -262,7 +262,7 @@ def test_a_receive_that_nobody_waits_for_takes_no_message():
     run.irecv(1, 0, 0)
     run.enter_send(0, 1, 0, function="Ssend")
     assert explained(run, returned={1}) == (
-        "deadlock: rank 0 waits in Ssend(dest=1, tag=0) at ring.py:10; rank 1 has already "
+        "deadlock: rank 0 waits in Ssend(dest=1, tag=0) at ring.py:10; rank 1 "
         "returned without waiting for its Irecv(source=0, tag=0) at ring.py:10"
     )
 

@@ -108,7 +108,8 @@ def test_a_collective_where_messages_are_asked_for():
     run = naive(2, 5)
     run.call(1, "Bcast", file="/tmp/x/my_naive_allreduce.py", line=14, peer=0)
     assert violation(traffic.assert_only_point_to_point, run) == (
-        "rank 1 called Bcast at my_naive_allreduce.py:14; this part allows point-to-point calls only"
+        "rank 1 called Bcast at my_naive_allreduce.py:14; this part allows point-to-point calls "
+        "only"
     )
     run.call(1, "Win_create")
     run.call(0, "Barrier", line=99)
