@@ -21,7 +21,7 @@ def add_class_options(command: argparse.ArgumentParser) -> None:
         "--config",
         metavar="FILE",
         type=Path,
-        help="read deadline, roster, marks given by hand, ... [class.toml in DIR]",
+        help="read the class settings from this file [class.toml in DIR]",
     )
     command.add_argument(
         "--assignment", metavar="NAME", help=("name the assignment [as class.toml says]")
@@ -30,7 +30,7 @@ def add_class_options(command: argparse.ArgumentParser) -> None:
         "--jobs",
         metavar="N",
         type=option_values.positive,
-        help="grade at most N hand-ins at once [as many as there are cores for]",
+        help="grade at most N hand-ins at once [as cores allow]",
     )
     command.add_argument(
         "--cores",
@@ -60,7 +60,7 @@ def add_class_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--regrade",
         action="store_true",
-        help="grade again with the present engine and course, and show changes",
+        help="grade again with the present versions, and show changes",
     )
     command.add_argument(
         "--judge-again",

@@ -28,7 +28,7 @@ VOLATILE = re.compile(r"(?<=Python )3\.\d+|\d+(\.\d+)?(?= (?:s|ms|MiB)\b)")
 """The Python that runs the tests, times, and sizes of memory."""
 COMMANDS = ("  again:", "  look:")
 """Lines to be copied, which are not wrapped."""
-PRICE = re.compile(r"(?:costs|withholds) ([\d.]+) of ")
+PRICE = re.compile(r"costs ([\d.]+) of ")
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,7 @@ def _combinations(num_terms: int) -> NDArray[np.int64]:
 
 
 def _counts_text(counts: Sequence[int], stranger: str, own: int | None) -> str:
+    stranger = stranger.removesuffix(",")
     present = [rank for rank, number in enumerate(counts) if number]
     missing = [rank for rank, number in enumerate(counts) if not number]
     repeated = {rank: number for rank, number in enumerate(counts) if number > 1}
@@ -149,7 +150,7 @@ def _counts_text(counts: Sequence[int], stranger: str, own: int | None) -> str:
     for rank, number in repeated.items():
         by_times.setdefault(number, []).append(rank)
     said = [
-        f"it contains the contributions of {ranks_text(ranks)} {_times(number)}"
+        f"it contains the contributions of {ranks_text(ranks)} ({_times(number)})"
         for number, ranks in sorted(by_times.items())
     ]
     if missing:

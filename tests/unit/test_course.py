@@ -91,7 +91,9 @@ def test_an_unknown_assignment_is_told_with_those_there_are(make):
     course = Course.read(make("mine", "mpi_sgd"))
     assert [each.name for each in course.assignments()] == ["mpi_sgd"]
     assert course.assignments()[0].course == "mine"
-    with pytest.raises(UsageError, match=r"'mpi_sdg'; did you mean mpi_sgd.* known are: mpi_sgd"):
+    with pytest.raises(
+        UsageError, match=r"'mpi_sdg'; did you mean mpi_sgd.* known assignments: mpi_sgd"
+    ):
         course.load("mpi_sdg")
 
 

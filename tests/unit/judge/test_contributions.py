@@ -24,8 +24,8 @@ def test_every_contribution_is_told(ranks: int, dtype: str) -> None:
     each = arrays(ranks, dtype)
     total = np.sum(each, axis=0)
     for changed, told in (
-        (total + each[1], "it contains the contributions of rank 1 twice"),
-        (total - each[0] + each[1], "rank 1 are in it twice and those of rank 0 not at all"),
+        (total + each[1], "it contains the contributions of rank 1 (twice)"),
+        (total - each[0] + each[1], "rank 1 (twice) and none of rank 0"),
         (each[1], "it contains only rank 1's own contribution"),
         (each[0], "it contains only the contributions of rank 0"),
     ):
@@ -41,7 +41,7 @@ def test_what_is_missing_is_told() -> None:
     got = each[0] + each[3]
     assert sum_text(got, each, own=0) == "it contains only the contributions of ranks 0 and 3"
     assert sum_text(got + 2 * each[0], each) == (
-        "the numbers of rank 0 are in it 3 times and those of ranks 1, 2 and 4 not at all"
+        "it contains the contributions of rank 0 (3 times) and none of ranks 1, 2 and 4"
     )
 
 
@@ -52,10 +52,10 @@ def test_strangers_are_told_by_their_names() -> None:
     strangers = {"777, which recv held before,": old, "rank 2's array of call 3": late}
     total = np.sum(each, axis=0)
     assert sum_text(total + old, each, strangers=strangers) == (
-        "777, which recv held before, is in it, too"
+        "it also contains 777, which recv held before"
     )
     assert sum_text(total - each[2] + late, each, strangers=strangers) == (
-        "the numbers of rank 2 are missing in it and rank 2's array of call 3 is in it, too"
+        "it lacks the contributions of rank 2 and it also contains rank 2's array of call 3"
     )
     assert sum_text(old, each, strangers=strangers) == (
         "only 777, which recv held before, is in it"
@@ -66,12 +66,12 @@ def test_another_places_result_or_parts_are_told() -> None:
     each = arrays(4)
     total = np.sum(each, axis=0)
     assert sum_text(np.roll(total, 6), each) == (
-        "it is the result that belongs to [18]: another chunk's, perhaps"
+        "it is the result for [18], likely of another chunk"
     )
     got = total.copy()
     got[:6] = (each[1] + each[2])[12:18]
     assert sum_text(got, each) == (
-        "it is made of the numbers that ranks 1 and 2 have at [12]: another chunk's, perhaps"
+        "it is made of what ranks 1 and 2 have at [12], likely of another chunk"
     )
     assert "[3, 0]" in sum_text(np.roll(total, 6).reshape(4, 6), [a.reshape(4, 6) for a in each])
 

@@ -139,7 +139,7 @@ def test_a_message_to_oneself_is_named_with_its_call():
     run.isend(1, 1, function="isend")
     crash = Crash(1, "[enforce fail at pair.cc:801] state_ >= CONNECTED. Pair is not connected")
     assert crash_hint(crash, run.trace()) == (
-        "rank 1 calls isend(dst=1, tag=0) at ring.py:20, and with gloo no rank can send a message "
+        "rank 1 calls isend(dst=1, tag=0) at ring.py:20, but with gloo no rank can send a message "
         "to itself: copy the tensor instead"
     )
 

@@ -36,7 +36,7 @@ def test_everybody_sends_first():
         "deadlock: rank 0 waits in Send(dest=1, tag=7) at ring.py:10; "
         "rank 1 waits in Send(dest=0, tag=7) at ring.py:10; "
         "no receive is posted for any of these sends; "
-        "a send may have to wait until its receive is posted, as here; cycle 0 -> 1 -> 0"
+        "a send may not finish before its receive is posted; cycle 0 -> 1 -> 0"
     )
 
 
@@ -262,7 +262,7 @@ def test_a_receive_that_nobody_waits_for_takes_no_message():
     run.irecv(1, 0, 0)
     run.enter_send(0, 1, 0, function="Ssend")
     assert explained(run, returned={1}) == (
-        "deadlock: rank 0 waits in Ssend(dest=1, tag=0) at ring.py:10; rank 1 has already "
+        "deadlock: rank 0 waits in Ssend(dest=1, tag=0) at ring.py:10; rank 1 "
         "returned without waiting for its Irecv(source=0, tag=0) at ring.py:10"
     )
 

@@ -84,7 +84,7 @@ def test_of_a_collective_of_equal_sizes_no_wrong_size_is_told():
     for rank in range(2):
         run.call(rank, "Gather", peer=0, num_elements=7, num_bytes=56, error=TRUNCATE * (1 - rank))
     assert size_mismatch(run.trace(), 0) == (
-        "in Gather(root=0) of rank 0 at ring.py:10 the arrays of the ranks do not fit each other"
+        "in Gather(root=0) of rank 0 at ring.py:10 the arrays of the ranks do not fit together"
     )
 
 

@@ -85,7 +85,7 @@ def test_few_remarks_are_told():
 def test_a_working_folder_of_which_nothing_is_said_holds_nothing(there):
     """A rank can say anything of it."""
     problem = {"type": "FileNotFoundError", "file": "ring.py", "line": 2, "missing": "a.csv"}
-    assert "the working folder holds nothing;" in told(0, {**problem, "there": there})
+    assert "The working folder holds nothing;" in told(0, {**problem, "there": there})
 
 
 def test_an_exception_that_is_no_slip_has_no_sentence():

@@ -102,7 +102,7 @@ def test_started_requests_and_both_halves_of_an_exchange_are_messages():
 def test_whom_a_neighbourhood_collective_reaches_is_not_proven():
     run = halo()
     run.call(3, "Neighbor_alltoall", num_elements=4, num_bytes=32)
-    with pytest.raises(NotProven, match="rank 3 calls Neighbor_alltoall at"):
+    with pytest.raises(NotProven, match="rank 3 called Neighbor_alltoall at"):
         assert_neighbours(run.trace(), ROW)
     with pytest.raises(NotProven):
         assert_bytes_per_edge(run.trace(), {})
@@ -311,7 +311,7 @@ def test_a_length_and_its_pickle_are_one_call(first, second, name):
     assert_collectives_per_iteration({3: trace(3), 7: trace(7)}, 1, names={name})
     assert_collective_size(trace(3), 1, 8)
     told = violation(assert_collective_size, trace(3), 600, 8)
-    assert told.startswith(f"rank 0 gives a pickle of 500 bytes to comm.{name.lower()} at")
+    assert told.startswith(f"rank 0 gave a pickle of 500 bytes to comm.{name.lower()} at")
 
 
 def test_a_call_that_failed_is_none():
@@ -370,7 +370,7 @@ def test_a_vector_where_a_number_is_expected_is_told():
     assert_collective_size(trace, 64, 8)
     assert_collective_size(trace, 1, 8, names={"Bcast"})
     assert violation(assert_collective_size, trace, 1, 8) == (
-        "rank 0 gives 64 elements (512 bytes) to Allreduce at ring.py:30; expected 1 element of 8 "
+        "rank 0 gave 64 elements (512 bytes) to Allreduce at ring.py:30; expected 1 element of 8 "
         "bytes in each call"
     )
     assert "expected 1 to 3 elements of" in violation(assert_collective_size, trace, (1, 3), 8)

@@ -108,12 +108,13 @@ def test_a_collective_where_messages_are_asked_for():
     run = naive(2, 5)
     run.call(1, "Bcast", file="/tmp/x/my_naive_allreduce.py", line=14, peer=0)
     assert violation(traffic.assert_only_point_to_point, run) == (
-        "rank 1 calls Bcast at my_naive_allreduce.py:14; this part allows point-to-point calls only"
+        "rank 1 called Bcast at my_naive_allreduce.py:14; this part allows point-to-point calls "
+        "only"
     )
     run.call(1, "Win_create")
     run.call(0, "Barrier", line=99)
     assert violation(traffic.assert_only_point_to_point, run) == (
-        "rank 0 calls Barrier at ring.py:99 (3 such calls); this part allows point-to-point calls "
+        "rank 0 called Barrier at ring.py:99 (3 such calls); this part allows point-to-point calls "
         "only"
     )
 
@@ -124,7 +125,7 @@ def test_an_exchange_counts_as_one_call():
     run.call(0, "Sendrecv", peer=1, is_send=True)
     run.call(0, "Sendrecv", peer=1, is_receive=True)
     said = violation(traffic.assert_only_nonblocking, run)
-    assert "rank 0 calls Sendrecv at" in said and "such calls" not in said
+    assert "rank 0 called Sendrecv at" in said and "such calls" not in said
 
 
 @pytest.mark.parametrize(
@@ -141,8 +142,8 @@ def test_what_is_no_message_is_not_allowed(function):
     """Neither where messages are asked for nor where non-blocking ones are."""
     run = naive(2, 5)
     run.call(1, function)
-    assert f"rank 1 calls {function} at" in violation(traffic.assert_only_point_to_point, run)
-    assert f"rank 1 calls {function} at" in violation(traffic.assert_only_nonblocking, run)
+    assert f"rank 1 called {function} at" in violation(traffic.assert_only_point_to_point, run)
+    assert f"rank 1 called {function} at" in violation(traffic.assert_only_nonblocking, run)
 
 
 @pytest.mark.parametrize("function", sorted(functions.NEUTRAL | functions.COMPLETION))
@@ -161,7 +162,7 @@ def test_blocking_calls_where_non_blocking_ones_are_asked_for(function):
     run.call(0, function)
     traffic.assert_only_point_to_point(run.trace())
     said = violation(traffic.assert_only_nonblocking, run)
-    assert f"rank 0 calls {function} at ring.py:50" in said
+    assert f"rank 0 called {function} at ring.py:50" in said
     assert (
         "this part allows non-blocking point-to-point calls (Isend, Irecv, ...) and waits" in said
     )
@@ -175,7 +176,7 @@ def test_a_part_may_tolerate_what_it_names():
     traffic.assert_only_nonblocking(run.trace(), also={"Barrier"})
     run.call(1, "Bcast")
     said = violation(traffic.assert_only_nonblocking, run, also={"Barrier"})
-    assert "rank 1 calls Bcast at" in said
+    assert "rank 1 called Bcast at" in said
 
 
 @pytest.mark.parametrize("function", sorted(functions.NONBLOCKING_POINT_TO_POINT))
@@ -300,7 +301,7 @@ def test_both_directions():
     )
     run = ring(4, even(8, 4))
     run.isend(0, 3)
-    assert "rank 0 sends to rank 1 at ring.py:10, and to rank 3 at ring.py:190; in a ring" in (
+    assert "rank 0 sent to rank 1 at ring.py:10, and to rank 3 at ring.py:190; in a ring" in (
         violation(traffic.assert_one_neighbour, run)
     )
     run = Run(3)
@@ -487,7 +488,9 @@ def test_sums_made_by_hand():
         "rank 1 called Isend, Waitall and Irecv"
     )
     said = violation(traffic.assert_uses_collective, Run(2), ["Allreduce"])
-    assert said.startswith("ranks 0 and 1 call no MPI collective")
+    assert said.startswith(
+        "this part requires a collective such as Allreduce, but ranks 0 and 1 call none"
+    )
     assert said.endswith("rank 0 called none")
     traffic.assert_uses_collective(Run(1).trace(), ["Allreduce"])
 

@@ -152,7 +152,7 @@ def test_names_that_are_one_on_other_systems_are_said(root):
     assert set(found.not_read) == {"ring.py "}
     assert found.notes == (
         "Ring.py and ring.py are the same name on some systems",
-        "\u00e9.py and e\u0301.py are the same name on some systems",
+        "e\u0301.py and \u00e9.py are the same name on some systems",
     )
 
 
