@@ -160,17 +160,17 @@ wheelhouse: requirements.lock | .venv/.ready
 	$(BIN)/python -m pip download -qq --retries 1 --require-hashes -r requirements.lock -d $@ \
 	2>/dev/null || { rm -rf $@/*; echo "the wheels could not be fetched; the build will try"; }; fi
 
-# The last line needs build/tests.xml, which `make test` writes.
+# What follows from code: the references in docs/, the picture of the README, and docs/generated, which
+# is not committed. The fairness of prices needs build/tests.xml, which `make test` writes.
+WRITE_PAGES = $(BIN)/python tests/generated_pages.py
 docs: setup
-	GRADER_COURSE= $(BIN)/grade list --markdown >docs/assignments.md
-	for name in $(SUITES); do \
-	$(BIN)/grade list --prices $$name >docs/prices/$$name.md; done
+	$(WRITE_PAGES)
 	test ! -f build/tests.xml || $(BIN)/python benchmarks/fairness.py build/tests.xml
 
 # A page that no other leads to, and a link that leads nowhere, are errors.
 SITE := build/site-env
-site: $(SITE)/.ready
-	@rm -rf build/site
+site: setup $(SITE)/.ready
+	@rm -rf build/site && $(WRITE_PAGES) --built
 	$(SITE)/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going \
 	--conf-dir docs --doctree-dir build/site-doctrees . build/site
 
