@@ -90,7 +90,9 @@ def _options() -> dict[str, set[str]]:
 
 
 def test_the_messages_that_students_look_up_are_the_graders():
-    table = (DOCS / "student.md").read_text().partition("| message |")[2].partition("\n\n")[0]
+    table = (
+        (DOCS / "troubleshooting.md").read_text().partition("| message |")[2].partition("\n\n")[0]
+    )
     found = MESSAGES.findall(table)
     assert len(found) >= 10
     ours = "\n".join([*_texts(ROOT / "grader"), (ROOT / "Makefile").read_text()])
@@ -132,6 +134,9 @@ def _texts(folder: Path) -> list[str]:
         ("<!-- times differ -->\n```console\n$ echo 1.25\n2.50\n```", ""),
         ("```console\n$ echo 1.25\n2.50\n```", "prints something else"),
         ("<!-- not run: it never ends -->\n```console\n$ false\n```", ""),
+        ("```sh\ntrue\nfalse\n```", "ended with 1"),
+        ("<!-- exit codes: 0 1 -->\n```sh\ntrue\nfalse\n```", ""),
+        ("<!-- exit codes: 0 1 -->\n```sh\ntrue\ntrue\n```", "ended with 0"),
     ],
 )
 def test_what_a_page_says_is_compared(page, wrong, tmp_path, monkeypatch):
