@@ -38,7 +38,7 @@ def rows() -> list[Row]:
     found = []
     for page in sorted(SHEETS.glob("*.md")):
         for line in page.read_text().splitlines():
-            if re.match(r"\| \d", line):
+            if re.match(r"\| \d\.\d", line):
                 number, _, where, shown_by = (cell.strip() for cell in line.strip("|").split(" | "))
                 found.append(Row(page.stem, number, where, shown_by))
     return found
