@@ -101,7 +101,7 @@ def parser(
         )
     )
     listing = commands.add_parser("list", help="list the assignments and their parts")
-    listing.add_argument("--markdown", action="store_true", help="the page docs/assignments.md")
+    listing.add_argument("--markdown", action="store_true", help="as a page")
     listing.add_argument(
         "--prices", metavar="ASSIGNMENT", help="what each test of an assignment asks and pays"
     )

@@ -97,7 +97,7 @@ def test_each_command_of_the_readme_can_be_pasted_as_it_stands():
         assert not re.search(r"\b[A-Z]{2,}\b|\.\.\.|[<>\[\]#]", line), line
         if words[0] == "grade":
             found = _parser().parse_args(words[1:])
-            for name in ("submission", "hand_ins", "directory", "folder"):
+            for name in ("submission", "folder"):
                 path = getattr(found, name, None)
                 assert path is None or "/" not in str(path) or (ROOT / path).exists(), line
         elif words[0] == "make":
