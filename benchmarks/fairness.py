@@ -29,9 +29,10 @@ PAGE = ROOT / "docs" / "generated" / "fairness.md"
 HEAD = """\
 # Single bugs: what a fair person pays, and what we pay
 
+*For instructors: a reference.*
+
 Every labelled submission with one bug, as a share of its part. What a fair person pays was decided
-from the handout before anything was graded ([pricing](../pricing.md)). `benchmarks/fairness.py`
-writes this page.
+from the handout before anything was graded ([pricing](../pricing.md)).
 """
 
 

@@ -16,6 +16,7 @@ import layouts
 import public_api
 import terminal_svg
 from msgspec import NODEFAULT, structs
+from red_team.archives import BUILDERS
 from red_team.weakened import WEAKENINGS
 from unit.report import example
 
@@ -271,7 +272,7 @@ def _type_of(each: dict, schema: dict) -> str:
 
 
 def attacks() -> str:
-    """Return what each attack tries, what it may get, and which weakened judges give in to it."""
+    """Return what each attack tries and deserves, and which weakened judges give in to it."""
     told = {
         file.parent.name: tomllib.loads(file.read_text())
         for file in sorted((ROOT / "tests" / "hostile").glob("*/attack.toml"))
@@ -283,20 +284,25 @@ def attacks() -> str:
     rows = (
         (
             f"`{name}`",
-            attack["about"],
+            *_escaped([attack["about"]]),
             f"{attack.get('most_points', 0):g}",
-            ", ".join(verdict.lower().replace("_", " ") for verdict in attack["verdicts"]),
             ", ".join(f"`{each}`" for each in beaten.get(name, ())),
         )
         for name, attack in told.items()
     )
-    columns = ("attack", "what it tries", "most points", "verdicts", "weakened judges that give in")
+    archives = (
+        (f"`{each.__name__}`", *_escaped([(each.__doc__ or "").partition("\n")[0]]))
+        for each in BUILDERS
+    )
     return (
-        "# Attacks\n\n"
-        "For maintainers: a reference. Each is a folder of `tests/hostile`, and the tests grade it "
-        f"in a real container. There are {len(told)}, and {len(WEAKENINGS)} judges with one "
-        "protection taken away, each of which an attack must beat ([threat model]"
-        "(../threat-model.md)).\n\n" + table(columns, rows)
+        "# Attacks\n\n*For maintainers: a reference.*\n\n"
+        f"Each of these {len(told)} is a folder of `tests/hostile`, and the tests grade it in a "
+        "real container. It may get what the same code deserves without the attack. Each of "
+        f"{len(WEAKENINGS)} judges has one protection taken away, and an attack must beat it "
+        "([threat model](../threat-model.md)).\n\n"
+        + table(("attack", "what it tries", "most points", "weakened judges that give in"), rows)
+        + "\n## Archives\n\nThey are made by `tests/red_team/archives`.\n\n"
+        + table(("archive", "what it is"), archives)
     )
 
 

@@ -221,8 +221,10 @@ def page() -> str:
     lines = [
         "# Layouts of a hand-in",
         "",
-        "*For students and instructors: a reference.* `grade check`, `grade run` and `grade class`",
-        "find the work wherever it lies. Of several files that count for one, what differs from",
+        "*For students and instructors: a reference.*",
+        "",
+        "`grade check`, `grade run` and `grade class` find the work wherever it lies.",
+        "Of several files that count for one, what differs from",
         "the template comes first, then the better name, then the nearer place, then the newer",
         "one in an archive. The report's `files` say of each file that was handed in what became",
         "of it ([JSON](../json.md)).",

@@ -132,7 +132,17 @@ FOR_WHOM = re.compile(r"\*For [^*]+: an? (tutorial|how-to guide|reference|explan
 @pytest.mark.parametrize("page", sorted({*DOCS.glob("*.md")} - {DOCS / "index.md"}), ids=name_of)
 def test_a_page_begins_with_for_whom_it_is_and_of_which_kind(page):
     """All but the index, which leads to them."""
-    title, second, *_ = page.read_text().split("\n\n")
+    _assert_begins_well(page.read_text())
+
+
+def test_so_do_the_pages_of_the_site():
+    """Which are not committed."""
+    for text in generated_pages.built().values():
+        _assert_begins_well(text)
+
+
+def _assert_begins_well(text: str) -> None:
+    title, second, *_ = text.split("\n\n")
     assert title.startswith("# ")
     assert FOR_WHOM.fullmatch(second), f"{second}; say, such as, *For students: a tutorial.*"
 

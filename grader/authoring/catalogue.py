@@ -10,8 +10,10 @@ from grader.points import total, written
 _HEAD = """\
 # Assignments
 
-*For instructors: a reference.* Every part of every assignment. What is asked, as students read it, is
-in the `HANDOUT.md` of each template.
+*For instructors: a reference.*
+
+Every part of every assignment. What is asked, as students read it, is in the `HANDOUT.md` of each
+template.
 """
 _COLUMNS = ("part", "points", "asked", "handed in", "rules, beside being right")
 _BY_A_PERSON = "marked by a person, pending until then"

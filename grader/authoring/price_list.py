@@ -19,8 +19,9 @@ def prices(assignment: Assignment, prices_by_part: Mapping[str, Sequence[Price]]
     """Return the price list of an assignment as Markdown: a table a part, a row a test."""
     lines = [
         f"# Prices: {assignment.name}\n",
-        "*For instructors: a reference.* What each test asks and pays. A test pays all of its",
-        "points or none; one bug costs the tests that are about it ([pricing](../pricing.md)).\n",
+        "*For instructors: a reference.*\n",
+        "What each test asks and pays. A test pays all of its points or none; one bug costs the",
+        "tests that are about it ([pricing](../pricing.md)).\n",
     ]
     for part in assignment.parts:
         lines += [f"## {part.name}: {written(part.points)} points\n"]
