@@ -172,16 +172,16 @@ fresh-templates: .venv/.ready
 	@for name in $(SUITES); do \
 	GRADER_COURSE= $(BIN)/grade template $$name build/templates/$$name >/dev/null || exit 1; done
 
-# The last line needs build/tests.xml, which `make test` writes.
+# What follows from code: the references in docs/, the picture of the README, and docs/generated, which
+# is not committed. The fairness of prices needs build/tests.xml, which `make test` writes.
+WRITE_PAGES = $(BIN)/python tests/generated_pages.py
 docs: setup
-	GRADER_COURSE= $(BIN)/grade list --markdown >docs/assignments.md
-	for name in $(SUITES); do \
-	$(BIN)/grade list --prices $$name >docs/prices/$$name.md; done
+	$(WRITE_PAGES)
 	test ! -f build/tests.xml || $(BIN)/python benchmarks/fairness.py build/tests.xml
 
 # A page that no other leads to, and a link that leads nowhere, are errors.
-site: .venv/.ready-to-develop
-	@rm -rf build/site
+site: setup .venv/.ready-to-develop
+	@rm -rf build/site && $(WRITE_PAGES) --built
 	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going \
 	--conf-dir docs --doctree-dir build/site-doctrees . build/site
 

@@ -1,4 +1,4 @@
-"""What a fair person pays for one bug, and what we pay: writes docs/fairness.md.
+"""What a fair person pays for one bug, and what we pay: writes docs/generated/fairness.md.
 
     python benchmarks/fairness.py [REPORT.xml]
 
@@ -25,13 +25,14 @@ from grader.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SUBMISSIONS = ROOT / "tests" / "submissions"
-PAGE = ROOT / "docs" / "fairness.md"
+PAGE = ROOT / "docs" / "generated" / "fairness.md"
 HEAD = """\
 # Single bugs: what a fair person pays, and what we pay
 
+*For instructors: a reference.*
+
 Every labelled submission with one bug, as a share of its part. What a fair person pays was decided
-from the handout before anything was graded ([pricing.md](pricing.md)). `benchmarks/fairness.py`
-writes this page.
+from the handout before anything was graded ([pricing](../pricing.md)).
 """
 
 

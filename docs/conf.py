@@ -10,6 +10,8 @@ include_patterns = [
     "docs/**",
     "*.md",
     "ci/README.md",
+    "tests/hostile/README.md",
+    "tests/sheets/*.md",
     "tests/submissions/README.md",
 ]
 exclude_patterns = [".*", "build", "wheelhouse", "CHANGELOG.md"]

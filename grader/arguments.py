@@ -105,9 +105,7 @@ def parser(
     looking_options.add_trace_options(commands["trace"])
     _add_study_options(commands["study"])
     listing = commands["list"]
-    listing.add_argument(
-        "--markdown", action="store_true", help="print the page docs/assignments.md"
-    )
+    listing.add_argument("--markdown", action="store_true", help="print it as a page")
     listing.add_argument(
         "--prices", metavar="ASSIGNMENT", help="print what each check asks and pays"
     )

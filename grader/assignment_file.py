@@ -1,4 +1,4 @@
-"""The keys of `assignment.toml` and their types; docs/assignment-file.md says what they mean."""
+"""The keys of `assignment.toml`; `make docs` writes docs/assignment-file.md from them."""
 
 from functools import partial
 from pathlib import Path
@@ -81,57 +81,105 @@ class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a `[[parts]]` says; see grader.assignment.Part."""
 
     name: Name
+    """What `--part` and reports call it; no other part or manual part has it."""
     title: Line
+    """What it is, for reports."""
     files: AskedFiles = field(name="file")
+    """What a student hands in for it; several parts may ask for the same file."""
     entry: Line
+    """The call that is graded, as the handout writes it."""
     suite: SuiteFile
+    """The file of its tests; no other part has it."""
     points: Points
+    """What its tests pay together."""
     backend: Backend
+    """What connects its ranks; see the table of backends."""
     case_time_limit_s: Seconds
+    """How long a rank may take for one case, of what the machine gives it."""
     part_time_limit_s: PartSeconds | None = None
+    """How long all runs of the part may take together, by the clock; by default 90 times
+    `case_time_limit_s`, but at least 1800."""
     builds_on: Name | None = None
+    """A part above whose file this one uses. If that part has lost points, this one is graded
+    with the course's version of it as well, and the better mark counts. Only with
+    `stand_in`."""
     stand_in: StandIn | None = None
+    """The course's version of files of the part that it builds on. Only with `builds_on`."""
     accepted_names: AcceptedNames = {}
+    """Other names under which a file of the part may be handed in; it is graded under the
+    first. A name stands for one file only."""
     rules: Lines = ()
+    """What a solution must keep to beside being correct, for the list of parts."""
     windows: bool = False
+    """Allow MPI's windows. Ranks share them as memory: no rule sees what is written there,
+    and altering messages proves less."""
     hidden_points: Points = 0
+    """What the tests of `hidden_<name>.py` pay together, on top of `points`."""
     course_only: TestNames = ()
+    """Tests that the students' edition leaves out, because they need a file that it does not
+    have. Its reports do not count their points and say that the course grades them. At least
+    one test stays."""
     feedback: Level | None = None
+    """How much students are told of its tests: `verdict`, `sentence` (what a test asks for),
+    `values` (why it failed) or `all` (tracebacks, output, pictures); by default what
+    `course.toml` says, else `all`."""
     hidden_feedback: Level | None = None
+    """The same for its hidden tests; by default what `course.toml` says, else `verdict`."""
 
 
 class RubricTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a `[[manual.rubric]]` says; see grader.assignment.RubricLine."""
 
     points: Points
+    """What this line is worth."""
     asked: Line
+    """What is asked."""
 
 
 class ManualTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a `[[manual]]` says; see grader.assignment.Manual."""
 
     name: Name
+    """What reports call it; no other part or manual part has it."""
     title: Line
+    """What is asked, for reports."""
     points: Points
+    """What a person can give for it."""
     file: FilePath
+    """The PDF in which it is answered; several may share one."""
     other_names: FilePaths = ()
+    """Names that count as well; the first that was handed in is taken."""
     max_pages: Pages | None = None
+    """How many pages a person reads; a report says where there are more."""
     rubric: Annotated[tuple[RubricTable, ...], Meta(description="tables [[manual.rubric]]")] = ()
+    """What a person gives the points for: `points` and `asked`, a text of one line; they add
+    up to `points`."""
 
 
 class AssignmentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a file says; see grader.assignment.Assignment."""
 
     name: Name | None = None
+    """What `--assignment` calls it: the name of the folder, which also is the default."""
     title: Line
+    """What reports and the list of assignments call it."""
     parts: Annotated[
         tuple[PartTable, ...], Meta(min_length=1, description="a table [[parts]], at least one")
     ]
+    """What is graded, in the order of the handout; at least one."""
     manual: Annotated[tuple[ManualTable, ...], Meta(description="tables [[manual]]")] = ()
+    """What a person marks, in the order of the handout."""
     support: FilePaths = ()
+    """Files that are always the course's, whatever was handed in under these names: of the
+    template, the reference or `grader/support`."""
     students: FilePaths = ()
+    """Files of this folder that students get, beside this one; by default all that is not
+    hidden. A file of the same path in the folder `students` replaces it. Test that no part
+    can be handed in from them."""
     needs: Modules = ()
+    """What ranks import beside numpy and mpi4py; imported once for all of them."""
     source: Line | None = None
+    """The exercise it was made from, for the list of assignments."""
 
 
 def read(file: Path, name: str) -> AssignmentTable:

@@ -17,7 +17,7 @@ from grader.launched import require_started_once
 
 
 def run(arguments: Sequence[str], *, is_watched: bool = False) -> int:
-    """Run one command; return its exit code: see docs/instructor.md.
+    """Run one command; return its exit code: see docs/exit-codes.md.
 
     is_watched: a command that grades here does so in a child, which it watches. Raises GraderError,
     whose class has the exit code.

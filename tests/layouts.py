@@ -1,11 +1,10 @@
 """Hand-ins as people and platforms arrange them, and which file of each is graded.
 
-docs/layouts.md is written from these: python tests/layouts.py >docs/layouts.md
+`make docs` writes a page of them.
 """
 
 import io
 import json
-import sys
 import tarfile
 import zipfile
 from collections.abc import Mapping
@@ -218,15 +217,17 @@ def written(layout: Layout, folder: Path) -> Path:
 
 
 def page() -> str:
-    """Return docs/layouts.md."""
+    """Return the page of the layouts."""
     lines = [
         "# Layouts of a hand-in",
         "",
-        "For students and instructors: a reference. `grade check`, `grade run` and `grade class`",
-        "find the work wherever it lies. Of several files that count for one, what differs from",
+        "*For students and instructors: a reference.*",
+        "",
+        "`grade check`, `grade run` and `grade class` find the work wherever it lies.",
+        "Of several files that count for one, what differs from",
         "the template comes first, then the better name, then the nearer place, then the newer",
         "one in an archive. The report's `files` say of each file that was handed in what became",
-        "of it ([json.md](json.md)).",
+        "of it ([JSON](../json.md)).",
         "",
         "| layout | handed in | graded as the ring | graded as the naive all-reduce |",
         "|---|---|---|---|",
@@ -236,7 +237,3 @@ def page() -> str:
         graded = (f"`{path}`" if path else "nothing" for path in (each.ring, each.naive))
         lines.append(f"| {each.name} | {handed_in} | {' | '.join(graded)} |")
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

@@ -1,9 +1,11 @@
 """Reads the commands of a page, runs them in one shell, and compares what they print.
 
 A block ```` ```console ```` holds lines `$ COMMAND`, lines `> ...` that go on with it, and below
-them what it prints: `...` stands for anything. A comment in front of a block says what it is else:
+them what it prints: `...` stands for anything. A comment in front of a block says what it is else.
+In a block ```` ```sh ```` each line is a command, to be pasted as it stands.
 
     <!-- not run: REASON -->      nobody runs it here
+    <!-- exit codes: 0 1 -->      what the commands of a block ```` ```sh ```` end with
     <!-- output of: COMMAND -->   the block is what that prints
     <!-- times differ -->         numbers with two decimals are not compared
 
@@ -22,10 +24,16 @@ from pathlib import Path
 
 from this_checkout import GRADE, ROOT, TAG
 
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "ci" / "README.md")
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "tests" / "sheets").glob("*.md")),
+    ROOT / "ci" / "README.md",
+)
 LIMIT_S = 600
 
-_COMMENT = re.compile(r"<!-- (not run|output of|times differ|run)(?:: (.+))? -->")
+_COMMENT = re.compile(r"<!-- (not run|exit codes|output of|times differ|run)(?:: (.+))? -->")
 _FENCE = re.compile(r"```(\S*)")
 _COMMANDS = re.compile(
     r"^ *(\$ |(\w+=\S* )*(grade|docker|podman|make|pip|python3?|git|curl) )", re.M
@@ -69,7 +77,7 @@ class Block:
     @property
     def is_run(self) -> bool:
         return "not run" not in self.comments and (
-            self.language == "console" or "output of" in self.comments
+            self.language in ("console", "sh") or "output of" in self.comments
         )
 
 
@@ -81,6 +89,7 @@ class Step:
     command: str
     shown: str | None = None
     times_differ: bool = False
+    exit_code: int = 0
 
 
 def blocks(page: Path) -> Iterator[Block | Step]:
@@ -123,6 +132,11 @@ def _steps_of(block: Block) -> Iterator[Step]:
         shown = "\n".join(block.lines)
         yield Step(block.name, block.comments["output of"], shown, times_differ)
         return
+    if block.language == "sh":
+        codes = map(int, block.comments.get("exit codes", "0 " * len(block.lines)).split())
+        for line, code in zip(block.lines, codes, strict=True):
+            yield Step(block.name, line, exit_code=code)
+        return
     command, shown = list[str](), list[str]()
     for line in (*block.lines, "$ "):
         if line.startswith("$ ") or line == "$":
@@ -139,7 +153,7 @@ def _steps_of(block: Block) -> Iterator[Step]:
 def problems(page_steps: Sequence[Step], folder: Path) -> list[str]:
     """Run the steps in one shell that starts in the folder; return what is not as the page says.
 
-    A command has to end with 0, unless the next one is `echo $?`.
+    A command must end with its exit code, unless the next one is `echo $?`.
     """
     work, own = folder / "work", folder / "own"
     for each in (work, own / "bin"):
@@ -173,7 +187,7 @@ def problems(page_steps: Sequence[Step], folder: Path) -> list[str]:
         said = f"{step.where}: $ {step.command}"
         if not status:
             return [*found, f"{said}\nwas not run to its end\n{out}{err}"]
-        if status.strip() != "0" and not after.startswith("echo $?"):
+        if status.strip() != str(step.exit_code) and not after.startswith("echo $?"):
             found.append(f"{said}\nended with {status.strip()}\n{out}{err}")
         printed = out if out.strip() else err
         if step.shown is not None and not _is_as_shown(step, printed):

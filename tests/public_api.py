@@ -1,6 +1,6 @@
-"""What grader.api consists of: writes its page, and the record that a change is held against.
+"""What grader.api consists of: the tables of its page, and the record that holds a change.
 
-`python tests/public_api.py` writes both, or says which version the change needs.
+`python tests/public_api.py` writes the record, or says which version the change needs.
 """
 
 import dataclasses
@@ -14,9 +14,7 @@ from pathlib import Path
 from grader import api
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "api.md"
 RECORD = ROOT / "tests" / "public_api.json"
-HEADING = "## The names\n"
 COMMAND = "python tests/public_api.py"
 CONSTANTS = {
     "ANY_SOURCE": "The peer of a receive that takes a message of any rank.",
@@ -158,9 +156,8 @@ def _numbers(version):
 # Its page ------------------------------------------------------------------------------------
 
 
-def page(text):
-    """Return the page with its tables as they should be: all names, a sentence each."""
-    head = text.partition(HEADING)[0]
+def tables():
+    """Return the tables of the page: all names, a sentence each."""
     kinds = {"Checks and other functions": [], "Types": [], "Constants": []}
     for name in sorted(api.__all__, key=str.lower):
         value = getattr(api, name)
@@ -169,9 +166,9 @@ def page(text):
         else:
             kind = "Types" if inspect.isclass(value) else "Constants"
             kinds[kind].append((name, sentence(name)))
-    lines = [f"{head}{HEADING}", f"This is version {api.API_VERSION}. `{COMMAND}` writes these."]
+    lines = [f"This is version {api.API_VERSION}."]
     for kind, rows in kinds.items():
-        lines += ["", f"### {kind}", "", "| name | what it is |", "|---|---|"]
+        lines += ["", f"## {kind}", "", "| name | what it is |", "|---|---|"]
         lines += [f"| `{name}` | {what.replace('|', '&#124;')} |" for name, what in rows]
     return "\n".join([*lines, ""])
 
@@ -192,7 +189,7 @@ def _call(name, function):
 
 
 def main():
-    """Write page and record. Returns why not; None if they are written."""
+    """Write the record. Returns why not; None if it is written."""
     found = surface()
     if RECORD.exists():
         recorded = json.loads(RECORD.read_text())
@@ -200,7 +197,6 @@ def main():
         if "set API_VERSION" in wrong:
             return wrong
     RECORD.write_text(json.dumps({"version": api.API_VERSION, "names": found}, indent=1) + "\n")
-    PAGE.write_text(page(PAGE.read_text()))
     return None
 
 

@@ -4,9 +4,12 @@ import argparse
 import ast
 import fnmatch
 import re
+import shlex
 from pathlib import Path
 
+import generated_pages
 import pytest
+import terminal_svg
 from pages import PAGES, ROOT, Block, blocks, problems, steps
 
 from grader.arguments import parser
@@ -79,10 +82,98 @@ def test_every_command_and_option_that_a_page_names_is_there(page):
                 assert option in known[command], f"{name_of(page)}:{number}: {option} of {command}"
 
 
+def test_each_command_of_the_readme_can_be_pasted_as_it_stands():
+    """A line is a command: no words to fill in, files that are there, options that exist."""
+    lines = [
+        line
+        for block in blocks(ROOT / "README.md")
+        if isinstance(block, Block) and block.has_commands
+        for line in block.lines
+    ]
+    assert len(lines) >= 8
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for line in lines:
+        words = shlex.split(line)
+        assert not re.search(r"\b[A-Z]{2,}\b|\.\.\.|[<>\[\]#]", line), line
+        if words[0] == "grade":
+            found = _parser().parse_args(words[1:])
+            for name in ("submission", "folder"):
+                path = getattr(found, name, None)
+                assert path is None or "/" not in str(path) or (ROOT / path).exists(), line
+        elif words[0] == "make":
+            assert words[1] in targets, line
+        else:
+            assert words == ["pip", "install", "-r", "requirements.txt"], line
+
+
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#{1,4} (.+)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_link_of_a_page_leads_nowhere(page):
+    """Not to a page that only the site has, either: whoever reads the repository has no site."""
+    for link in filter(None, (one or other for one, other in LINK.findall(page.read_text()))):
+        path, _, anchor = link.partition("#")
+        if "://" in path:
+            continue
+        found = (page.parent / path).resolve() if path else page
+        assert found.exists() and generated_pages.BUILT not in found.parents, link
+        if anchor:
+            headings = HEADING.findall(found.read_text())
+            assert anchor in {
+                re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings
+            }
+
+
+FOR_WHOM = re.compile(r"\*For [^*]+: an? (tutorial|how-to guide|reference|explanation)\.\*")
+
+
+@pytest.mark.parametrize("page", sorted({*DOCS.glob("*.md")} - {DOCS / "index.md"}), ids=name_of)
+def test_a_page_begins_with_for_whom_it_is_and_of_which_kind(page):
+    """All but the index, which leads to them."""
+    _assert_begins_well(page.read_text())
+
+
+def test_so_do_the_pages_of_the_site():
+    """Which are not committed."""
+    for text in generated_pages.built().values():
+        _assert_begins_well(text)
+
+
+def _assert_begins_well(text: str) -> None:
+    title, second, *_ = text.split("\n\n")
+    assert title.startswith("# ")
+    assert FOR_WHOM.fullmatch(second), f"{second}; say, such as, *For students: a tutorial.*"
+
+
+@pytest.mark.parametrize("page", generated_pages.references(), ids=name_of)
+def test_a_reference_is_written_from_code(page):
+    """`make docs` writes it."""
+    below = generated_pages.references()[page]
+    assert page.read_text() == generated_pages.whole(page, below), "run `make docs`"
+
+
+def test_the_picture_of_the_readme_is_what_the_command_prints():
+    """`make docs` writes it."""
+    assert terminal_svg.FILE.read_text() == terminal_svg.svg(terminal_svg.printed())
+    assert "(docs/images/deadlock.svg)" in (ROOT / "README.md").read_text()
+
+
+def test_a_picture_keeps_letters_in_their_columns_and_shows_no_markup():
+    """With the colours of the terminal."""
+    drawn = terminal_svg.svg("\x1b[1;31mno\x1b[0m <b>")
+    assert '<tspan x="16" textLength="16.8" class="b r">no</tspan>' in drawn
+    assert '<tspan x="32.8" textLength="33.6"> &lt;b&gt;</tspan>' in drawn
+
+
+def _parser() -> argparse.ArgumentParser:
+    return parser(dict.fromkeys(COMMANDS, lambda _: 0), argparse.Action)
+
+
 def _options() -> dict[str, set[str]]:
     """Return the options of each command."""
-    whole = parser(dict.fromkeys(COMMANDS, lambda _: 0), argparse.Action)
-    actions = [each for each in whole._actions if isinstance(each, argparse._SubParsersAction)]
+    actions = [each for each in _parser()._actions if isinstance(each, argparse._SubParsersAction)]
     return {
         name: {option for action in each._actions for option in action.option_strings}
         for name, each in actions[0].choices.items()
@@ -90,7 +181,9 @@ def _options() -> dict[str, set[str]]:
 
 
 def test_the_messages_that_students_look_up_are_the_graders():
-    table = (DOCS / "student.md").read_text().partition("| message |")[2].partition("\n\n")[0]
+    table = (
+        (DOCS / "troubleshooting.md").read_text().partition("| message |")[2].partition("\n\n")[0]
+    )
     found = MESSAGES.findall(table)
     assert len(found) >= 10
     ours = "\n".join([*_texts(ROOT / "grader"), (ROOT / "Makefile").read_text()])
@@ -132,6 +225,9 @@ def _texts(folder: Path) -> list[str]:
         ("<!-- times differ -->\n```console\n$ echo 1.25\n2.50\n```", ""),
         ("```console\n$ echo 1.25\n2.50\n```", "prints something else"),
         ("<!-- not run: it never ends -->\n```console\n$ false\n```", ""),
+        ("```sh\ntrue\nfalse\n```", "ended with 1"),
+        ("<!-- exit codes: 0 1 -->\n```sh\ntrue\nfalse\n```", ""),
+        ("<!-- exit codes: 0 1 -->\n```sh\ntrue\ntrue\n```", "ended with 0"),
     ],
 )
 def test_what_a_page_says_is_compared(page, wrong, tmp_path, monkeypatch):
@@ -161,35 +257,32 @@ def test_blocks_with_commands_are_told_from_others(block, has_commands, tmp_path
 
 
 KEPT_BY = ("kernel", "cross-check", "list", "code", "all of these")
+KEPT = re.compile(rf"- ([^:]+?) \(({'|'.join(KEPT_BY)})[^()]*\): (.+)")
 
 
-def _table_of_promises() -> list[list[str]]:
-    page = (DOCS / "security.md").read_text()
-    table = page.partition("## How each promise is kept")[2].partition("\n## ")[0]
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in table.splitlines()
-        if line.startswith("| ") and not line.startswith(("| promise |", "| ---"))
-    ]
+def _promises() -> dict[str, list[str]]:
+    """Return what the threat model says of each promise: an item a line."""
+    page = (DOCS / "threat-model.md").read_text()
+    section = page.partition("## How each promise is kept")[2].partition("\n## ")[0]
+    found = re.split(r"^\*\*(.+?)\*\*$", section, flags=re.MULTILINE)[1:]
+    return {
+        title: [" ".join(item.split()) for item in re.split(r"^(?=- )", text, flags=re.M)[1:]]
+        for title, text in zip(found[::2], found[1::2], strict=True)
+    }
 
 
 def test_each_promise_says_what_keeps_it_and_which_test_shows_it():
-    """In the order in which they are made, and none without a line of its own."""
+    """In the order in which instructors read them, and none without an item."""
     page = (DOCS / "security.md").read_text()
     promised = page.partition("## What is promised")[2].partition("\n## ")[0]
-    rows = _table_of_promises()
-    titles = [row[0].strip("*") for row in rows if row[0].startswith("**")]
-    assert titles == re.findall(r"^\*\*(.+?)\*\*", promised, re.MULTILINE)
-    for above, row in zip([[""], *rows], rows, strict=False):
-        if row[0].startswith("**"):
-            assert not above[0].startswith("**"), f"nothing is said of {above[0]}"
-        else:
-            assert row[1].startswith(KEPT_BY), row
-            assert row[2], row
-    assert not rows[-1][0].startswith("**")
+    assert list(_promises()) == re.findall(r"^\*\*(.+?)\*\*", promised, re.MULTILINE)
+    for title, items in _promises().items():
+        assert items, f"nothing is said of {title}"
+        for item in items:
+            assert KEPT.fullmatch(item), item
 
 
-def test_each_test_that_security_names_exists():
+def test_each_test_that_the_threat_model_names_exists():
     """Files, folders, test functions, attacks, targets of make, contracts of imports."""
     files = {path.name for path in (ROOT / "tests").rglob("*.py")}
     functions = {
@@ -200,13 +293,13 @@ def test_each_test_that_security_names_exists():
     attacks = {path.name for path in (ROOT / "tests" / "hostile").iterdir()}
     contracts = re.findall(r'^id = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    named = [name for row in _table_of_promises() for name in re.findall(r"`(.+?)`", row[2])]
+    shown = [KEPT.fullmatch(item)[3] for items in _promises().values() for item in items]
+    named = [name for text in shown for name in re.findall(r"`(.+?)`", text)]
     assert len(named) > 60
     for name in named:
         assert (
             (ROOT / name).exists()
             or name in files | functions | {*contracts}
             or name in (f"make {target}" for target in targets)
-            or name in ("grade run", "docker run")
             or fnmatch.filter(attacks, name)
         ), name

@@ -7,11 +7,13 @@ from grader.courses import Courses
 from grader.errors import GraderError
 from grader.points import total, written
 
-_HEAD = (
-    "# Assignments\n\nEvery part of every assignment. `make docs` writes this page from "
-    "`tests/suites/*/assignment.toml`.\nThe `HANDOUT.md` of each template says what students "
-    "must write.\n"
-)
+_HEAD = """\
+# Assignments
+
+*For instructors: a reference.*
+
+Every part of every assignment. The `HANDOUT.md` of each template says what students must write.
+"""
 _COLUMNS = ("part", "points", "asked", "handed in", "rules, beside correct results")
 _BY_A_PERSON = "graded by hand, pending until then"
 

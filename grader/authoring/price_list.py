@@ -19,10 +19,9 @@ def prices(assignment: Assignment, prices_by_part: Mapping[str, Sequence[Price]]
     """Return the price list of an assignment as Markdown: a table a part, a row a test."""
     lines = [
         f"# Prices: {assignment.name}\n",
+        "*For instructors: a reference.*\n",
         "What each check asks and pays. A check pays all of its points or none; one bug costs the",
-        "checks that are about it ([pricing](../pricing.md)). `make docs` writes this page "
-        "from the",
-        "suites.\n",
+        "checks that are about it ([pricing](../pricing.md)).\n",
     ]
     for part in assignment.parts:
         lines += [f"## {part.name}: {written(part.points)} points\n"]

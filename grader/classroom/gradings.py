@@ -53,7 +53,7 @@ class Outcome:
     digest: str
     """Of the hand-in."""
     exit_code: int
-    """Of `grade run`; docs/instructor.md has what each means."""
+    """Of `grade run`; docs/exit-codes.md has what each means."""
     error: str
     """What it said where there is no report: one sentence."""
     started_at: str

@@ -1,4 +1,4 @@
-"""What `grade trace` has seen as JSON: what docs/trace.md specifies."""
+"""What `grade trace` has seen as JSON: what trace.schema.json specifies."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -449,7 +449,7 @@ WORLDS = {
     "gloo": {"ranks": 2, "backend": "torch"},
     "none": {"ranks": 1, "backend": "none"},
 }
-"""The worlds of docs/security.md: MPI, MPI that the program starts, torch, one process."""
+"""The worlds of docs/threat-model.md: MPI, MPI that the program starts, torch, one process."""
 # What a submission of each world ends with: ranks that have exchanged their process numbers.
 IN_A_WORLD = """
 def both(world, mine):
@@ -1013,7 +1013,7 @@ ALONE = ["standard_streams", "database_in_a_file", "shared_memory_block", *SPAWN
     ids=("of_mpi", "of_own_mpi", "of_gloo", "of_one_process"),
 )
 def test_what_students_do_works_in_every_world(world, more):
-    """The table of docs/security.md."""
+    """The table of docs/threat-model.md."""
     (answer,) = runs(in_world(world, USES, case_s=120), modules=["torch"])
     assert answer["verdict"] == "", answer
     for printed in answer["printed"]:

@@ -1,4 +1,4 @@
-"""pytest-mpi runs a suite by itself, with the verdicts of `grade open`, as docs/student.md says.
+"""pytest-mpi runs a suite by itself, with the verdicts of `grade open`, as docs/trace.md says.
 
 In the images nothing is installed but the packages of requirements.lock, as after `make setup`.
 """
@@ -64,7 +64,7 @@ def test_pytest_mpi_has_the_verdicts_of_an_open_session(submission, image, suite
 
 
 def test_the_page_has_these_commands():
-    page = " ".join((ROOT / "docs/student.md").read_text().replace("\\\n", " ").split())
+    page = " ".join((ROOT / "docs/trace.md").read_text().replace("\\\n", " ").split())
     assert f"grade-student {BY_HAND} /opt/course/{SUITE} --submission /submission" in page
     in_checkout = BY_HAND.replace("--allow-run-as-root ", "").replace("python", ".venv/bin/python")
     assert f".venv/bin/mpirun {in_checkout} {SUITE} --submission my_work" in page

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import partial
 
-import msgspec
 import pytest
 
 from grader import assignment_file
@@ -18,7 +17,6 @@ from grader.model import BACKENDS
 
 BUNDLED = sorted(file.parent.name for file in bundled().suites.glob("*/assignment.toml"))
 PAGE = (bundled().root / "docs" / "assignment-file.md").read_text()
-STRUCTS = {"At the top": AssignmentTable, "parts": PartTable, "manual": ManualTable}
 
 HARMLESS_WITHOUT = {
     (AssignmentTable, "name"): "the assignment is called as its folder",
@@ -130,27 +128,6 @@ def test_each_single_mistake_is_told_with_its_key_path(told, name):
                 find(mutant)[key] = other
                 sentences = told(mutant, name)
                 assert any(each.startswith(starts) for each in sentences), (other, sentences)
-
-
-def keys_on_page(section: str) -> dict[str, tuple[str, str]]:
-    """Return the default and the example of each key in the table of a section."""
-    text = re.search(rf"^## {section}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
-    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \| [^|]+ \| `([^|]+)` \|$", text[1], re.M)
-    return {key: (default, example) for key, default, example in rows}
-
-
-@pytest.mark.parametrize("section", STRUCTS)
-def test_the_page_names_every_key_and_its_default(section):
-    """In the order of the Structs; each example has the type of its key."""
-    fields = {each.encode_name: each for each in msgspec.structs.fields(STRUCTS[section])}
-    page = keys_on_page(section)
-    assert list(page) == list(fields)
-    for key, (default, example) in page.items():
-        field = fields[key]
-        assert (default == "required") == field.required, key
-        if default not in ("required", "none", "the folder's", "the course's"):
-            assert json.loads(default) == field.default, key
-        msgspec.convert(tomllib.loads(example)[key], field.type)
 
 
 def test_the_example_of_the_page_is_right(tmp_path):

@@ -1,4 +1,4 @@
-"""What the page of the sheets names is there, and it leaves no part, question or figure out."""
+"""What the pages of the sheets name is there, and they leave no part, question or figure out."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from grader.study import Machine, Results
 from grader.study.loading import load
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "sheets.md"
+SHEETS = ROOT / "tests" / "sheets"
 COURSE = bundled()
 KINDS = ("part", "test", "question", "figure", "file")
 NAMED = re.compile(rf"\b({'|'.join(KINDS)})s? ((?:`[^`]+`(?: \([\d.]+\))?(?:, )?)+)")
@@ -35,13 +35,12 @@ class Row:
 
 
 def rows() -> list[Row]:
-    found, assignment = [], ""
-    for line in PAGE.read_text().splitlines():
-        if line.startswith("## Sheet of "):
-            assignment = line.removeprefix("## Sheet of ")
-        elif re.match(r"\| \d", line):
-            number, _, where, shown_by = (cell.strip() for cell in line.strip("|").split(" | "))
-            found.append(Row(assignment, number, where, shown_by))
+    found = []
+    for page in sorted(SHEETS.glob("*.md")):
+        for line in page.read_text().splitlines():
+            if re.match(r"\| \d\.\d", line):
+                number, _, where, shown_by = (cell.strip() for cell in line.strip("|").split(" | "))
+                found.append(Row(page.stem, number, where, shown_by))
     return found
 
 

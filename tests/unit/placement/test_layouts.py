@@ -1,7 +1,7 @@
 """Of each layout the right file is graded, and no file is missing from the table."""
 
 import pytest
-from layouts import LAYOUTS, NAIVE, RING, RING_DONE, ROOT, page, written, zipped
+from layouts import LAYOUTS, NAIVE, RING, RING_DONE, written, zipped
 
 from grader import submission as submissions
 from grader.courses import find_courses
@@ -22,11 +22,6 @@ def test_the_right_file_is_graded(tmp_path, layout):
         assert name in told or name.startswith((".git/", "__pycache__/")), name
     assert {path for path, row in told.items() if row.is_graded} == {*here.chosen.values()}
     assert place(intake.read(folder, MPI_SGD.wanted), MPI_SGD).rows == here.rows
-
-
-def test_the_page_is_written_from_the_layouts():
-    """By `python tests/layouts.py`."""
-    assert (ROOT / "docs" / "layouts.md").read_text() == page()
 
 
 def test_parts_in_archives_of_their_own_are_found_by_the_archives_names(tmp_path):

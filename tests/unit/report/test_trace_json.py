@@ -1,10 +1,11 @@
-"""The trace as JSON: what docs/trace.md says, with all calls, and harmless wherever it is shown."""
+"""The trace as JSON: what its schema says, with all calls, and harmless wherever it is shown."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
+from generated_pages import objects
+from jsonschema import Draft202012Validator
 from unit.judge.build import Run
 
 from grader.report.trace_json import trace_json
@@ -13,7 +14,8 @@ from . import hostile
 from .harmless import assert_no_command
 from .traces import DEADLOCK, exchange, traced
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "trace.md"
+ROOT = Path(__file__).resolve().parents[3]
+SCHEMA = json.loads((ROOT / "grader" / "report" / "trace.schema.json").read_text())
 
 
 def data_of(shown) -> dict:
@@ -49,26 +51,23 @@ def test_cases_say_what_ended_them():
     ]
 
 
-def test_the_page_names_every_key_in_its_order():
-    """One table for each object, under a heading that says where it stands."""
+@pytest.mark.parametrize("failure", [None, DEADLOCK], ids=["passed", "deadlock"])
+def test_a_trace_fits_its_schema(failure):
+    """Which docs/trace-json.md is written from; its keys are in that order."""
     run = exchange()
     run.call(0, "Barrier")
-    data = data_of(traced(run.trace()))
-    rank = data["ranks"][0]
-    tables = {
-        "The object": data,
-        "`tests[]`": data["tests"][0],
-        "`cases[]`": data["cases"][0],
-        "`communicators[]`": data["communicators"][0],
-        "`ranks[]`": rank,
-        "`ranks[].calls[]`": rank["calls"][0],
-        "`edges[]`": data["edges"][0],
-        "`collectives[]`": data["collectives"][0],
-        "`sent`, `received`, `collectives` of a rank": rank["sent"],
-    }
-    sections = re.split(r"^### ", PAGE.read_text(), flags=re.MULTILINE)[1:]
-    told = {each.partition("\n")[0]: re.findall(r"^\| `(\w+)`", each, re.M) for each in sections}
-    assert told == {heading: list(found) for heading, found in tables.items()}
+    data = data_of(traced(run.trace(), *filter(None, [failure])))
+    Draft202012Validator(SCHEMA).validate(data)
+    assert list(data) == list(SCHEMA["$defs"]["trace"]["properties"])
+    assert list(data["ranks"][0]["calls"][0]) == list(SCHEMA["$defs"]["call"]["properties"])
+
+
+def test_the_schema_is_closed():
+    """No key may be added or left out."""
+    Draft202012Validator.check_schema(SCHEMA)
+    for path, found in objects(SCHEMA).items():
+        assert found["additionalProperties"] is False, path
+        assert found["required"] == list(found["properties"]), path
 
 
 @pytest.mark.parametrize("text", hostile.TEXTS, ids=range(len(hostile.TEXTS)))
