@@ -94,8 +94,8 @@ def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
                 found(
                     "evidence.contents_not_sent",
                     f"rank {rank} needs {needed} bytes of the other ranks' arrays, as they are or "
-                    f"summed up, and its messages{what} bring it {num_bytes}: "
-                    "the answers may not come from the messages; a person should look",
+                    f"summed up; its messages{what} bring it {num_bytes}. Its results may not "
+                    "come from messages: the course staff will review this",
                     rank=rank,
                     num_bytes=num_bytes,
                     needed_num_bytes=needed,

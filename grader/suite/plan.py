@@ -68,5 +68,5 @@ def _assert_yardsticks_apart(context: PartContext, asked: Asked) -> None:
         if is_yardstick(case) and not own.keys() - sent.keys():
             raise GraderError(
                 f"the yardstick {case.probe} lies in a module of the probes that call the "
-                "submission; give it one of its own in probes/"
+                "submission; give it another module in probes/"
             )

@@ -216,7 +216,7 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
         if private:
             text = f"Process {private[0]} of {len(by_process)} computes its gradients at weights "
             text += "that hold its own steps alone."
-            helps = "each gradient has to be that at the weights which all processes step"
+            helps = "each gradient must be that at the weights which all processes step"
             raise RuleViolation(
                 found("hogwild.own_steps_only", text, help=helps, process=private[0])
             )
