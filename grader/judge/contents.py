@@ -95,7 +95,7 @@ def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
                     "evidence.contents_not_sent",
                     f"rank {rank} needs {needed} bytes of the other ranks' arrays, as they are or "
                     f"summed up; its messages{what} bring it {num_bytes}. Its results may not "
-                    "come from messages: the course staff will review this",
+                    "come from messages; your instructor reviews this part",
                     rank=rank,
                     num_bytes=num_bytes,
                     needed_num_bytes=needed,
