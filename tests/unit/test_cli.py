@@ -35,7 +35,7 @@ def grade(*arguments: str | Path, **environment: str) -> subprocess.CompletedPro
         (lambda path: _file(path / "a.txt"), "a.txt is a file, not a folder; a folder, or a zip"),
         (lambda path: _file(path / "a.ZIP"), "a.ZIP is not a readable archive: it is"),
         (lambda path: _file(path / "a.tar.gz"), "a.tar.gz is not a readable archive: it is"),
-        (lambda path: _file(path / "d" / "x.py").parent, "holds no file of an assignment; found"),
+        (lambda path: _file(path / "d" / "x.py").parent, "holds no file of an assignment. Found"),
     ],
 )
 def test_a_submission_that_cannot_be_graded_is_bad_usage(tmp_path, make, sentence):
@@ -240,7 +240,7 @@ def test_a_notebook_is_graded_like_its_scripts(tmp_path):
     report = json.loads(done.stdout)
     assert report["notes"] == ["read from the cells of all.ipynb: my_ring_allreduce.py"]
     (part,) = report["parts"]
-    assert part["message"].startswith("the code raises NotImplementedError at my_ring_allreduce")
+    assert part["message"].startswith("the code raises NotImplementedError(")
 
 
 def test_the_template_is_written_and_never_over_something(tmp_path):
@@ -273,9 +273,7 @@ def test_a_missing_file_costs_only_its_own_parts(tmp_path):
     done = grade("check", tmp_path, "--part", "naive_allreduce", "--json", "-")
     (part,) = json.loads(done.stdout)["parts"]
     assert part["verdict"] == "NOT_ATTEMPTED"
-    assert (
-        part["my_naive_allreduce.py was not handed in"] == "my_naive_allreduce.py was not handed in"
-    )
+    assert part["message"] == "my_naive_allreduce.py was not handed in"
 
 
 def test_min_score_decides_the_exit_code():

@@ -127,13 +127,16 @@ def test_what_values_must_agree_on_is_told_with_the_rest(read):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("x = 1\ny 2\n", "is not TOML: Expected '=' after a key in a key/value pair (at line 2, "),
-        ("[a]\n[a]\n", "is not TOML: Cannot declare ('a',) twice (at line 2, column "),
+        (
+            "x = 1\ny 2\n",
+            "is not valid TOML: Expected '=' after a key in a key/value pair (at line 2, ",
+        ),
+        ("[a]\n[a]\n", "is not valid TOML: Cannot declare ('a',) twice (at line 2, column "),
         (b"x = 1\n# \x82", "expected text in UTF-8; found the byte 0x82 in line 2"),
         ("x = " + "[" * 4000, "lists or tables are nested too deeply"),
         ("x = " + "{a=" * 1300, "lists or tables are nested too deeply"),
         ("x = 1e99999999999999999999", "a number has an exponent that is too large"),
-        ("a" + ".a" * 2047, "is not TOML: Expected '='"),
+        ("a" + ".a" * 2047, "is not valid TOML: Expected '='"),
         ("\na" + ".a" * 30000 + " = 1", "line 2 has 60005 bytes; expected at most 4096: write a "),
         ("#\n" * 40000, "has more than 65536 bytes"),
     ],

@@ -163,7 +163,7 @@ def test_a_drive_is_no_name_in_any_form(tmp_path, how, name):
 def test_nothing_but_files_too_far_down_is_not_called_empty(tmp_path, how):
     """The sentence names the first of them."""
     deep = "/".join("abcdefghijkl")
-    with pytest.raises(UsageError, match=r"no script that is read: a/b/.* lies 1[12] folders"):
+    with pytest.raises(UsageError, match=r"no readable script: a/b/.* is 1[12] folders"):
         read(tmp_path, {f"{deep}/ring.py": b""}, how)
     found = read(tmp_path / "b", {f"{deep}/ring.py": b"", "sync.py": b""}, how)
     assert list(found.files) == ["sync.py"]
@@ -346,14 +346,14 @@ def test_a_broken_notebook_is_named(tmp_path):
     """The scripts beside it are graded."""
     found = read(tmp_path, {"broken.ipynb": b"[" * 100_000, "ring.py": b""})
     assert list(found.files) == ["ring.py"]
-    assert found.not_read["broken.ipynb"].startswith("is not a notebook")
+    assert found.not_read["broken.ipynb"].startswith("is not a readable notebook")
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"{", r"no script that is read: all\.ipynb is not a notebook"),
-        (notebook(), r"no script that is read: all\.ipynb has no cell .*%%writefile"),
+        (b"{", r"no readable script: all\.ipynb is not a readable notebook"),
+        (notebook(), r"no readable script: all\.ipynb has no cell .*%%writefile"),
     ],
 )
 def test_nothing_but_a_notebook_without_files_is_bad_usage(tmp_path, content, sentence):

@@ -34,7 +34,7 @@ def test_each_change_is_told_once():
     assert changes_text(compare(BEFORE, NOW), PAGE).split("\n") == [
         "Since the last report: 2 -> 2 of 8.",
         "  passes now: ring: number 1 (DEADLOCK before)",
-        "  fails otherwise: ring: number 2 (WRONG_ANSWER before, DEADLOCK now)",
+        "  fails differently: ring: number 2 (WRONG_ANSWER before, DEADLOCK now)",
         "  BROKE: ring: number 0 (ACCEPTED before, WRONG_ANSWER now)",
     ]
 
