@@ -83,7 +83,7 @@ def test_a_long_marker_is_wrapped_and_says_the_same(num_words: int):
     )
     assert max(map(len, stripped.splitlines())) <= 100
     (raising,) = [node for node in ast.walk(ast.parse(stripped)) if isinstance(node, ast.Constant)]
-    assert raising.value == f"a.py: {words} is not written yet"
+    assert raising.value == f"a.py: {words} is still to be written"
 
 
 def test_the_words_name_the_file_without_its_folder():
@@ -102,10 +102,10 @@ def test_the_words_name_the_file_without_its_folder():
             "inside that of line 2",
         ),
         ("    # solution: x\n    pass\n  # end of solution\n", 4, "indented by 2"),
-        ("    # Solution: x\n    pass\n    # end of solution\n", 2, "is no marker"),
-        ("    # solution:\n    pass\n    # end of solution\n", 2, "is no marker"),
-        ("    # solution: x\n    pass\n    # end of the solution\n", 4, "is no marker"),
-        ("    # solution: x\n    pass\n    # End solution:\n", 4, "is no marker"),
+        ("    # Solution: x\n    pass\n    # end of solution\n", 2, "is not a marker"),
+        ("    # solution:\n    pass\n    # end of solution\n", 2, "is not a marker"),
+        ("    # solution: x\n    pass\n    # end of the solution\n", 4, "is not a marker"),
+        ("    # solution: x\n    pass\n    # End solution:\n", 4, "is not a marker"),
         ("    pass\n    # solution: x\n    # end of solution\n", 3, "whole statements"),
         (
             "    if True:\n        # solution: x\n        pass\n"
@@ -252,7 +252,7 @@ def test_drift_names_changed_missing_and_foreign_files(tmp_path: Path):
     (template / "support.py").unlink()
     (template / "left_over.py").write_text("")
     changed, foreign, missing = drift(reference, template)
-    assert "a.py differs in line 9" in changed
+    assert "a.py differs in line 8" in changed
     assert "left_over.py is made from no file" in foreign
     assert "support.py is missing" in missing
 
@@ -379,4 +379,4 @@ def test_every_part_of_the_template_is_not_implemented_before_any_message(tmp_pa
     for line in lines:
         part, _, _, sentence = line.split(" ", 3)
         assert sentence.startswith(f"{parts[part]}: ")
-        assert sentence.endswith(" is not written yet")
+        assert sentence.endswith(" is still to be written")

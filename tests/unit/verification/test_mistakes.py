@@ -106,7 +106,7 @@ def test_a_new_assignment_is_right(root, ranks):
             "reference/sums/my_sum.py",
             "element-wise",
             "exact",
-            "template: .*my_sum.py differs at line \\d+ .*; write it anew: `grade --course",
+            "template: .*my_sum.py differs in line \\d+ .*; write it again: `grade --course",
         ),
         (
             "reference/sums/HANDOUT.md",
