@@ -252,7 +252,7 @@ def test_drift_names_changed_missing_and_foreign_files(tmp_path: Path):
     (template / "support.py").unlink()
     (template / "left_over.py").write_text("")
     changed, foreign, missing = drift(reference, template)
-    assert "a.py differs in line 8" in changed
+    assert "a.py differs in line 9" in changed
     assert "left_over.py is made from no file" in foreign
     assert "support.py is missing" in missing
 
@@ -268,7 +268,7 @@ def test_shared_files_are_copied_and_watched(tmp_path: Path):
     assert drift(reference, tmp_path / "out", shared) == []
     (tmp_path / "images.py").write_text("x = 2\n")
     (sentence,) = drift(reference, tmp_path / "out", shared)
-    assert sentence.endswith(f"images.py differs at line 1 from what {tmp_path}/images.py makes")
+    assert sentence.endswith(f"images.py differs in line 1 from what {tmp_path}/images.py makes")
 
 
 @pytest.mark.parametrize("name", bundled().names())
