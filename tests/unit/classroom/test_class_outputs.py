@@ -43,7 +43,7 @@ def test_the_gradebook_keeps_raw_and_final_and_the_reasons():
     (row,) = table([standing(grading(doubtful), marks=marks)])
     assert (row["id"], row["score"], row["final"], row["max"]) == ("anna", "6", "6", "8")
     assert (row["ring"], row["ring verdict"]) == ("0", "NOT_PROVEN")
-    assert row["tests"] == "" and "ring by a person: 4: looked at" in row["reasons"]
+    assert row["tests"] == "" and "ring by hand: 4: looked at" in row["reasons"]
     assert row["pseudonym"] == NAMES.of("anna")
 
 
