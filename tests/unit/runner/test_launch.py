@@ -292,7 +292,7 @@ def test_the_lowest_raising_rank_speaks():
         (b"def go(comm): return '\xff'", r"work.py:\d+ is not valid Python 3.\d+: .*utf-8"),
         (
             "def went(comm): pass",
-            r"work.py does not define go; it defines went; .* requires go\(comm\)",
+            r"work.py does not define go; it defines went; .* go\(comm\)",
         ),
         ("def go(): pass", r"rank 0 raised TypeError: go\(\) takes 0 .* requires go\(comm\)"),
         ("x = t'{1}'", r"work.py:1 uses syntax of Python 3.14 or newer \(a t-string\); the gr"),
