@@ -134,6 +134,8 @@ def summary(
         yield from (f"  {problem}" for problem in (*nobodys, *problems[:_MOST_SHOWN]))
         if len(problems) > _MOST_SHOWN:
             yield f"  and {len(problems) - _MOST_SHOWN} more students, whom {GRADEBOOK} has"
+    if counts["cannot be graded"] or counts["not graded"] or counts["a person should look"]:
+        yield "  --sheets writes a line for each into to-mark.csv, in which a person settles it"
     if missing := counts["no hand-in found"]:
         who = "1 student has" if missing == 1 else f"{missing} students have"
         yield f"{who} no hand-in, and no mark until every hand-in has an author"

@@ -19,11 +19,12 @@ from grader.classroom.gradings import Circumstances
 from grader.classroom.hand_in import HandIn, Unreadable
 from grader.classroom.hand_in_names import Naming
 from grader.classroom.manual_marks import Marks
-from grader.classroom.marking import Rubrics
+from grader.classroom.marking import Questions
 from grader.classroom.roster import Roster
 from grader.commands.context import courses_of, data_folder, named_courses
 from grader.courses import Courses
 from grader.errors import UsageError
+from grader.points import total
 from grader.versions import engine_digest
 
 
@@ -43,12 +44,22 @@ class ClassInputs:
     """None: each hand-in is recognised by its files."""
 
     @property
-    def rubrics(self) -> Rubrics:
-        """Return the lines of rubrics that a person marks by."""
+    def questions(self) -> Questions:
+        """Return what people mark, and what counts where nothing was handed in for it."""
         manual = self.assignment.manual if self.assignment is not None else ()
-        return {
-            each.name: tuple((line.points, line.asked) for line in each.rubric) for each in manual
-        }
+        parts = self.assignment.parts if self.assignment is not None else ()
+        names = self.said.parts or [each.name for each in (*parts, *manual)]
+        most = {each.name: each.points + each.hidden_points for each in parts}
+        most |= {each.name: each.points for each in manual}
+        return Questions(
+            rubrics={
+                each.name: tuple((line.points, line.asked) for line in each.rubric)
+                for each in manual
+            },
+            files={each.name: each.file for each in manual},
+            max_points=total(most[name] for name in names) if most else 0.0,
+            missing_is_zero=self.said.not_handed_in == "zero",
+        )
 
 
 def read(options: argparse.Namespace, out: Path) -> ClassInputs:
@@ -58,6 +69,7 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     said = class_file.read(file) if is_given else ClassFile()
     beside = file.parent
     students = roster.read(beside / said.roster) if said.roster is not None else Roster()
+    students = roster.with_teams(students, said.teams, str(file))
     declared = Naming(said.platform, said.platform_assignment, students)
     naming = arrivals.naming_of(options.folder, declared)
     if naming != declared:
@@ -85,15 +97,21 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
         ]
     courses = courses_of(options)
     name = options.assignment or said.assignment
+    assignment = courses.assignment(name) if name else None
+    if said.parts is not None:
+        if assignment is None:
+            raise UsageError(f"{file}: parts: has no meaning without assignment; name it, too")
+        if sentence := assignment.wrong_part(said.parts):
+            raise UsageError(f"{file}: parts: {sentence}")
     return ClassInputs(
         hand_ins,
         unreadable,
         said,
         students,
-        manual_marks.read(beside / said.marks) if said.marks is not None else {},
+        manual_marks.read([beside / each for each in said.mark_files]),
         unknown,
         courses,
-        courses.assignment(name) if name else None,
+        assignment,
     )
 
 
@@ -124,6 +142,7 @@ def grading_options(options: argparse.Namespace, inputs: ClassInputs) -> list[st
     """Return the options of the command that grades each hand-in."""
     data = data_folder(options)
     found = ["--assignment", inputs.assignment.name] if inputs.assignment is not None else []
+    found += [each for part in inputs.said.parts or () for each in ("--part", part)]
     found += ["--data", str(data.resolve())] if data is not None else []
     for course in named_courses(options):
         found += ["--course", str(course.resolve())]

@@ -18,7 +18,7 @@ from grader.classroom import (
 )
 from grader.classroom.gradings import write_atomically
 from grader.classroom.hand_in import HandIn
-from grader.classroom.marking import Mark
+from grader.classroom.marking import Mark, Row, to_settle
 from grader.classroom.platform_table import PlatformTable
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.similarity import Pair
@@ -55,12 +55,26 @@ def write(
         for each in handed_in:
             folder = out / outputs.MARKING / each.student
             marking_sheets.write(folder, each.student, each.report, each.mark, each.files)
-        marks = [(each.student, each.digest, each.mark) for each in handed_in]
         file = out / marking_sheets.TO_FILL
-        if kept := filled_in.replace_unread(file, marking_sheets.to_fill(marks)):
+        lines = marking_sheets.to_fill(_lines(inputs, found, names))
+        if kept := filled_in.replace_unread(file, lines):
             show(f"{kept} is what {file.name} was: class.toml does not have all that is in it")
         show(f"{out / outputs.MARKING} has a sheet for each, {out / marking_sheets.TO_FILL} a line")
-        show("  for each question: fill it in, and name it as `marks` in class.toml")
+        show("  for each question, and for what tests leave to a person: fill it in, and name it")
+        show("  as `marks` in class.toml")
+
+
+def _lines(
+    inputs: ClassInputs, found: Sequence[Standing], names: Pseudonyms
+) -> list[tuple[str, str, Sequence[Row]]]:
+    """Return what a person fills in of each hand-in that counts: that of a group once."""
+    lines: dict[tuple[str, str], tuple[str, str, Sequence[Row]]] = {}
+    for each in found:
+        if each.counted is not None:
+            rows = each.mark.lines if each.mark else [to_settle(each.problem, inputs.questions)]
+            digest = each.counted.hand_in.digest
+            lines.setdefault(each.identity, (names.of(each.student.id), digest, rows))
+    return list(lines.values())
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     left = {each.digest for each in inputs.hand_ins}
     kept = {digest: key for digest, key in published.items() if digest in left}
     publication.write(out / publication.NAME, {**kept, **graded})
-    rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.rubrics, names)
+    rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.questions, names)
     found, strays = standings(works, rules, inputs.unreadable)
     class_results.write(options, inputs, found, names, out)
     for line in outputs.summary(found, strays, inputs.unknown_times, out):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from class_samples import NAMES, grading
 
+from grader.classroom.marking import Questions
 from grader.classroom.standing import Rules, Work, standings
 from grader.commands import class_inputs
 from grader.errors import UsageError
@@ -48,7 +49,7 @@ def test_each_has_the_own_hand_in_and_the_own_time(tmp_path, platform):
     text = f'platform = "{platform}"\n{title}{SETTINGS}'
     inputs = read(tmp_path, text, FINALS[platform])
     works = [Work(each, grading()) for each in inputs.hand_ins]
-    rules = Rules(inputs.roster, {}, inputs.said.policy, {}, NAMES)
+    rules = Rules(inputs.roster, {}, inputs.said.policy, Questions(), NAMES)
     found, _ = standings(works, rules, inputs.unreadable)
     assert {(each.student.id, each.final) for each in found} == {*FINALS[platform].values()}
 

@@ -19,7 +19,7 @@ from grader.classroom import (
 from grader.classroom.facts import causes, histogram, rates, reports_of
 from grader.classroom.gradings import Grading
 from grader.classroom.manual_marks import Given
-from grader.classroom.marking import mark
+from grader.classroom.marking import Questions, mark
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster, Student
 from grader.classroom.similarity import Pair, near_identical
@@ -115,7 +115,7 @@ def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
     """Everywhere it is said why, and on the page of the class without their names."""
     roster = Roster((Student("anna", {"id": "anna", "github": "anna-secret"}),))
     works = [Work(hand_in(label, at=None), grading()) for label in ("anna", "anna-secret")]
-    (found,), strays = standings(works, Rules(roster, {}, Policy(), {}, NAMES))
+    (found,), strays = standings(works, Rules(roster, {}, Policy(), Questions(), NAMES))
     assert (found.final, found.status) == (None, "a person should look")
     why = "2 hand-ins, and nobody says which is the last"
     (row,) = table([found])
@@ -158,7 +158,7 @@ def test_an_extension_of_nobody_is_told():
     """It may be meant for somebody, whose id is written otherwise."""
     policy = Policy(deadline=AT, extensions={"anna": AT, "ana": AT})
     found, strays = standings(
-        [Work(hand_in("anna"), grading())], Rules(Roster(), {}, policy, {}, NAMES)
+        [Work(hand_in("anna"), grading())], Rules(Roster(), {}, policy, Questions(), NAMES)
     )
     assert strays.extensions == ("ana",)
     told = list(outputs.summary(found, strays, [], Path("out")))
@@ -251,7 +251,7 @@ def test_other_prices_and_questions_are_told_though_no_verdict_is_another():
 
 def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     marked = grading(report(manual=(("method", 3.0),)))
-    rubrics = {"method": ((2.0, "what"), (1.0, "where"))}
+    rubrics = Questions({"method": ((2.0, "what"), (1.0, "where"))})
     found = mark(marked, {}, rubrics)
     files = {
         "Report 1.PDF": b"%PDF",
@@ -274,7 +274,7 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     assert page.count("blank: points") == 1 and "<td>1.5&nbsp;of&nbsp;2</td><td>well</td>" in page
     marking_sheets.write(tmp_path / "s1", "s1", marked.report, filled, {})
     assert not list((tmp_path / "s1").glob("*.pdf"))  # of a hand-in that counts no more
-    text = marking_sheets.to_fill([("s1", "d" * 64, found)])
+    text = marking_sheets.to_fill([("s1", "d" * 64, found.lines)])
     # No number, whatever the digits: spreadsheets write those otherwise.
     lines = [(row["row"], row["digest"]) for row in csv.DictReader(io.StringIO(text))]
     assert lines == [("method/1", "sha256:dddddddddddd"), ("method/2", "sha256:dddddddddddd")]
@@ -283,7 +283,7 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
 def test_one_hand_in_of_a_group_is_counted_once():
     two = Roster((Student("a", {"id": "a"}, "g"), Student("b", {"id": "b"}, "g")))
     work = Work(hand_in("a"), grading())
-    found, strays = standings([work], Rules(two, {"zz": {}}, Policy(), {}, NAMES))
+    found, strays = standings([work], Rules(two, {"zz": {}}, Policy(), Questions(), NAMES))
     assert [each.decision.final for each in found] == [5, 5]
     assert len(reports_of(found)) == 1
     assert strays.marks == ("zz",)

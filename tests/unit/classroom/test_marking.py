@@ -5,11 +5,11 @@ from class_samples import grading, part, report, test_result
 
 from grader.classroom import manual_marks, marking_sheets
 from grader.classroom.manual_marks import Given
-from grader.classroom.marking import mark
+from grader.classroom.marking import Questions, mark
 from grader.errors import UsageError
 from grader.model import Verdict
 
-RUBRICS = {"method": ((2.0, "what is measured"), (1.0, "on what machine"))}
+RUBRICS = Questions({"method": ((2.0, "what is measured"), (1.0, "on what machine"))})
 MANUAL = grading(report(manual=(("method", 3.0), ("volume", 2.0))))
 
 
@@ -35,15 +35,15 @@ def test_doubt_is_no_mark_until_a_person_settles_the_part(verdict):
     doubtful = grading(
         report([part("ring", [test_result(verdict=verdict, points=0)]), part("two")])
     )
-    found = mark(doubtful, {}, {})
+    found = mark(doubtful, {}, Questions())
     assert found.score is None and found.problem == "a person should look at ring"
-    settled = mark(doubtful, {"ring": given(4, "an honest ring")}, {})
+    settled = mark(doubtful, {"ring": given(4, "an honest ring")}, Questions())
     assert (settled.score, settled.problem) == (9.0, "")
     assert settled.automatic is None and settled.overruled["ring"].comment == "an honest ring"
 
 
 def test_what_cannot_be_graded_is_no_zero():
-    found = mark(grading(error="hw.zip is damaged", exit_code=2), {}, {})
+    found = mark(grading(error="hw.zip is damaged", exit_code=2), {}, Questions())
     assert found.score is None and found.problem == "cannot be graded: hw.zip is damaged"
 
 
@@ -69,7 +69,7 @@ def test_marks_come_from_a_csv_or_a_toml(tmp_path):
     local = tmp_path / "local.csv"
     local.write_text("id;row;points;comment\nanna;method/1;1,5;good\n")
     for file in (table, tables, local):
-        found = manual_marks.read(file)
+        found = manual_marks.read([file])
         assert [(row, each.points, each.comment) for row, each in found["anna"].items()] == [
             ("method/1", 1.5, "good")
         ]
@@ -80,11 +80,11 @@ def test_no_spreadsheet_makes_a_number_of_a_digest(tmp_path, digest):
     """It would come back as 1.2E+13, and the mark would be for no hand-in."""
     file = tmp_path / "to-mark.csv"
     filled = mark(MANUAL, {"method": given(3)}, RUBRICS)
-    file.write_text(marking_sheets.to_fill([("s1", digest, filled)]))
+    file.write_text(marking_sheets.to_fill([("s1", digest, filled.lines)]))
     (line,) = [line for line in file.read_text().splitlines() if "method" in line]
     with pytest.raises(ValueError, match="could not convert"):
         float(line.rpartition(",")[2])
-    assert digest.startswith(manual_marks.read(file)["s1"]["method"].digest)
+    assert digest.startswith(manual_marks.read([file])["s1"]["method"].digest)
 
 
 @pytest.mark.parametrize(
@@ -103,4 +103,4 @@ def test_a_wrong_line_is_named(tmp_path, text, problem):
     file = tmp_path / "marks.csv"
     file.write_text(text)
     with pytest.raises(UsageError, match=problem):
-        manual_marks.read(file)
+        manual_marks.read([file])

@@ -5,6 +5,7 @@ from class_samples import NAMES, hand_in
 
 from grader.classroom import roster
 from grader.classroom.hand_in import Student
+from grader.classroom.marking import Questions
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster
 from grader.classroom.standing import Rules, Work, standings
@@ -71,7 +72,9 @@ def test_of_two_groups_it_counts_for_those_whom_the_platform_names():
         found = hand_in(who={"id": "aa"}, other_authors=tuple({"id": each} for each in others))
         assert [each.id for each in students.authors(found)] == authors
         assert students.are_of_groups(found) is (authors != ["aa", "ab"])
-        _, strays = standings([Work(found, None)], Rules(students, {}, Policy(), {}, NAMES))
+        _, strays = standings(
+            [Work(found, None)], Rules(students, {}, Policy(), Questions(), NAMES)
+        )
         told = [each for each in strays.authors if "of several groups of the roster" in each]
         assert len(told) == (authors != ["aa", "ab"])
 
