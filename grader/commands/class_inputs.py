@@ -129,9 +129,12 @@ def circumstances(options: argparse.Namespace, inputs: ClassInputs, secret: byte
     # Neither has an image, and the one makes marks.
     how = f"judged again, {'unsealed' if options.unsealed else 'sealed'}"
     return Circumstances(
-        engine_digest=engine_digest(),
+        # An image holds the engine and the course that grade; those at hand do not matter then.
+        engine_digest="" if image else engine_digest(),
         image=image,
-        courses=tuple(f"{course.name} {course.digest()}" for course in inputs.courses.courses),
+        courses=()
+        if image
+        else tuple(f"{course.name} {course.digest()}" for course in inputs.courses.courses),
         assignment=inputs.assignment.name if inputs.assignment is not None else "",
         options=(*grading_options(options, inputs), *([how] if options.judge_again else [])),
         secret_digest=hashlib.sha256(b"class" + secret).hexdigest() if secret else "",

@@ -48,16 +48,10 @@ def grade_class(options: argparse.Namespace) -> int:
         raise UsageError(
             "--publish takes over what --regrade or --judge-again has found; name one of them"
         )
-    has_key = bool(os.environ.get("GRADER_RECORDING_KEY_FILE"))
-    if options.unsealed and has_key:
+    if options.unsealed and os.environ.get("GRADER_RECORDING_KEY_FILE"):
         raise UsageError(
             "--unsealed runs hand-ins as you, and they could read the course's key; unset "
             "GRADER_RECORDING_KEY_FILE"
-        )
-    if options.judge_again and not options.unsealed and not has_key:
-        raise UsageError(
-            "--judge-again makes marks of recordings that the course has signed; name its key in "
-            "GRADER_RECORDING_KEY_FILE, as for the grading before"
         )
     needed.require()
     out = options.out or Path(f"graded-{options.folder.resolve().name}")
@@ -209,7 +203,7 @@ def _grade_missing(
     command = (how, *grading_options(options, inputs))
     if options.judge_again and not options.unsealed:
         command += ("--require-mark",)
-    keeps = options.unsealed or bool(os.environ.get("GRADER_RECORDING_KEY_FILE"))
+    key_file = "" if options.unsealed else str(class_secret.recording_key_in(out).resolve())
     gradings.folder.mkdir(parents=True, exist_ok=True)
     kept_in_folder = str(gradings.folder.resolve())
     tasks = [
@@ -220,8 +214,8 @@ def _grade_missing(
             kept_in_folder,
             command,
             str(recordings.get(each.digest, "")),
-            keeps and not options.judge_again,
             str(secret_file.resolve()) if secret_file is not None else "",
+            key_file,
             1 if options.judge_again else options.cores,
             options.memory,
         )

@@ -82,7 +82,9 @@ def class_of(name):
         Work(hand_in(f"{label}.", {"moodle": "2"}, other_authors=({"id": name + "z"},)), found),
         Work(hand_in(f"{label}z", {"id": "zz"}), found),
     ]
-    rules = Rules(Roster((one, other)), marks, Policy(), {"method": ((3.0, name),)}, NAMES)
+    rules = Rules(
+        Roster((one, other)), marks, Policy(), Questions({"method": ((3.0, name),)}), NAMES
+    )
     unreadable = (Unreadable(hand_in(name), f"{name} cannot be read"),)
     return standings(works, rules, unreadable), found
 

@@ -42,7 +42,7 @@ def test_what_is_changed_while_it_is_graded_is_not_kept(tmp_path, monkeypatch, c
 
     monkeypatch.setattr(task, "_run", run)
     out, digest = str(tmp_path / "out"), digest_of(made)
-    each = Task("key", digest, str(made), out, ("run",), "", False, "", 1, 0)
+    each = Task("key", digest, str(made), out, ("run",), "", "", "", 1, 0)
     ended = task.grade(each)
     assert ended.is_final is not changes
     assert Gradings(tmp_path / "out").has("key") is not changes
