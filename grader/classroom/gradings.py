@@ -195,6 +195,6 @@ def write_atomically(file: Path, content: Mapping[str, object] | str | bytes) ->
 
 def remove_unfinished(out: Path) -> None:
     """Remove what was killed while it wrote into the folder of a class: it may have names in it."""
-    for folder in ("", "students/*/", "marking/*/"):
+    for folder in ("", "students/*/", "marking/*/", "pairs/"):
         for left in out.glob(f"{folder}{_UNFINISHED}*"):
             left.unlink(missing_ok=True)

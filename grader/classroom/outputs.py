@@ -17,6 +17,7 @@ GRADEBOOK = "gradebook.csv"
 CLASS_PAGE = "class.html"
 STUDENTS = "students"
 MARKING = "marking"
+PAIRS = "pairs"
 _TELL_EVERY_S = 60.0
 _MOST_SHOWN = 20
 
@@ -34,8 +35,18 @@ def write(
     """
     write_atomically(out / GRADEBOOK, gradebook.render(standings, names))
     write_atomically(out / CLASS_PAGE, class_page.render(title, standings, names, pairs))
+    _write_pairs(out / PAIRS, pairs[: class_page.MOST_PAIRS])
     for each in standings:
         student_reports.write(out / STUDENTS / names.of(each.student.id), each)
+
+
+def _write_pairs(folder: Path, pairs: Sequence[Pair]) -> None:
+    """Write a page for each pair, and leave none of an earlier time."""
+    folder.mkdir(exist_ok=True)
+    for before in folder.glob("[0-9]*.html"):
+        before.unlink()
+    for number, pair in enumerate(pairs, 1):
+        write_atomically(folder / f"{number}.html", class_page.render_pair(pair))
 
 
 def teller(

@@ -22,7 +22,7 @@ from grader.classroom.manual_marks import Given
 from grader.classroom.marking import Questions, mark
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster, Student
-from grader.classroom.similarity import Pair, near_identical
+from grader.classroom.similarity import Pair, Side, near_identical
 from grader.classroom.standing import Rules, Strays, Work, standings
 from grader.finding import Finding
 from grader.model import Verdict
@@ -79,6 +79,18 @@ def test_a_students_files_tell_nothing_of_the_course_and_its_places():
     assert files["mark.txt"].startswith("5 of 5")
 
 
+def test_a_report_says_the_mark_that_lies_beside_it():
+    """Nothing that a person has given is pending in it, nor is the sum another one."""
+    found = report(manual=(("method", 3.0),))
+    marks = {"anna": {"method": Given(2, "no error bars", "x")}}
+    files = student_reports.files_of(standing(grading(found), marks=marks))
+    assert files["mark.txt"].startswith("7 of 8\n")
+    for name in ("report.json", "report.html", "report.md"):
+        text = files[name].replace("\\", "")
+        assert "Your mark: 7 of 8" in text and "method: 2 of 3 (no error bars)" in text
+        assert "by hand" not in text and "ending" not in text.replace('"pending_points": 0', "")
+
+
 def test_the_page_of_the_class_has_no_names():
     """Pseudonyms alone, and what students have written is inert."""
     message = "4 ranks: <script>alert(1)</script> 3 elements differ at my_ring.py:7"
@@ -90,7 +102,7 @@ def test_the_page_of_the_class_has_no_names():
             standing(grading(error="bob-secret is no archive", exit_code=2), label="bob-secret"),
         ],
         NAMES,
-        [Pair("s1", "s2", "ring.py", 0.97)],
+        [Pair((Side("s1"), Side("s2")), "ring.py", 0.97)],
     )
     assert "secret" not in page and "the hand-in is no archive" in page
     assert NAMES.of("anna-secret") in page
@@ -106,9 +118,9 @@ def test_a_short_name_is_not_taken_out_of_words():
 
 
 def test_of_many_alike_the_most_alike_are_shown():
-    pairs = [Pair("s1", f"s{n}", "ring.py", 1.0) for n in range(60)]
+    pairs = [Pair((Side("s1"), Side(f"s{n}")), "ring.py", 1.0) for n in range(60)]
     page = class_page.render("sums", [standing()], NAMES, pairs)
-    assert page.count("<td>ring.py</td>") == 50 and "50 of 60 pairs" in page
+    assert page.count(">ring.py</a>") == 50 and "50 of 60 pairs" in page
 
 
 def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
@@ -204,8 +216,22 @@ OTHER = "import numpy as np\n" + "\n".join(
 def test_copies_are_found_also_with_other_names():
     sources = {"a": {"ring.py": COPIED}, "b": {"ring.py": RENAMED}, "c": {"ring.py": OTHER}}
     (found,) = near_identical(sources, {})
-    assert (found.first, found.second, found.file) == ("a", "b", "ring.py")
+    assert (found.students, found.file) == (("a", "b"), "ring.py")
     assert found.share > 0.9
+
+
+def test_a_pair_has_a_page_with_both_files_side_by_side(tmp_path):
+    """Marked where both have the same; no page of an earlier time is left."""
+    sources = {"a": {"ring.py": f"# mine\n\n{COPIED}"}, "b": {"ring.py": RENAMED}}
+    pairs = near_identical(sources, {})
+    assert all(1 not in side.alike or side.student == "b" for side in pairs[0].sides)
+    assert len(pairs[0].sides[0].alike) > 60
+    outputs.write(tmp_path, [standing()], NAMES, [*pairs, *pairs], "sums")
+    outputs.write(tmp_path, [standing()], NAMES, pairs, "sums")
+    assert [file.name for file in (tmp_path / "pairs").iterdir()] == ["1.html"]
+    text = (tmp_path / "pairs" / "1.html").read_text()
+    assert "<mark>    value = other + value * 2</mark>" in text and "<code># mine</code>" in text
+    assert 'href="pairs/1.html"' in (tmp_path / "class.html").read_text()
 
 
 def test_what_the_template_gives_is_no_copy():

@@ -34,7 +34,7 @@ from grader.classroom.manual_marks import Given
 from grader.classroom.marking import Questions, mark
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster
-from grader.classroom.similarity import Pair
+from grader.classroom.similarity import Pair, Side
 from grader.classroom.standing import Rules, Work, standings
 from grader.commands.class_results import show
 from grader.report.safe_text import visible
@@ -197,6 +197,11 @@ class Tags(HTMLParser):
         self.texts.append(data)
 
 
+def pair(name):
+    sides = (Side("s1", (name,), frozenset([1])), Side("s2", (name,)))
+    return Pair(sides, name, 1.0)
+
+
 @given(names)
 @with_names
 def test_every_page_has_the_same_tags_whatever_the_name(name):
@@ -207,7 +212,8 @@ def test_every_page_has_the_same_tags_whatever_the_name(name):
         marked = mark(graded, {"method/1": Given(2, each, "")}, rubrics)
         files = {f"{each}.py": b"x"}
         pages[each] = [
-            class_page.render(each, found, NAMES, [Pair("s1", "s2", each, 1.0)]),
+            class_page.render(each, found, NAMES, [pair(each)]),
+            class_page.render_pair(pair(each)),
             marking_sheets.render("s1", graded.report, marked, {"1-x.pdf": each}, files),
         ]
     for text, plain in zip(pages[name], pages["a"], strict=True):

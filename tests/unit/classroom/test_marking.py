@@ -1,13 +1,16 @@
 """Marks of tests and people together: pending is no zero, and doubt is a person's to settle."""
 
+import csv
+from dataclasses import replace
+
 import pytest
 from class_samples import grading, part, report, test_result
 
 from grader.classroom import manual_marks, marking_sheets
 from grader.classroom.manual_marks import Given
-from grader.classroom.marking import Questions, mark
+from grader.classroom.marking import WHOLE, Questions, mark
 from grader.errors import UsageError
-from grader.model import Verdict
+from grader.model import HandedInFile, Verdict
 
 RUBRICS = Questions({"method": ((2.0, "what is measured"), (1.0, "on what machine"))})
 MANUAL = grading(report(manual=(("method", 3.0), ("volume", 2.0))))
@@ -40,6 +43,85 @@ def test_doubt_is_no_mark_until_a_person_settles_the_part(verdict):
     settled = mark(doubtful, {"ring": given(4, "an honest ring")}, Questions())
     assert (settled.score, settled.problem) == (9.0, "")
     assert settled.automatic is None and settled.overruled["ring"].comment == "an honest ring"
+
+
+EMPTY = grading(error="the hand-in is empty; put the files to hand in there", exit_code=2)
+SET = Questions(files={"method": "report.pdf"}, max_points=10.0, missing_is_zero=True)
+
+
+@pytest.mark.parametrize("bad", [EMPTY, grading(error="it is damaged", exit_code=2), None])
+def test_a_row_for_all_of_it_settles_what_cannot_be_graded(bad):
+    """Also what has no grading, such as an archive that nobody can open."""
+    found = mark(bad, {WHOLE: given(0, "nothing in it")}, Questions(max_points=10.0))
+    assert (found.score, found.problem, found.max_score) == (0.0, "", 10.0)
+    assert found.overruled[WHOLE].comment == "nothing in it"
+    with pytest.raises(UsageError, match=r"11 points, and all is worth 10"):
+        mark(bad, {WHOLE: given(11)}, Questions(max_points=10.0))
+
+
+def test_a_row_for_all_of_it_stands_in_place_of_everything():
+    found = mark(MANUAL, {WHOLE: given(7), "volume": given(2)}, RUBRICS)
+    assert (found.score, found.pending, found.max_score, found.rows) == (7.0, 0.0, 10.0, ())
+
+
+def test_an_empty_hand_in_is_a_zero_only_where_class_toml_says_so():
+    """What is damaged is none, whatever it says."""
+    assert mark(EMPTY, {}, Questions()).score is None
+    found = mark(EMPTY, {}, SET)
+    assert (found.score, found.markers) == (0.0, ["class.toml"])
+    assert found.overruled[WHOLE].comment == "the hand-in is empty"
+    assert mark(EMPTY, {WHOLE: given(2)}, SET).score == 2
+    assert mark(grading(error="it is damaged", exit_code=2), {}, SET).score is None
+
+
+def test_a_report_that_nobody_handed_in_is_a_zero_only_where_class_toml_says_so():
+    """And one that was handed in and cannot be read is a person's."""
+    asked = Questions({"method": ((2.0, "a"), (1.0, "b"))}, {"method": "report.pdf"})
+    asked_of_nobody = replace(asked, missing_is_zero=True)
+    found = report(manual=(("method", 3.0),))
+    code = HandedInFile("ring.py", "ring.py", True, "it has its name")
+    pdf = HandedInFile("r.pdf", "report.pdf", False, "is damaged")
+    without, with_it = (grading(replace(found, files=each)) for each in ((code,), (code, pdf)))
+    assert mark(without, {}, asked).pending == 3.0
+    zero = mark(without, {}, asked_of_nobody)
+    assert (zero.pending, zero.score, zero.markers) == (0.0, 5.0, ["class.toml"])
+    some = mark(without, {"method/1": given(2)}, asked_of_nobody)
+    assert (some.pending, some.score) == (0.0, 7.0)
+    assert mark(with_it, {}, asked_of_nobody).pending == 3.0
+    # What class.toml gives is no line that somebody has filled in.
+    (_, *lines) = marking_sheets.to_fill([("s1", "d" * 64, zero.lines)]).splitlines()
+    assert [line.split(",")[2] for line in lines] == ["", ""]
+
+
+def test_what_tests_leave_to_a_person_has_a_line(tmp_path):
+    """With what the tests found; what was given before stays in it."""
+    doubtful = part("ring", [test_result(verdict=Verdict.NOT_PROVEN, points=0)])
+    doubtful = replace(doubtful, message="the evidence does not agree: ring.py:7")
+    open_one = mark(grading(report([doubtful])), {}, Questions())
+    given_one = mark(grading(report([doubtful])), {"ring": given(4, "honest")}, Questions())
+    bad = mark(EMPTY, {}, Questions())
+    file = tmp_path / "to-mark.csv"
+    marks = (("s1", open_one), ("s2", given_one), ("s3", bad))
+    file.write_text(marking_sheets.to_fill([(name, "d" * 64, each.lines) for name, each in marks]))
+    rows = {row["id"]: row for row in csv.DictReader(file.open())}
+    assert rows["s1"]["row"] == rows["s2"]["row"] == "ring"
+    assert (rows["s1"]["points"], rows["s2"]["points"]) == ("", "4")
+    assert rows["s1"]["title"] == "the evidence does not agree: ring.py:7"
+    assert (rows["s3"]["row"], rows["s3"]["points"]) == ("all", "")
+    assert list(manual_marks.read([file])) == ["s2"]
+
+
+def test_two_assistants_have_a_file_each_and_say_who_they_are(tmp_path):
+    """Points for one line in both files are told with both places."""
+    one, other = tmp_path / "one.csv", tmp_path / "other.csv"
+    one.write_text("id,row,points,by\nanna,method/1,2,kim\nanna,volume,,\n")
+    other.write_text("id,row,points,by\nanna,method/1,,\nanna,volume,1,lou\n")
+    marks = manual_marks.read([one, other])["anna"]
+    found = mark(MANUAL, marks, RUBRICS)
+    assert (found.given, found.markers) == (3.0, ["kim", "lou"])
+    other.write_text("id,row,points,by\nanna,method/1,1,lou\n")
+    with pytest.raises(UsageError, match=r"other.csv, line 2: method/1 of anna .*one.csv, line 2 "):
+        manual_marks.read([one, other])
 
 
 def test_what_cannot_be_graded_is_no_zero():

@@ -215,3 +215,28 @@ def test_what_students_write_on_moodle_is_not_calculated():
     filled = rows(fill(f"{head}\n{line}\n", "g.csv", [standing(label="aa", roster=ROSTER)], None))
     own = line.replace("=1", "'=1").replace("=HYPER", "'=HYPER").replace("+2", "'+2")
     assert filled == [head.split(","), own.split(",")]
+
+
+def test_moodle_gets_what_people_wrote_and_a_folder_for_each_of_a_team():
+    """Its column of comments has each line of the mark; folders are those of the numbers."""
+    team = Roster(
+        tuple(
+            Student(each, {"id": each, "name": name, "moodle": number}, "blue")
+            for each, name, number in (("aa", "Ann Ahn", "101"), ("bb", "Bo Bell", "102"))
+        )
+    )
+    sent = hand_in(
+        "x", {"moodle": "101", "name": "Ann Ahn"}, sent_as="x_101_assignsubmission_file_/"
+    )
+    work = Work(sent, grading(report(manual=(("method", 3.0),))))
+    marks = {"blue": {"method": Given(2, "no error bars", "x")}}
+    found, _ = standings([work], Rules(team, marks, Policy(), Questions(), NAMES))
+    filled = fill(MOODLE.replace("5.00", "8.00"), "g.csv", found, None)
+    assert rows(filled)[1][-1] == "tests: 5 of 5; method: 2 of 3 (no error bars)"
+    with zipfile.ZipFile(io.BytesIO(platform_return.feedback_zip(found))) as archive:
+        names = sorted(archive.namelist())
+        assert [name for name in names if name.endswith("mark.txt")] == [
+            "Bo Bell_102_assignsubmission_file_/mark.txt",
+            "x_101_assignsubmission_file_/mark.txt",
+        ]
+        assert b"handed in by aa for blue" in archive.read(names[1])

@@ -188,3 +188,30 @@ def test_a_hand_in_of_two_numbers_says_so():
     said = "\n".join(outputs.summary(found, strays, [], Path("out")))
     assert "x names several students on the roster. Find its author" in said
     assert "2 students have no hand-in, and no mark" in said
+
+
+TEAM = Roster(tuple(Student(each, {"id": each}, "blue") for each in ("aa", "bb")))
+
+
+def test_a_hand_in_of_a_team_is_late_for_all_of_it_and_says_who_sent_it():
+    """But for whom the course has given more time; points for the team are everybody's."""
+    late = hand_in("aa", at=AT + timedelta(hours=1))
+    policy = Policy(AT, late_per_day=0.5, extensions={"bb": AT + timedelta(days=1)})
+    marks = {"blue": {"method": Given(1, "", "x")}}
+    work = Work(late, grading(report(manual=(("method", 3.0),))))
+    found, strays = standings([work], Rules(TEAM, marks, policy, Questions(), NAMES))
+    assert [each.final for each in found] == [3.0, 6.0] and not strays.marks
+    assert [each.team for each in found] == ["", "handed in by aa for blue"]
+    assert "handed in by aa for blue" in table(found)[1]["reasons"]
+    assert len(reports_of(found)) == 1
+
+
+def test_a_row_for_all_of_it_gives_a_mark_to_what_nobody_can_open():
+    """Until then it has none."""
+    unread = [Unreadable(replace(hand_in("aa"), digest=""), "aa cannot be read: it is damaged")]
+    for marks, final in (({}, None), ({"blue": {"all": Given(0, "damaged", "x")}}, 0.0)):
+        rules = Rules(TEAM, marks, Policy(), Questions(max_points=5), NAMES)
+        found, _ = standings([], rules, unread)
+        assert [each.final for each in found] == [final, final]
+        assert {each.status for each in found} == {"not graded" if final is None else "marked"}
+        assert bool(found[0].problem) is (final is None)
