@@ -108,6 +108,9 @@ def parser(
     write = commands.add_parser("template", help="write the files a student starts from")
     write.add_argument("assignment", metavar="ASSIGNMENT")
     write.add_argument("output", metavar="FOLDER", type=Path)
+    write.add_argument(
+        "--part", metavar="NAME", action="append", help="let the handout be of this part"
+    )
     new = commands.add_parser("new", help="write a new assignment, which grades at once")
     new.add_argument("name", metavar="NAME", help="as of a Python package: halo_exchange")
     build = commands.add_parser(
