@@ -132,15 +132,19 @@ class Assignment:
             names += [manual.file, *manual.other_names]
         return tuple(dict.fromkeys(names))
 
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """Return the names of all parts: of those for tests, then of those for people."""
+        return (*(each.name for each in self.parts), *(each.name for each in self.manual))
+
     def wrong_part(self, names: Collection[str]) -> str:
         """Return what is wrong with a name that is of none of its parts; empty if all are."""
-        known = [each.name for each in (*self.parts, *self.manual)]
-        unknown = next((name for name in names if name not in known), None)
+        unknown = next((name for name in names if name not in self.part_names), None)
         if unknown is None:
             return ""
         return (
-            f"{self.name} has no part {unknown!r:.60}; {did_you_mean(unknown, known)}"
-            f"its parts are {', '.join(known)}"
+            f"{self.name} has no part {unknown!r:.60}; {did_you_mean(unknown, self.part_names)}"
+            f"its parts are {', '.join(self.part_names)}"
         )
 
     def parts_with(self, files: Collection[str]) -> tuple[Part, ...]:

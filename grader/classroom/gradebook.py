@@ -44,7 +44,7 @@ def _row(each: Standing, pseudonyms: Pseudonyms) -> list[str]:
     return [
         *(student.id, student.name, student.group, pseudonyms.of(student.id), each.status),
         *(_points(decision.raw), _points(each.final)),
-        *(_points(mark.max_score if report and mark else None),),
+        *(_points(mark.max_score if mark and (report or not mark.problem) else None),),
         *(_points(mark.pending if report and mark else None),),
         *(_points(mark.automatic if mark else None),),
         *(_points(mark.automatic_max if report and mark else None),),

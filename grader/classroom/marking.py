@@ -39,6 +39,8 @@ class Row:
     found: str
     """What was handed in for it."""
     given: Given | None = None
+    is_missing: bool = False
+    """Nothing was handed in for it."""
 
 
 @dataclass(frozen=True)
@@ -99,14 +101,13 @@ def mark(grading: Grading | None, given: Mapping[str, Given], questions: Questio
     if report is None or WHOLE in given:
         return _as_a_whole(grading, given, questions)
     rows = tuple(row for part in report.manual_parts for row in _rows(part, given, questions))
+    rows = tuple(_known_missing(row, report, questions) for row in rows)
     _require_known(report, rows, given)
     settled = tuple(
         Row(part.name, part.message or part.title, part.max_points, "", given.get(part.name))
         for part in report.parts
         if part.needs_review or part.name in given
     )
-    if questions.missing_is_zero:
-        rows = tuple(_zero_if_missing(row, report, questions) for row in rows)
     automatic = None if report.review else report.score
     doubtful = [row.name for row in settled if row.given is None]
     if doubtful:
@@ -133,9 +134,11 @@ def _as_a_whole(
     whole = given.get(WHOLE)
     problem = ""
     if grading is not None and report is None:
-        problem = f"cannot be graded: {grading.outcome.error}"
-        if whole is None and grading.outcome.is_empty and questions.missing_is_zero:
-            whole = Given(0.0, "the hand-in is empty", BY_CLASS_FILE, by=BY_CLASS_FILE)
+        is_empty = grading.outcome.is_empty
+        error = "the hand-in is empty" if is_empty else grading.outcome.error
+        problem = f"cannot be graded: {error}"
+        if whole is None and is_empty and questions.missing_is_zero:
+            whole = Given(0.0, error, BY_CLASS_FILE, by=BY_CLASS_FILE)
     if whole is None:
         settled = to_settle(problem, questions)
         return None if grading is None else Mark(None, most, (), (settled,), None, problem)
@@ -159,14 +162,15 @@ def _rows(part: ManualPart, given: Mapping[str, Given], questions: Questions) ->
         yield Row(name, f"{part.title}: {asked}", points, part.found, given.get(name))
 
 
-def _zero_if_missing(row: Row, report: Report, questions: Questions) -> Row:
-    """Return the row with 0 points where nothing was handed in for it and nobody gave any."""
+def _known_missing(row: Row, report: Report, questions: Questions) -> Row:
+    """Return the row; where nothing was handed in for it, it says so, and may have 0 points."""
     file = questions.files.get(row.name.partition("/")[0])
     # Reports of earlier versions have no table of files.
-    is_missing = report.files and file and all(each.file != file for each in report.files)
-    if row.given is not None or not is_missing:
+    if not report.files or not file or any(each.file == file for each in report.files):
         return row
-    return replace(row, given=Given(0.0, row.found, BY_CLASS_FILE, by=BY_CLASS_FILE))
+    zero = Given(0.0, row.found, BY_CLASS_FILE, by=BY_CLASS_FILE)
+    given = row.given or (zero if questions.missing_is_zero else None)
+    return replace(row, given=given, is_missing=True)
 
 
 def _require_known(report: Report, rows: Sequence[Row], given: Mapping[str, Given]) -> None:

@@ -83,7 +83,8 @@ def to_fill(lines: Sequence[tuple[str, str, Sequence[Row]]]) -> str:
                 points, comment = written(given.points), inert_comment(given.comment)
                 by = inert_comment(given.by)
             most = written(row.max_points) if row.max_points else ""
-            cells = [student, row.name, points, most, inert(row.title), comment, by]
+            title = f"{row.title} ({row.found})" if row.is_missing else row.title
+            cells = [student, row.name, points, most, inert(title), comment, by]
             writer.writerow([*cells, short_digest(digest)])
     return text.getvalue()
 

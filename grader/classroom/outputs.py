@@ -116,6 +116,7 @@ def summary(
     strays: Strays,
     unknown_times: Sequence[str],
     out: Path,
+    num_pairs: int = 0,
 ) -> Iterator[str]:
     """Yield the lines that end the command: how many there are of each kind, and who needs help."""
     counts = Counter(each.status for each in standings)
@@ -123,6 +124,11 @@ def summary(
     yield f"{len(standings)} student{'' if len(standings) == 1 else 's'}: {words}"
     if counts["pending"]:
         yield "pending: a person has points to give; --sheets writes what that takes"
+    different = {each.identity: each.mark for each in standings if each.mark}.values()
+    rows = [row for each in different for row in each.rows]
+    if missing := sum(row.is_missing and row.given is None for row in rows):
+        yield f"{missing} of these lines are of what was not handed in. They stay pending, unless"
+        yield '  class.toml says not_handed_in = "zero"'
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
         yield f"without a time, and so in time for the deadline: {len(untimed)}; those in the table"
         yield "  that `times` in class.toml names have one"
@@ -152,3 +158,6 @@ def summary(
         yield f"{who} no hand-in, and no mark until every hand-in has an author"
     yield f"{out / GRADEBOOK} has the marks, {out / STUDENTS} a folder for each student,"
     yield f"{out / CLASS_PAGE} what the class as a whole shows"
+    if num_pairs:
+        are = "1 pair of files is" if num_pairs == 1 else f"{num_pairs} pairs of files are"
+        yield f"{are} nearly the same: that page has them, and {out / PAIRS} side by side"

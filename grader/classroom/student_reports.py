@@ -83,9 +83,12 @@ def mark_lines(standing: Standing) -> list[str]:
             what = "all of it" if name == WHOLE else f"{name}, in place of its tests"
             lines.append(_line(what, written(given.points), given.comment))
         for row in mark.rows:
-            points = "pending" if row.given is None else written(row.given.points)
-            comment = "" if row.given is None else row.given.comment
-            lines.append(_line(row.title, f"{points} of {written(row.max_points)}", comment))
+            most = written(row.max_points)
+            if row.given is None:
+                lines.append(f"- {row.title}: pending, at most {most}")
+            else:
+                points = f"{written(row.given.points)} of {most}"
+                lines.append(_line(row.title, points, row.given.comment))
         if mark.problem:
             lines.append(f"- {mark.problem}")
     work = standing.counted

@@ -46,10 +46,10 @@ class ClassInputs:
     @property
     def questions(self) -> Questions:
         """Return what people mark, and what counts where nothing was handed in for it."""
-        manual = self.assignment.manual if self.assignment is not None else ()
-        parts = self.assignment.parts if self.assignment is not None else ()
-        names = self.said.parts or [each.name for each in (*parts, *manual)]
-        most = {each.name: each.points + each.hidden_points for each in parts}
+        if self.assignment is None:
+            return Questions(missing_is_zero=self.said.not_handed_in == "zero")
+        manual = self.assignment.manual
+        most = {each.name: each.points + each.hidden_points for each in self.assignment.parts}
         most |= {each.name: each.points for each in manual}
         return Questions(
             rubrics={
@@ -57,7 +57,7 @@ class ClassInputs:
                 for each in manual
             },
             files={each.name: each.file for each in manual},
-            max_points=total(most[name] for name in names) if most else 0.0,
+            max_points=total(most[name] for name in self.said.parts or most),
             missing_is_zero=self.said.not_handed_in == "zero",
         )
 

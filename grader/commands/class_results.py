@@ -45,8 +45,11 @@ def write(
     found: Sequence[Standing],
     names: Pseudonyms,
     out: Path,
-) -> None:
-    """Write the gradebook, the page of the class, the students' files, and sheets if asked for."""
+) -> int:
+    """Write the gradebook, the page of the class, the students' files, and sheets if asked for.
+
+    Return how many pairs of files are nearly the same.
+    """
     handed_in = _handed_in(inputs, found, names)
     pairs = _pairs(inputs, handed_in)
     title = inputs.assignment.name if inputs.assignment is not None else options.folder.name
@@ -62,6 +65,7 @@ def write(
         show(f"{out / outputs.MARKING} has a sheet for each, {out / marking_sheets.TO_FILL} a line")
         show("  for each question, and for what tests leave to a person: fill it in, and name it")
         show("  as `marks` in class.toml")
+    return len(pairs)
 
 
 def _lines(

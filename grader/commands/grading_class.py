@@ -94,7 +94,8 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
             gradings.remove(key)
     problems = _grade_missing(options, inputs, keys, gradings, out, recordings, secret_file)
     if options.regrade and not options.publish:
-        return _show_regrade(inputs, known, keys, gradings, problems, names, out)
+        how = "--judge-again" if options.judge_again else "--regrade"
+        return _show_regrade(inputs, known, keys, gradings, problems, names, out, how)
     for problem in _named(problems, keys, inputs) if options.publish else ():
         say_visibly(f"not graded again, and keeps the mark that it has: {problem}")
     keys = publication.falling_back(keys, known, problems)
@@ -110,8 +111,8 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     publication.write(out / publication.NAME, {**kept, **graded})
     rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.questions, names)
     found, strays = standings(works, rules, inputs.unreadable)
-    class_results.write(options, inputs, found, names, out)
-    for line in outputs.summary(found, strays, inputs.unknown_times, out):
+    num_pairs = class_results.write(options, inputs, found, names, out)
+    for line in outputs.summary(found, strays, inputs.unknown_times, out, num_pairs):
         show(line)
     if table is not None:
         class_results.give_back(table, found, out)
@@ -270,8 +271,12 @@ def _show_regrade(
     problems: Mapping[str, str],
     names: Pseudonyms,
     out: Path,
+    how: str,
 ) -> int:
-    """Write and print what would change; return 0, or 3 where some could not be graded again."""
+    """Write and print what would change; return 0, or 3 where some could not be graded again.
+
+    how: the option that has asked for it.
+    """
     regrades = []
     failed = _named(problems, keys, inputs)
     for each in inputs.hand_ins:
@@ -288,7 +293,7 @@ def _show_regrade(
         show(line)
     for problem in failed:
         show(f"  not graded again: {problem}")
-    show(f"{out / _REGRADE} has each test; nothing is published before --regrade --publish")
+    show(f"{out / _REGRADE} has each test; nothing is published before {how} --publish")
     return 3 if failed else 0
 
 
