@@ -184,11 +184,11 @@ def _standing(student: Student, works: Sequence[Work], rules: Rules, *, is_clear
         why = "no hand-in was found, and some hand-ins have no author yet"
         return Standing(student, (), None, None, Decision("", None, None, (why,)))
     keys = keys_of(student, rules.names)
-    found = {
-        work.hand_in.label: mark(work.grading, _given(work, keys, rules), rules.questions)
+    marked = {
+        work.hand_in.label: found
         for work in works
+        if (found := mark(work.grading, _given(work, keys, rules), rules.questions))
     }
-    marked = {label: each for label, each in found.items() if each is not None}
     attempts = [
         Attempt(
             work.hand_in.label,
