@@ -238,12 +238,9 @@ def test_a_series_without_a_mark_is_named_as_missing(tmp_path):
 
 
 def test_marks_of_one_run_are_said_to_be():
-    for numbers, told in (
-        ([[1.0], [2.0]], "Each mark is of one run"),
-        ([[1.0], [1, 2, 3]], "Some"),
-    ):
+    for numbers, told in (([[1.0], [2.0]], "Each mark is"), ([[1.0], [1, 2, 3]], "Some marks are")):
         dots = tuple(Dot.of(x, Spread.of(each)) for x, each in enumerate(numbers))
         chart = Chart("a", "A", "x", "y", (Series("s", dots),), "")
-        assert f"{told} " in caption(chart, Machine(2, "p", {})).partition("one run")[0]
+        assert f"{told} of one run" in caption(chart, Machine(2, "p", {}))
     exact = Chart("a", "A", "x", "y", (Series("s", (Dot.exact(1, 1.0),)),), "")
     assert "one run" not in caption(exact, Machine(2, "p", {}))
