@@ -8,6 +8,13 @@ MAX_NUM_DECIMALS = 6
 MAX_POINTS = 10**6
 """With so many digits, a float stands for one decimal number only."""
 
+MARK_OF_CLASS = "graded unsealed, and the course takes it for the mark"
+"""The note of a report that a class without containers gives to its students."""
+UNSIGNED = (
+    "judged from a recording that the course has not signed in a sealed grading: this is feedback, "
+    "and no mark"
+)
+"""The note of a report that was judged from such a recording."""
 NOT_ALL_TESTS = "not all tests were run (--only, --ranks or --fail-fast), so this is no mark"
 """What a report notes whose points are those of some tests alone."""
 

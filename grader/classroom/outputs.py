@@ -11,6 +11,7 @@ from grader.classroom.gradings import write_atomically
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.similarity import Pair
 from grader.classroom.standing import Standing, Strays, Work
+from grader.points import UNSIGNED
 from grader.report.safe_text import one_line
 
 GRADEBOOK = "gradebook.csv"
@@ -91,7 +92,8 @@ def _shared_notes(standings: Sequence[Standing]) -> list[str]:
     """Return the notes that all reports have: they are on the grader, and on no hand-in."""
     noted = [report.notes for _, report in reports_of(standings)]
     first = noted[0] if noted else ()
-    return [one_line(each) for each in first if all(each in other for other in noted)]
+    shared = [each for each in first if all(each in other for other in noted)]
+    return [one_line(each) for each in shared if each != UNSIGNED]  # as --unsealed has it
 
 
 def _stray(work: Work, strays: Strays) -> str:

@@ -8,7 +8,7 @@ from grader.classroom.gradings import write_atomically
 from grader.classroom.marking import WHOLE
 from grader.classroom.standing import Standing
 from grader.model import Report
-from grader.points import written
+from grader.points import MARK_OF_CLASS, UNSIGNED, written
 from grader.report.export import formats
 from grader.report.safe_text import one_line
 
@@ -22,14 +22,16 @@ def shown(report: Report, standing: Standing, label: str) -> Report:
     Nothing in it says where the course keeps it, or calls pending what a person has given.
     """
     first, *lines = mark_lines(standing)
-    notes = (f"Your mark: {first}", *(line.removeprefix("- ") for line in lines))
+    notes = [f"Your mark: {first}", *(line.removeprefix("- ") for line in lines)]
+    notes += [note for note in report.notes if note != UNSIGNED]
+    notes += [] if report.is_sealed else [MARK_OF_CLASS]
     return replace(
         report,
         submission=label,
         course_folder="",
         image="",
         manual_parts=(),
-        notes=(*notes, *report.notes),
+        notes=tuple(notes),
     )
 
 

@@ -172,8 +172,8 @@ def _bars(axes: Axes, series: Sequence[Series], bars: Sequence[str], *, is_stack
     words = list(dict.fromkeys([*bars, *measured]))
     for at, word in enumerate(words):
         if word not in measured:
-            place = axes.get_xaxis_transform()
-            axes.text(at, 0.01, _MISSING, ha="center", rotation=90, fontsize=7.5, transform=place)
+            foot = axes.get_xaxis_transform()
+            axes.text(at, 0.01, _MISSING, ha="center", rotation=90, fontsize=7.5, transform=foot)
     width = 0.8 if is_stacked or not series else 0.8 / len(series)
     heights = dict.fromkeys(words, 0.0)
     for place, each in enumerate(series):

@@ -26,6 +26,7 @@ from grader.classroom.similarity import Pair, Side, near_identical
 from grader.classroom.standing import Rules, Strays, Work, standings
 from grader.finding import Finding
 from grader.model import Verdict
+from grader.points import UNSIGNED
 
 WRONG = Verdict.WRONG_ANSWER
 
@@ -89,6 +90,17 @@ def test_a_report_says_the_mark_that_lies_beside_it():
         text = files[name].replace("\\", "")
         assert "Your mark: 7 of 8" in text and "method: 2 of 3 (no error bars)" in text
         assert "by hand" not in text and "ending" not in text.replace('"pending_points": 0', "")
+
+
+def test_a_mark_without_containers_is_not_called_none():
+    """The class has no other: what a local check says of itself would contradict the mark."""
+    local = replace(report(), mode="local", notes=(UNSIGNED,))
+    files = student_reports.files_of(standing(grading(local)))
+    for name in ("report.html", "report.md", "report.json"):
+        assert "not your mark" not in files[name] and "no mark" not in files[name]
+        assert "takes it for the mark" in files[name]
+    sealed = student_reports.files_of(standing())
+    assert "takes it for the mark" not in sealed["report.html"]
 
 
 def test_the_page_of_the_class_has_no_names():
