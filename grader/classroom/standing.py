@@ -55,12 +55,13 @@ class Standing:
     @property
     def status(self) -> str:
         """Return in a few words whether there is a mark, and if not, why."""
-        if self.counted is None:
+        if self.counted is None and self.mark is None:
             return "no hand-in found" if self.decision.final is None else "nothing handed in"
         if self.mark is None:
             return "not graded"
         if self.mark.problem:
-            is_bad = self.counted.grading is None or self.counted.grading.report is None
+            grading = self.counted.grading if self.counted is not None else None
+            is_bad = grading is None or grading.report is None
             return "cannot be graded" if is_bad else "a person should look"
         if self.decision.problem:
             return "a person should look"
@@ -180,10 +181,13 @@ def keys_of(student: Student, names: Pseudonyms) -> list[str]:
 
 
 def _standing(student: Student, works: Sequence[Work], rules: Rules, *, is_clear: bool) -> Standing:
+    keys = keys_of(student, rules.names)
+    if not works and (found := mark(None, _of_keys(keys, rules), rules.questions)):
+        # As after an oral examination.
+        return Standing(student, (), None, found, Decision("", found.score, found.score, ()))
     if not works and not is_clear:
         why = "no hand-in was found, and some hand-ins have no author yet"
         return Standing(student, (), None, None, Decision("", None, None, (why,)))
-    keys = keys_of(student, rules.names)
     marked = {
         work.hand_in.label: found
         for work in works
@@ -235,6 +239,11 @@ def _given(work: Work, keys: Sequence[str], rules: Rules) -> Mapping[str, Given]
     found = [row for key in nearest_last for row in rules.marks.get(key, {}).items()]
     # What was given for another hand-in is in the way of nothing that was given for this one.
     return dict(sorted(found, key=lambda row: row[1].is_for(work.hand_in.digest)))
+
+
+def _of_keys(keys: Sequence[str], rules: Rules) -> Mapping[str, Given]:
+    """Return what people gave to a student who has handed in nothing, what is nearest last."""
+    return dict(row for key in reversed(keys) for row in rules.marks.get(key, {}).items())
 
 
 def _sheets(work: Work, rules: Rules) -> list[str]:

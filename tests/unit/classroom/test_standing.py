@@ -215,3 +215,14 @@ def test_a_row_for_all_of_it_gives_a_mark_to_what_nobody_can_open():
         assert [each.final for each in found] == [final, final]
         assert {each.status for each in found} == {"not graded" if final is None else "marked"}
         assert bool(found[0].problem) is (final is None)
+
+
+def test_who_has_handed_in_nothing_may_have_points_for_all_of_it():
+    """Also while some hand-ins have no author; a row for a question alone gives none."""
+    stray = Work(hand_in("zz"), grading())
+    for row, final in (("all", 3.0), ("method", None)):
+        marks = {"aa": {row: Given(3, "an oral examination", "x")}}
+        rules = Rules(TEAM, marks, Policy(), Questions(max_points=5), NAMES)
+        first = standings([stray], rules)[0][0]
+        assert first.final == final
+        assert first.status == ("marked" if final else "no hand-in found")
