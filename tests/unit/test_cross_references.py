@@ -76,14 +76,14 @@ def test_what_agrees_is_not_told(told):
         (
             ("parts", 0, "points"),
             0.1234567,
-            "parts.ring.points: found 0.1234567; expected points with at most 6 decimals, so that sums are "
-            "exact",
+            "parts.ring.points: found 0.1234567; expected points with at most 6 decimals, "
+            "so that sums are exact",
         ),
         (
             ("manual", 0, "points"),
             0.1234567,
-            "manual.times.points: found 0.1234567; expected points with at most 6 decimals, so that sums "
-            "are exact",
+            "manual.times.points: found 0.1234567; expected points with at most 6 decimals, "
+            "so that sums are exact",
         ),
         (
             ("manual", 0, "rubric", 1, "points"),
@@ -93,14 +93,14 @@ def test_what_agrees_is_not_told(told):
         (
             ("manual", 0, "rubric"),
             [{"points": 3.0000001, "asked": "why"}],
-            "manual.times.rubric[0].points: found 3.0000001; expected points with at most 6 decimals, so "
-            "that sums are exact",
+            "manual.times.rubric[0].points: found 3.0000001; expected points with at most "
+            "6 decimals, so that sums are exact",
         ),
         (
             ("parts", 0, "hidden_points"),
             0.1234567,
-            "parts.ring.hidden_points: found 0.1234567; expected points with at most 6 decimals, so that "
-            "sums are exact",
+            "parts.ring.hidden_points: found 0.1234567; expected points with at most 6 decimals, "
+            "so that sums are exact",
         ),
         (
             ("parts", 0, "backend"),
