@@ -27,8 +27,7 @@ def checked(value: object) -> float:
         raise ValueError(f"found {value!r:.60}; expected a number of points from 0 to {MAX_POINTS}")
     if exact != round(exact, MAX_NUM_DECIMALS):
         raise ValueError(
-            f"found {value!s:.60}; expected points with at most {MAX_NUM_DECIMALS} decimals, "
-            "so that sums are exact"
+            f"found {value!s:.60}; expected points with at most {MAX_NUM_DECIMALS} decimals"
         )
     return float(exact)
 

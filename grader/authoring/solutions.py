@@ -151,7 +151,7 @@ def _hole(solution: _Solution, file: str) -> list[str]:
     if '"' in solution.words or "\\" in solution.words:
         raise GraderError(f"{file}:{solution.begin}: a marker cannot hold a quote or a backslash")
     indent = solution.indent
-    message = f"{PurePath(file).name}: {solution.words} is not written yet"
+    message = f"{PurePath(file).name}: {solution.words} is still to be written"
     raising = [f'{indent}raise NotImplementedError("{message}")']
     if len(raising[0]) > _MAX_LINE_LENGTH:
         *pieces, last = textwrap.wrap(message, _MAX_LINE_LENGTH - len(f'{indent}    " "'))

@@ -116,7 +116,7 @@ def missing_text(placement: Placement, part: Part, file: str) -> str:
         return f"{meant} was not read: it {reason}"
     if _defines(submission.files[meant], part):
         return f"{names} was not handed in. {meant} defines {_called(part)}: name it {file}"
-    return f"{names} was not handed in. Found {meant}; did you mean {file}? Then rename it"
+    return f"{names} was not handed in. Is {meant} meant to be {file}? Then rename it"
 
 
 def unused_text(placement: Placement, part: Part) -> str:

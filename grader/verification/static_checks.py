@@ -48,7 +48,7 @@ def _suite_problems(
     names = [part.name for part in assignment.parts]
     for wrong in sorted({price.part for price in found} - {part.name}):
         meant = did_you_mean(wrong, names)
-        yield Problem(suite, f"it says part({wrong!r}); {meant}expected part({part.name!r})")
+        yield Problem(suite, f"it says part({wrong!r}), {meant}expected part({part.name!r})")
     known = [price.test for price in found]
     for wrong in sorted({*part.course_only} - {*known}) if suite == part.suite else ():
         meant = did_you_mean(wrong, known)

@@ -33,12 +33,12 @@ def test_a_row_says_files_other_names_and_rules():
     )
     assert page.endswith(
         "## it\n\n"
-        "All of it. 5.5 points, and 4 that a person gives.\n\n"
+        "All of it. 5.5 points, and 4 graded by hand.\n\n"
         "Source: a sheet.\n\n"
-        "| part | points | asked | handed in | rules, beside being right |\n"
+        "| part | points | asked | handed in | rules, beside correct results |\n"
         "| --- | ---: | --- | --- | --- |\n"
         "| `ring` | 2.5 | Ring &#124; all | `ring.py` or `1b.py`, `part1/main.py` "
         "| one neighbour; no lock |\n"
         "| `fit` | 3 | Fit | `fit.py` | |\n"
-        "| `why` | 4 | Why | `report.pdf` | marked by a person, pending until then |\n"
+        "| `why` | 4 | Why | `report.pdf` | graded by hand, pending until then |\n"
     )

@@ -83,7 +83,7 @@ def test_a_long_marker_is_wrapped_and_says_the_same(num_words: int):
     )
     assert max(map(len, stripped.splitlines())) <= 100
     (raising,) = [node for node in ast.walk(ast.parse(stripped)) if isinstance(node, ast.Constant)]
-    assert raising.value == f"a.py: {words} is not written yet"
+    assert raising.value == f"a.py: {words} is still to be written"
 
 
 def test_the_words_name_the_file_without_its_folder():
@@ -102,10 +102,10 @@ def test_the_words_name_the_file_without_its_folder():
             "inside that of line 2",
         ),
         ("    # solution: x\n    pass\n  # end of solution\n", 4, "indented by 2"),
-        ("    # Solution: x\n    pass\n    # end of solution\n", 2, "is no marker"),
-        ("    # solution:\n    pass\n    # end of solution\n", 2, "is no marker"),
-        ("    # solution: x\n    pass\n    # end of the solution\n", 4, "is no marker"),
-        ("    # solution: x\n    pass\n    # End solution:\n", 4, "is no marker"),
+        ("    # Solution: x\n    pass\n    # end of solution\n", 2, "is not a marker"),
+        ("    # solution:\n    pass\n    # end of solution\n", 2, "is not a marker"),
+        ("    # solution: x\n    pass\n    # end of the solution\n", 4, "is not a marker"),
+        ("    # solution: x\n    pass\n    # End solution:\n", 4, "is not a marker"),
         ("    pass\n    # solution: x\n    # end of solution\n", 3, "whole statements"),
         (
             "    if True:\n        # solution: x\n        pass\n"
@@ -268,7 +268,7 @@ def test_shared_files_are_copied_and_watched(tmp_path: Path):
     assert drift(reference, tmp_path / "out", shared) == []
     (tmp_path / "images.py").write_text("x = 2\n")
     (sentence,) = drift(reference, tmp_path / "out", shared)
-    assert sentence.endswith(f"images.py differs at line 1 from what {tmp_path}/images.py makes")
+    assert sentence.endswith(f"images.py differs in line 1 from what {tmp_path}/images.py makes")
 
 
 @pytest.mark.parametrize("name", bundled().names())
@@ -379,4 +379,4 @@ def test_every_part_of_the_template_is_not_implemented_before_any_message(tmp_pa
     for line in lines:
         part, _, _, sentence = line.split(" ", 3)
         assert sentence.startswith(f"{parts[part]}: ")
-        assert sentence.endswith(" is not written yet")
+        assert sentence.endswith(" is still to be written")

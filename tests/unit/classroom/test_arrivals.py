@@ -255,7 +255,7 @@ def test_a_name_that_reads_two_ways_is_told_and_mixed_with_none(folder, tmp_path
     assert [each.name for each in found[ann].path.iterdir()] == ["ring.py"]
     assert [each.id for each in roster.authors(whose.hand_in)] == ["eve"]
     assert told.label == names[2] and not roster.authors(told.hand_in)
-    assert told.reason.startswith(f"{names[2]} reads as moodle 7 and as moodle 101, and the")
+    assert told.reason.startswith(f"{names[2]} can mean moodle 7 or moodle 101, and the")
     early, late = (datetime(2026, 11, day, tzinfo=UTC) for day in (20, 25))
     times = {f"{ann}_": early, f"{eve}_x_101_assignsubmission_file_b.pdf": late}
     others = [whose.hand_in, told.hand_in]
@@ -285,7 +285,7 @@ def test_what_may_lack_a_file_is_not_graded_without_it(
     naming = Naming(platform, roster=Roster((Student("ann", ann),)))
     found, (lacking, _) = read(tmp_path, naming)
     assert not found and [each.id for each in naming.roster.authors(lacking.hand_in)] == ["ann"]
-    assert lacking.reason.startswith(f"{label} may lack a file: {label}{second} reads as")
+    assert lacking.reason.startswith(f"{label} may lack a file: {label}{second} can mean")
     number = Student("ann", {**ann, "canvas": "201", "moodle": "5"})
     found, unreadable = read(tmp_path, Naming(platform, roster=Roster((number,))))
     assert list(found) == [label] and not unreadable

@@ -101,7 +101,10 @@ def test_a_class_is_set_some_parts(tmp_path):
         ),
         ('parts = ["ring"]\n', "parts: only a named assignment has them"),
         ('teams = { blue = ["ann"] }\n', "teams: only a roster uses them"),
-        (f'{SETTINGS}[teams]\nblue = ["anne"]\n', "teams.blue has 'anne', which is no id .* ann?"),
+        (
+            f'{SETTINGS}[teams]\nblue = ["anne"]\n',
+            "teams.blue has 'anne', which is not an id .* ann?",
+        ),
         ("marks = 3\n", "marks: found 3; expected the name of a file, or a list of them"),
         ('not_handed_in = "none"\n', 'not_handed_in: found "none"; expected person or zero'),
     ],

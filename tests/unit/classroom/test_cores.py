@@ -95,7 +95,7 @@ def test_a_folder_of_locks_that_is_somebody_elses_is_refused(locks):
         ("kind = 'slum'", "kind: found 'slum'; expected one of: local, slurm"),
         ("kind = 'slurm'\nprovide = 1", "provide: unknown key; did you mean provider"),
         ("kind = 'slurm'\nprovider = 1", "provider: found 1; expected a table"),
-        ("kind = ", "is not TOML"),
+        ("kind = ", "is not valid TOML"),
         ("", "kind: found ''"),
     ],
 )

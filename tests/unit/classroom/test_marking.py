@@ -55,7 +55,7 @@ def test_a_row_for_all_of_it_settles_what_cannot_be_graded(bad):
     found = mark(bad, {WHOLE: given(0, "nothing in it")}, Questions(max_points=10.0))
     assert (found.score, found.problem, found.max_score) == (0.0, "", 10.0)
     assert found.overruled[WHOLE].comment == "nothing in it"
-    with pytest.raises(UsageError, match=r"11 points, and all is worth 10"):
+    with pytest.raises(UsageError, match=r"11 points, but all is worth 10"):
         mark(bad, {WHOLE: given(11)}, Questions(max_points=10.0))
 
 
@@ -120,7 +120,9 @@ def test_two_assistants_have_a_file_each_and_say_who_they_are(tmp_path):
     found = mark(MANUAL, marks, RUBRICS)
     assert (found.given, found.markers) == (3.0, ["kim", "lou"])
     other.write_text("id,row,points,by\nanna,method/1,1,lou\n")
-    with pytest.raises(UsageError, match=r"other.csv, line 2: method/1 of anna .*one.csv, line 2 "):
+    with pytest.raises(
+        UsageError, match=r"other.csv, line 2: method/1 of anna .*one.csv, line 2; "
+    ):
         manual_marks.read([one, other])
 
 

@@ -232,7 +232,7 @@ def test_moodle_gets_what_people_wrote_and_a_folder_for_each_of_a_team():
     marks = {"blue": {"method": Given(2, "no error bars", "x")}}
     found, _ = standings([work], Rules(team, marks, Policy(), Questions(), NAMES))
     filled = fill(MOODLE.replace("5.00", "8.00"), "g.csv", found, None)
-    assert rows(filled)[1][-1] == "tests: 5 of 5; method: 2 of 3 (no error bars)"
+    assert rows(filled)[1][-1] == "checks: 5 of 5; method: 2 of 3 (no error bars)"
     with zipfile.ZipFile(io.BytesIO(platform_return.feedback_zip(found))) as archive:
         names = sorted(archive.namelist())
         assert [name for name in names if name.endswith("mark.txt")] == [

@@ -65,5 +65,5 @@ def test_a_worksheet_in_another_language_is_one_sentence(tmp_path):
     with pytest.raises(UsageError, match="line 2: found the identifier ''; expected one as Moodle"):
         submission_times.read(file, UTC)
     file.write_text("ID,Zuletzt ge\u00e4ndert (Abgabe)\n1,-\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="has no column hand_in; expected a head with"):
+    with pytest.raises(UsageError, match="has no column hand_in; expected a header with"):
         submission_times.read(file, UTC)

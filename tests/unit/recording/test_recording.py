@@ -43,8 +43,8 @@ def test_no_byte_of_a_signed_recording_can_be_changed(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "is no recording"),
-        (b"PK\x03\x04", "is no recording"),
+        (b"", "is not a recording"),
+        (b"PK\x03\x04", "is not a recording"),
         (b"grader recording\n" + bytes(32), "is damaged"),
         (b"grader recording\n" + bytes(32) + b"\xc1", "is damaged"),
     ],

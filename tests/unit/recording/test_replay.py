@@ -124,5 +124,5 @@ def test_an_end_without_its_reason_is_damaged(kind):
     launches, ranks = {}, Ranks(replace(observed, end=replace(observed.end, kind=kind)))
     filling(launches.get, ranks.observe, launches.__setitem__)(plan())
     (found,) = launches.values()
-    with pytest.raises(UnreadableRecording, match="said"):
+    with pytest.raises(UnreadableRecording, match="say"):
         observation_of(plan(), found)

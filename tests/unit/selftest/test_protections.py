@@ -76,5 +76,5 @@ def test_json_comes_back_as_it_went():
 @pytest.mark.parametrize("text", ["", "[]", '{"protections": [{"name": "x"}]}', '{"other": 1}'])
 def test_anything_else_is_the_graders_failure(text):
     """One sentence, no traceback."""
-    with pytest.raises(GraderError, match="cannot be read"):
+    with pytest.raises(GraderError, match="unreadable answer"):
         parse(text)

@@ -37,7 +37,7 @@ def test_a_label_is_read(folder):
         ("points = 4", "fair_share = 3", "fair_share: found 3; expected a share from 0 to 1"),
         ('"sum.is_one"', '""', "cause: missing; expected the key of a finding, because a failure"),
         ("cause =", "message =", "message: unknown key"),
-        ("part =", "part", r"expected\.toml: is not TOML"),
+        ("part =", "part", r"expected\.toml: is not valid TOML"),
     ],
 )
 def test_a_label_that_is_not_right_says_what_is_wrong(folder, old, new, told):

@@ -106,13 +106,13 @@ def test_a_new_assignment_is_right(root, ranks):
             "reference/sums/my_sum.py",
             "element-wise",
             "exact",
-            "template: .*my_sum.py differs at line \\d+ .*; write it anew: `grade --course",
+            "template: .*my_sum.py differs in line \\d+ .*; write it again: `grade --course",
         ),
         (
             "reference/sums/HANDOUT.md",
             "| 5 | the sum",
             "| 6 | the sum",
-            r"handout: HANDOUT\.md:\d+: the column points adds up to 11, and assignment\.toml has "
+            r"handout: HANDOUT\.md:\d+: the column points adds up to 11, but assignment\.toml has "
             "sum with 10; change one of them",
         ),
         (
@@ -230,7 +230,7 @@ def test_an_assignment_without_wrong_submissions_shows_nothing(root):
             SUITE,
             "atol=tolerance",
             "rtol=0.1",
-            "near misses: sum, test_sums_come_from_messages: holds where recv is 1% too large",
+            "near misses: sum, test_sums_come_from_messages: passes where recv is 1% too large",
         ),
         (
             SUITE,
