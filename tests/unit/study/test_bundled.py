@@ -250,7 +250,7 @@ def test_where_ranks_take_turns_a_crossing_is_said_to_be_of_such(num_cores, told
             4,
             "On 4 ranks, for 2 numbers, ring was faster than MPI_Allreduce: medians of 3 and 6 ms.",
         ),
-        (5, "ring and MPI_Allreduce took medians of 3 and 6 ms; half of their calls do not tell"),
+        (5, "ring and MPI_Allreduce took medians of 3 and 6 ms; half of their calls do not differ"),
     ],
 )
 def test_of_two_reductions_nothing_is_said_where_their_calls_overlap(high_ms, told):

@@ -42,9 +42,9 @@ def test_the_csv_of_a_table():
 
 def test_a_caption_says_on_how_many_cores_and_what_marks_mean():
     assert caption(chart(MEASURED, MODELLED), MACHINE) == (
-        "632 steps. Measured on 2 cores (a processor). Marks are medians of several runs, thin "
+        "632 steps. Measured on 2 cores (a processor). Marks are medians of several runs; thin "
         "lines go from the least to the most. Hollow marks: more ranks than cores, so their time "
-        "says little of a machine. Broken lines are modelled, not measured."
+        "says little about a machine. Broken lines are modelled, not measured."
     )
     plain = chart(Series("ring", (Dot.exact(1, 2.0),)), Series("ring, modelled", (), True))
     assert caption(plain, MACHINE) == "632 steps. Measured on 2 cores (a processor)."
@@ -90,7 +90,7 @@ def test_what_is_no_finite_number_has_no_mark_and_is_told():
     assert [len(each.dots) for each in drawn.series] == [1, 0, 2]
     assert "nan" not in drawn.csv() and "inf" not in drawn.csv()
     assert drawn.caption == (
-        "632 steps. No finite number, so no mark: lost at 2, 3, 4, 5, 6 and 2 more; all at a."
+        "632 steps. No finite number, so nothing is drawn: lost at 2, 3, 4, 5, 6 and 2 more; all at a."
     )
     assert chart(MEASURED).finite() == chart(MEASURED)
 
