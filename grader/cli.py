@@ -5,6 +5,7 @@ version, next to nothing.
 """
 
 import argparse
+import contextlib
 import io
 import os
 import sys
@@ -25,7 +26,8 @@ def run(arguments: Sequence[str], *, is_watched: bool = False) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     if not arguments:
-        print(short_screen(HELP), file=sys.stderr)
+        with contextlib.suppress(OSError):
+            print(short_screen(HELP), file=sys.stderr, flush=True)
         return UsageError.exit_code
     try:
         whole = parser(_COMMANDS, _PrintVersions)

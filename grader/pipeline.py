@@ -233,7 +233,7 @@ def _further_points(without: Sequence[Part]) -> tuple[str, ...]:
     points = total(part.hidden_points for part in without)
     if not points:
         return ()
-    text = f"{written(points)} further point{' is' if points == 1 else 's are'}"
+    text = f"{written(points)} further point{'' if points == 1 else 's'}"
     return (f"hidden checks grade {text}, in the course's grading",)
 
 

@@ -68,8 +68,8 @@ def test_a_course_says_how_much_is_told_where_a_part_does_not(make):
         ('"A course"', "3", "title: found 3; expected a text of one line"),
         ('">=0"', '"0 to 1"', 'engine: found "0 to 1"; expected a range such as'),
         ('">=0"', '">=0"\nfeedback = "much"', 'feedback: found "much"; expected one of verdict'),
-        ('">=0"', '">=99"', f'found ">=99"; this is {__version__}'),
-        ('name = "', 'name = "\n', r"course\.toml: is not TOML: .*line 1"),
+        ('">=0"', '">=99"', f'found ">=99", but this is {__version__}'),
+        ('name = "', 'name = "\n', r"course\.toml: is not valid TOML: .*line 1"),
     ],
 )
 def test_a_course_file_that_is_not_right_is_the_graders_failure(make, old, new, told):
@@ -192,7 +192,7 @@ def test_a_draft_beside_it_keeps_nobody_from_being_graded(make):
     found = find_courses([root], {})
     assert found.assignment("mine/mpi_sgd").name == "mpi_sgd"
     assert "mine" in {each.course for each in found.readable()}
-    with pytest.raises(GraderError, match="is not TOML"):
+    with pytest.raises(GraderError, match="is not valid TOML"):
         found.assignments()
 
 

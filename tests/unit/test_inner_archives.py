@@ -137,8 +137,8 @@ def test_a_path_is_not_too_long_once_the_archive_is_a_folder(tmp_path):
     ("files", "sentence"),
     [
         (
-            {("no readable script: hw.rar .* not opened"): b"Rar!"},
-            "no script that is read: hw.rar .* not opened",
+            {"hw.rar": b"Rar!"},
+            "no readable script: hw.rar .* not opened",
         ),
         ({"hw.7z": b"7z", "report.pdf": b""}, "hw.7z .* not opened"),
         ({"a/hw.zip": b"PK nothing"}, "hw.zip cannot be opened: .* unpacked as a zip"),

@@ -58,7 +58,7 @@ def test_strangers_are_told_by_their_names() -> None:
         "it lacks the contributions of rank 2 and it also contains rank 2's array of call 3"
     )
     assert sum_text(old, each, strangers=strangers) == (
-        "only 777, which recv held before, is in it"
+        "it contains only 777, which recv held before"
     )
 
 

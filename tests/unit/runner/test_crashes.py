@@ -40,7 +40,7 @@ def test_ranks_with_folders_of_their_own_are_told_of_them(standalone):
         backend="mpi-student" if standalone else "mpi",
         standalone=standalone,
     )
-    assert "opens 'of-the-other.npy', which does not exist; the" in failure.message
+    assert "opens 'of-the-other.npy', which does not exist. The" in failure.message
     assert "a private folder" in failure.message
 
 

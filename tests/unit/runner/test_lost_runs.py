@@ -113,7 +113,10 @@ def test_a_fork_server_that_is_killed_is_told_apart():
     killer = threading.Thread(target=_kill_each, args=(server, over))
     killer.start()
     try:
-        with server, pytest.raises(GraderError, match=r"lost twice in a row: .*person should look"):
+        with (
+            server,
+            pytest.raises(GraderError, match=r"lost twice in a row: .*Look at this sub"),
+        ):
             alone(source, server=server, limits=Limits(case_s=60))
     finally:
         over.set()

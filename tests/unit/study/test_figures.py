@@ -90,8 +90,8 @@ def test_what_is_no_finite_number_has_no_mark_and_is_told():
     assert [len(each.dots) for each in drawn.series] == [1, 0, 2]
     assert "nan" not in drawn.csv() and "inf" not in drawn.csv()
     assert drawn.caption == (
-        "632 steps. No finite number, so nothing is drawn: lost at 2, 3, 4, 5, 6 and 2 more; "
-        "all at a."
+        "632 steps. No finite number, so nothing is drawn: "
+        "lost at 2, 3, 4, 5, 6 and 2 more; all at a."
     )
     assert chart(MEASURED).finite() == chart(MEASURED)
 
