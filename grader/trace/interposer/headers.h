@@ -9,6 +9,7 @@
  *     library own_names pickles python tables
  *     communicators elements monitoring ownership trace_memory
  *     details location
+ *     samples
  *     records refusals
  *     backoff guard polls
  *     claimed_code executable_memory phases

@@ -120,8 +120,8 @@ def test_slips_are_told_as_in_a_grading_but_a_breakpoint_works(tmp_path):
     (tmp_path / "output/run/1").mkdir(parents=True)
     done = opened(write(tmp_path, source), "-n", "3", "-k", "three_processes")
     assert (
-        "rank 0: my_naive_allreduce.py:8 uses not_installed, which is not installed here and which "
-        "my_naive_allreduce.py:3 imports" in " ".join(done.stdout.split())
+        "rank 0: my_naive_allreduce.py:8 uses not_installed, imported at my_naive_allreduce.py:3, "
+        "which is not installed here" in " ".join(done.stdout.split())
     ), done.stdout
 
 
@@ -142,7 +142,7 @@ def test_a_crash_is_told_with_its_line(tmp_path):
         """
     done = opened(write(tmp_path, source), "-n", "3", "-k", "three_processes")
     assert done.returncode == 1
-    assert "rank 1 gave no answer: its process ended at my_naive_allreduce.py:5 before" in (
+    assert "rank 1 gave no result: its process ended at my_naive_allreduce.py:5 before" in (
         " ".join(done.stdout.split())
     )
 

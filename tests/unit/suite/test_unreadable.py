@@ -32,7 +32,7 @@ def refused(plan):
 MISTAKES = [
     (
         "def half(:",
-        r"test_sum\.py:107 is no Python: invalid syntax, found `def half\(:`; correct it",
+        r"test_sum\.py:107 is not valid Python: invalid syntax, found `def half\(:`; correct it",
     ),
     (
         "from grader.api import assert_all_clos",
@@ -53,7 +53,7 @@ MISTAKES = [
     ("raise SystemExit", r"test_sum\.py:107 raises SystemExit; correct it"),
     (
         "from . import halves",
-        r"halves\.py:2 is no Python: '\(' was never closed, found `HALF = \(1`; correct it",
+        r"halves\.py:2 is not valid Python: '\(' was never closed, found `HALF = \(1`; correct it",
     ),
     (
         "pytestmark.append(pytest.mark.half)",
