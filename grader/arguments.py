@@ -112,6 +112,9 @@ def parser(
     write = commands["template"]
     write.add_argument("assignment", metavar="ASSIGNMENT")
     write.add_argument("output", metavar="FOLDER", type=Path)
+    write.add_argument(
+        "--part", metavar="NAME", action="append", help="write the handout of this part alone"
+    )
     new = commands["new"]
     new.add_argument("name", metavar="NAME", help="name it like a Python package: halo_exchange")
     build = commands["build"]

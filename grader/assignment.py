@@ -9,6 +9,7 @@ import msgspec
 from grader import assignment_file, support
 from grader.errors import GraderError
 from grader.feedback import Feedback
+from grader.spelling import did_you_mean
 
 SHARED_SUPPORT = Path(support.__file__).parent
 """Support files that many assignments share come with the engine."""
@@ -130,6 +131,21 @@ class Assignment:
         for manual in self.manual:
             names += [manual.file, *manual.other_names]
         return tuple(dict.fromkeys(names))
+
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """Return the names of all parts: of those for tests, then of those for people."""
+        return (*(each.name for each in self.parts), *(each.name for each in self.manual))
+
+    def wrong_part(self, names: Collection[str]) -> str:
+        """Return what is wrong with a name that is of none of its parts; empty if all are."""
+        unknown = next((name for name in names if name not in self.part_names), None)
+        if unknown is None:
+            return ""
+        return (
+            f"{self.name} has no part {unknown!r:.60}; {did_you_mean(unknown, self.part_names)}"
+            f"its parts are {', '.join(self.part_names)}"
+        )
 
     def parts_with(self, files: Collection[str]) -> tuple[Part, ...]:
         """Return the parts that one of the files may be handed in for."""

@@ -1,5 +1,7 @@
 """What a person will mark: the grader only says what was handed in for it."""
 
+from collections.abc import Sequence
+
 from grader.assignment import Manual
 from grader.errors import UsageError
 from grader.intake import process as intake
@@ -10,17 +12,18 @@ from grader.placement.table import Placement
 
 def manual_parts(
     placement: Placement,
+    asked: Sequence[Manual],
     uid: int | None = None,
     journal: Journal | None = None,
 ) -> tuple[ManualPart, ...]:
-    """Return the manual parts of an assignment, each with what was handed in for it.
+    """Return these manual parts of an assignment, each with what was handed in for it.
 
     uid: who looks into the files; None for who we are. journal: is told before each file, which may
     take a while.
     """
     num_pages: dict[str, int | None] = {}
     found = []
-    for manual in placement.assignment.manual:
+    for manual in asked:
         file = placement.chosen.get(manual.file)
         if file is not None and file not in num_pages:
             if journal is not None:

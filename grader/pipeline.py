@@ -114,7 +114,9 @@ def _selftest_notes(task: GradingTask, launcher: Launcher) -> tuple[str, ...]:
 def _grade_all(task: GradingTask, progress: Progress) -> Report:
     submission, assignment, settings = task.submission, task.assignment, task.settings
     started_s, started_at = time.monotonic(), datetime.now(UTC)
-    selected = [part for part in assignment.parts if _is_selected(part, assignment, settings)]
+    if settings.parts is not None and (sentence := assignment.wrong_part(settings.parts)):
+        raise UsageError(sentence + _elsewhere(settings.parts, assignment, settings))
+    selected = [part for part in assignment.parts if _is_selected(part.name, settings)]
     without = [part for part in selected if not _has_hidden(part, assignment, settings)]
     if settings.shows_hidden and len(without) == len(selected):
         raise UsageError(
@@ -144,7 +146,7 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
         else with_hidden_tests(task, part, graded[part.name])
         for part in _shown(selected, graded, settings.selection)
     ]
-    everything = settings.parts is None and settings.selection.is_mark
+    manual = tuple(each for each in assignment.manual if _is_selected(each.name, settings))
     course = settings.courses.of(assignment)
     named = (str(each) for each in settings.named_courses if each.resolve() == course.root)
     return Report(
@@ -154,9 +156,8 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
         submission_digest=submission.digest,
         mode=settings.mode,
         parts=tuple(results),
-        # Who asked for some of the parts does not want to hear of the others.
-        manual_parts=manual_parts(task.placement, intake_user(settings), settings.journal)
-        if everything
+        manual_parts=manual_parts(task.placement, manual, intake_user(settings), settings.journal)
+        if settings.selection.is_mark
         else (),
         versions=versions(course),
         wall_time_s=wall_time_s,
@@ -236,21 +237,16 @@ def _further_points(without: Sequence[Part]) -> tuple[str, ...]:
     return (f"hidden checks grade {text}, in the course's grading",)
 
 
-def _is_selected(part: Part, assignment: Assignment, settings: Settings) -> bool:
-    names = [each.name for each in assignment.parts]
-    unknown = sorted(set(settings.parts or ()) - set(names))
-    if unknown:
-        raise UsageError(
-            f"{assignment.name} has no part {unknown[0]!r}; {did_you_mean(unknown[0], names)}"
-            f"its parts are {', '.join(names)}{_elsewhere(unknown[0], assignment, settings)}"
-        )
-    return settings.parts is None or part.name in settings.parts
+def _is_selected(name: str, settings: Settings) -> bool:
+    """Return whether a part is asked for. Who asks for some does not want to hear of the others."""
+    return settings.parts is None or name in settings.parts
 
 
-def _elsewhere(part: str, assignment: Assignment, settings: Settings) -> str:
+def _elsewhere(parts: Sequence[str], assignment: Assignment, settings: Settings) -> str:
     """Return which other assignments have a part of that name, and how this one was chosen."""
     known = settings.courses.readable()
-    having = [each for each in known if part in (other.name for other in each.parts)]
+    part = next(each for each in parts if assignment.wrong_part([each]))
+    having = [each for each in known if not each.wrong_part([part])]
     others = [full_name(each, known) for each in having]
     if not others:
         return ""

@@ -31,6 +31,8 @@ _MAX_OPENED = 10
 _MAX_NOTEBOOKS = 20
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _NOT_OPENED = (".rar", ".7z")
+IS_EMPTY = "is empty"
+"""How the reason begins why nothing of a submission can be graded, behind its name."""
 _TOO_MUCH = f"would exceed the limit of {MAX_TOTAL_NUM_BYTES >> 20} MiB in all"
 _WAS_OPENED = "is an archive, which was opened"
 
@@ -136,7 +138,7 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
     if all(is_hidden(name) or entry.problem == IS_OF_A_TOOL for name, entry in found.items()):
         names_there = sorted(name for name in found if found[name].problem != IS_OF_A_TOOL)
         hidden = f": {names_there[0]} is a hidden file" if names_there else ""
-        raise UsageError(f"{origin} is empty{hidden}; put the files to hand in there")
+        raise UsageError(f"{origin} {IS_EMPTY}{hidden}; put the files to hand in there")
     files: dict[str, bytes] = {}
     not_read: dict[str, str] = {}
     num_bytes = 0

@@ -3,9 +3,11 @@
 `python tests/public_api.py` writes the record, or says which version the change needs.
 """
 
+import ast
 import dataclasses
 import enum
 import inspect
+import itertools
 import json
 import re
 import sys
@@ -170,7 +172,19 @@ def tables():
     for kind, rows in kinds.items():
         lines += ["", f"## {kind}", "", "| name | what it is |", "|---|---|"]
         lines += [f"| `{name}` | {what.replace('|', '&#124;')} |" for name, what in rows]
+    lines += ["", "## Fields of `Call`", "", "| field | what it is |", "|---|---|"]
+    lines += [f"| `{name}` | {what} |" for name, what in fields_of(api.Call)]
     return "\n".join([*lines, ""])
+
+
+def fields_of(kind):
+    """Yield the fields of a dataclass, each with the text below it."""
+    (body,) = (node.body for node in ast.parse(inspect.getsource(kind)).body)
+    for node, below in itertools.pairwise(body):
+        if isinstance(node, ast.AnnAssign):
+            is_text = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+            text = inspect.cleandoc(below.value.value) if is_text else ""
+            yield node.target.id, " ".join(text.split())
 
 
 def sentence(name):

@@ -26,7 +26,8 @@ Values
     message of your own.
 Rules over a `Trace`, which holds the `Call`s of each rank
     `assert_...`; `bytes_sent` (bytes a rank), `messages`, `calls_by_rank`, `sends_of`,
-    `reduction_communicators`; `functions`, sets of MPI and c10d names; `ANY_SOURCE`.
+    `reduction_communicators`; `message_depth`, how many messages follow one another, and
+    `assert_message_depth`: rounds of a tree; `functions`, sets of MPI and c10d names; `ANY_SOURCE`.
 Stencils and iterative solvers
     `ring_graph`, `grid_graph`, `star_graph`, `complete_graph`: a `Graph`, the neighbours of each
     rank; `edges_of` one. `assert_neighbours`, `assert_bytes_per_edge`, `bytes_by_edge`.
@@ -92,6 +93,7 @@ from grader.judge.iterations import (
     assert_collectives_per_iteration,
     assert_messages_per_iteration,
 )
+from grader.judge.message_depth import assert_message_depth, message_depth
 from grader.judge.message_faults import (
     every_contribution_fault,
     every_message_fault,
@@ -173,6 +175,7 @@ __all__ = [
     "assert_collectives_per_iteration",
     "assert_envelopes_too_small",
     "assert_every_rank",
+    "assert_message_depth",
     "assert_messages_matter",
     "assert_messages_per_iteration",
     "assert_naive_volume",
@@ -210,6 +213,7 @@ __all__ = [
     "holds",
     "inject_faults",
     "listed",
+    "message_depth",
     "messages",
     "messages_with_contents",
     "not_run",

@@ -5,14 +5,16 @@ What many assignments share is copied in beside it.
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 
 from grader.assignment import Assignment
+from grader.authoring.handout_parts import of_parts
 from grader.authoring.solutions import strip_solutions
 from grader.errors import GraderError, UsageError
 
+HANDOUT = "HANDOUT.md"
 NOTHING_SHARED: Mapping[str, Path] = {}
 
 
@@ -30,16 +32,22 @@ def require_free(output_dir: Path) -> None:
         )
 
 
-def write(assignment: Assignment, output_dir: Path) -> None:
+def write(assignment: Assignment, output_dir: Path, parts: Collection[str] | None = None) -> None:
     """Write the template of an assignment: from its reference where that is installed, else as is.
 
-    Raises UsageError as `require_free` and `generate` do.
+    parts: that its handout is about; None for all. All files are written, since given programs may
+    import them. Raises UsageError for an unknown part, and as `require_free` and `generate` do.
     """
     require_free(output_dir)
+    if parts is not None and (sentence := assignment.wrong_part(parts)):
+        raise UsageError(sentence)
     if assignment.reference.is_dir():
         generate(assignment.reference, output_dir, assignment.shared_support())
     else:
         copy(assignment.template, output_dir)
+    handout = output_dir / HANDOUT
+    if parts is not None and handout.is_file():
+        handout.write_text(of_parts(handout.read_text(), assignment, parts))
 
 
 def generate(

@@ -22,6 +22,12 @@ Share = Annotated[float, Meta(ge=0, le=1, description="a share from 0 to 1")]
 Minutes = Annotated[int, Meta(ge=0, le=1440, description="a number of minutes from 0 to 1440")]
 Days = Annotated[int, Meta(ge=1, le=366, description="a number of days from 1 to 366")]
 Which = Annotated[str, Meta(pattern="^(last|best)$", description="last or best")]
+Texts = Annotated[tuple[Text, ...], Meta(min_length=1, description="a list of texts")]
+Files = Annotated[str | tuple[Text, ...], Meta(description="the name of a file, or a list of them")]
+Teams = Annotated[
+    dict[Text, Texts], Meta(description="a table from the name of a team to a list of ids")
+]
+Missing = Annotated[str, Meta(pattern="^(person|zero)$", description="person or zero")]
 Platform = Annotated[
     str, Meta(pattern=rf"\A({'|'.join(PLATFORMS)})\Z", description=f"one of {', '.join(PLATFORMS)}")
 ]
@@ -39,6 +45,8 @@ class ClassFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All that `class.toml` may say; each key may be left out."""
 
     assignment: Text | None = None
+    parts: Texts | None = None
+    """That the class was set, of those for tests and those for people; None for all."""
     platform: Platform = ""
     """That has delivered the hand-ins; empty where each is called by an id on the roster."""
     platform_assignment: Text = ""
@@ -48,9 +56,12 @@ class ClassFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Of times that a platform writes without one, and of a deadline without one."""
     counts: Which = "last"
     roster: Text | None = None
-    """A file beside class.toml, as all three."""
+    """A file beside class.toml, as those of the next two."""
     times: Text | None = None
-    marks: Text | None = None
+    marks: Files = ()
+    not_handed_in: Missing = "person"
+    """Who gives points for a file, or a whole hand-in, that is not there."""
+    teams: Teams = field(default_factory=dict)
     late: LateTable = field(default_factory=LateTable)
     extensions: Times = field(default_factory=dict)
 
@@ -58,6 +69,11 @@ class ClassFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def zone(self) -> tzinfo:
         """Return the time zone."""
         return UTC if self.timezone == "UTC" else ZoneInfo(self.timezone)
+
+    @property
+    def mark_files(self) -> tuple[str, ...]:
+        """Return the names of the files of marks."""
+        return (self.marks,) if isinstance(self.marks, str) else self.marks
 
     @property
     def policy(self) -> Policy:
@@ -104,6 +120,8 @@ def _mistakes(table: strict_toml.Table) -> Iterator[str]:
     for key in ("late", "extensions"):
         if table.get(key) and not table.get("deadline"):
             yield f"{key}: only a deadline uses it; add one, or leave this out"
+    if table.get("teams") and not table.get("roster"):
+        yield "teams: only a roster uses them; name one, with the column id"
     yield from _too_early(table.get("deadline"), table.get("extensions"))
 
 

@@ -11,6 +11,8 @@ from grader.classroom.standing import Standing
 from grader.report.html.templates import page
 from grader.report.safe_text import one_line
 
+MOST_PAIRS = 50
+"""Of hand-ins that are nearly the same, the most alike."""
 _MOST_SLOW = 10
 
 
@@ -33,12 +35,19 @@ def render(
         ],
         rates=rates([report for _, report in reports]),
         found=causes(reports),
-        pairs=pairs,
+        pairs=pairs[:MOST_PAIRS],
+        num_pairs=len(pairs),
         slowest=[
             (name, report, max(report.parts, key=lambda part: part.wall_time_s, default=None))
             for name, report in slow_first[:_MOST_SLOW]
         ],
     )
+
+
+def render_pair(pair: Pair) -> str:
+    """Return the page of two hand-ins, side by side."""
+    title = f"{' and '.join(pair.students)}: {one_line(pair.file)}"
+    return page("classroom/pair_page.html", title, pair=pair)
 
 
 def _scores(standings: Sequence[Standing]) -> list[tuple[float, float, int, float]]:

@@ -1,4 +1,4 @@
-"""The secret that all hand-ins of a class are graded with."""
+"""What all hand-ins of a class are graded with: the secret of inputs, the key of recordings."""
 
 import os
 import secrets
@@ -9,6 +9,7 @@ from grader.errors import UsageError
 from grader.secret import NUM_BYTES, course_secret, read_secret
 
 _NAME = "secret"
+_RECORDING_KEY = "recording.key"
 
 
 def kept_in(out: Path) -> Path:
@@ -24,6 +25,19 @@ def kept_in(out: Path) -> Path:
             f"this class was graded with the secret in {file}, but GRADER_SECRET_FILE names "
             "another one; unset it, or grade into another folder with --out"
         )
+    return file
+
+
+def recording_key_in(out: Path) -> Path:
+    """Return the file of the key that recordings are signed with.
+
+    The one that GRADER_RECORDING_KEY_FILE names, else one in `out`, which is drawn once.
+    """
+    if named := os.environ.get("GRADER_RECORDING_KEY_FILE"):
+        return Path(named)
+    file = out / _RECORDING_KEY
+    if not file.exists():
+        write_atomically(file, secrets.token_hex(NUM_BYTES))
     return file
 
 

@@ -88,6 +88,7 @@ def remove(
     for copy in (out / "assembled").glob("*"):
         if copy.name not in kept:
             shutil.rmtree(copy, ignore_errors=True)
+    shutil.rmtree(out / "pairs", ignore_errors=True)
     # Logs of a cluster's workers name the hand-ins.
     shutil.rmtree(out / "parsl", ignore_errors=True)
     for file in [file for pattern in _WITH_NAMES for file in out.glob(pattern)]:

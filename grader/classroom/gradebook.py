@@ -11,7 +11,8 @@ from grader.points import written
 _MAX_PATHS = 5
 _HEAD = (
     *("id", "name", "group", "pseudonym", "status", "score", "final", "max", "pending"),
-    *("tests", "tests_max", "by_people", "reasons", "hand_in", "submitted_at", "num_hand_ins"),
+    *("tests", "tests_max", "by_people", "marked_by", "reasons"),
+    *("hand_in", "submitted_at", "num_hand_ins"),
     *("submission_digest", "sealed", "engine", "course"),
 )
 
@@ -43,11 +44,12 @@ def _row(each: Standing, pseudonyms: Pseudonyms) -> list[str]:
     return [
         *(student.id, student.name, student.group, pseudonyms.of(student.id), each.status),
         *(_points(decision.raw), _points(each.final)),
-        *(_points(mark.max_score if report and mark else None),),
+        *(_points(mark.max_score if mark and (report or not mark.problem) else None),),
         *(_points(mark.pending if report and mark else None),),
         *(_points(mark.automatic if mark else None),),
         *(_points(mark.automatic_max if report and mark else None),),
-        *(_points(mark.given if report and mark else None), "; ".join(_reasons(each))),
+        *(_points(mark.given if report and mark else None),),
+        *("; ".join(mark.markers) if mark else "", "; ".join(_reasons(each))),
         *(hand_in.label if hand_in else "", at.isoformat() if at else "", str(len(each.works))),
         *(report.submission_digest[:12] if report else "",),
         *(("yes" if report.is_sealed else "no") if report else "",),
@@ -58,12 +60,14 @@ def _row(each: Standing, pseudonyms: Pseudonyms) -> list[str]:
 
 def _reasons(each: Standing) -> list[str]:
     """Return why there is no mark, what people settled, and what the rules of the course did."""
-    reasons = [each.counted.problem] if each.counted and each.counted.problem else []
+    reasons = [each.team] if each.team else []
+    reasons += [each.counted.problem] if each.counted and each.counted.problem else []
     if each.mark is not None:
         reasons += [each.mark.problem] if each.mark.problem else []
         for name, given in each.mark.overruled.items():
             why = f": {given.comment}" if given.comment else ""
-            reasons.append(f"{name} by hand: {written(given.points)}{why}")
+            by = given.by or "hand"
+            reasons.append(f"{name} by {by}: {written(given.points)}{why}")
     reasons += [each.decision.problem] if each.decision.problem else []
     if each.counted and each.counted.grading and each.counted.grading.report:
         reasons += _of_zeros(each.counted.grading.report)

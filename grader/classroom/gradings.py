@@ -12,6 +12,7 @@ from pathlib import Path
 from grader.errors import GraderError
 from grader.model import Report
 from grader.report import json_report
+from grader.submission import IS_EMPTY
 
 _REPORT = "report.json"
 _OUTCOME = "outcome.json"
@@ -67,6 +68,11 @@ class Outcome:
     def is_final(self) -> bool:
         """Return whether another try now would find the same; without a report, a bad hand-in."""
         return not self.error or self.exit_code == 2
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether the hand-in has no file, so that nothing can be graded."""
+        return self.exit_code == 2 and IS_EMPTY in self.error.partition(";")[0]
 
 
 @dataclass(frozen=True)
@@ -189,6 +195,6 @@ def write_atomically(file: Path, content: Mapping[str, object] | str | bytes) ->
 
 def remove_unfinished(out: Path) -> None:
     """Remove what was killed while it wrote into the folder of a class: it may have names in it."""
-    for folder in ("", "students/*/", "marking/*/"):
+    for folder in ("", "students/*/", "marking/*/", "pairs/"):
         for left in out.glob(f"{folder}{_UNFINISHED}*"):
             left.unlink(missing_ok=True)

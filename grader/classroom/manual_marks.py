@@ -2,7 +2,7 @@
 
 import math
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from grader.classroom.csv_tables import read_table
 from grader.errors import UsageError
 
-COLUMNS = ("id", "row", "points", "max_points", "title", "comment", "digest")
+COLUMNS = ("id", "row", "points", "max_points", "title", "comment", "by", "digest")
 _DIGEST_PREFIX = "sha256:"
 _DIGEST_NUM_CHARS = 12
 
@@ -25,6 +25,8 @@ class Given:
     """The file and line, for whoever has to correct it."""
     digest: str = ""
     """How the digest of the hand-in begins that the person has marked; empty for any."""
+    by: str = ""
+    """Who gave them; empty where nobody says."""
 
     def is_for(self, digest: str) -> bool:
         """Return whether it was given for the hand-in with this digest."""
@@ -40,19 +42,23 @@ Marks = Mapping[str, Mapping[str, Given]]
 """By the id of a student or the name of a group, and by the line: a manual part, or a part."""
 
 
-def read(file: Path) -> Marks:
-    """Return the marks in a CSV with columns id, row, points and comment, or in a TOML.
+def read(files: Sequence[Path]) -> Marks:
+    """Return the marks in files: CSVs with columns id, row, points, comment and by, or TOMLs.
 
     In a TOML each student is a table, in which each line is `{ points = 2, comment = "..." }`. A
-    line of the CSV without points is one that is still to be marked. Raises UsageError.
+    line of a CSV without points is one that is still to be marked. Raises UsageError.
     """
     found: dict[str, dict[str, Given]] = {}
-    entries = _of_toml(file) if file.suffix == ".toml" else _of_csv(file)
-    for student, row, given in entries:
-        rows = found.setdefault(student, {})
-        if row in rows:
-            raise UsageError(f"{given.where}: {row} of {student} is there twice")
-        rows[row] = given
+    for file in files:
+        entries = _of_toml(file) if file.suffix == ".toml" else _of_csv(file)
+        for student, row, given in entries:
+            rows = found.setdefault(student, {})
+            if row in rows:
+                raise UsageError(
+                    f"{given.where}: {row} of {student} also has points in {rows[row].where}; "
+                    "leave the one that counts"
+                )
+            rows[row] = given
     return found
 
 
@@ -62,7 +68,7 @@ def _of_csv(file: Path) -> Iterator[tuple[str, str, Given]]:
         if row["points"]:
             points = _points(row["points"].replace(",", "."), where)
             digest = row.get("digest", "").removeprefix(_DIGEST_PREFIX)
-            given = Given(points, row.get("comment", ""), where, digest)
+            given = Given(points, row.get("comment", ""), where, digest, row.get("by", ""))
             yield row["id"], row["row"], given
 
 
@@ -78,7 +84,8 @@ def _of_toml(file: Path) -> Iterator[tuple[str, str, Given]]:
             where = f"{file}: {student}.{row}"
             given = _table(entry, where)
             points = _points(given.get("points"), where)
-            yield student, row, Given(points, str(given.get("comment", "")), where)
+            comment, by = (str(given.get(key, "")) for key in ("comment", "by"))
+            yield student, row, Given(points, comment, where, by=by)
 
 
 def _table(value: object, where: str) -> dict[str, Any]:

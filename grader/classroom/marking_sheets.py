@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.classroom.csv_tables import inert, inert_comment
 from grader.classroom.gradings import write_atomically
 from grader.classroom.manual_marks import COLUMNS, short_digest
-from grader.classroom.marking import Mark
+from grader.classroom.marking import BY_CLASS_FILE, Mark, Row
 from grader.model import Report
 from grader.points import written
 from grader.report.export import formats
@@ -66,20 +66,26 @@ def render(
     )
 
 
-def to_fill(marks: Sequence[tuple[str, str, Mark]]) -> str:
+def to_fill(lines: Sequence[tuple[str, str, Sequence[Row]]]) -> str:
     """Return a CSV with a line for each question and student, to be filled in and read again.
 
-    marks: pseudonym, digest of the hand-in, and mark.
+    lines: of each pseudonym, with the digest of the hand-in.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for student, digest, mark in marks:
-        for row in mark.rows:
-            points = "" if row.given is None else written(row.given.points)
-            comment = "" if row.given is None else inert_comment(row.given.comment)
-            cells = [student, row.name, points, written(row.max_points), inert(row.title)]
-            writer.writerow([*cells, comment, short_digest(digest)])
+    for student, digest, rows in lines:
+        for row in rows:
+            # What class.toml decides stays for a person to decide otherwise.
+            given = row.given if row.given and row.given.by != BY_CLASS_FILE else None
+            points, comment, by = ("", "", "")
+            if given is not None:
+                points, comment = written(given.points), inert_comment(given.comment)
+                by = inert_comment(given.by)
+            most = written(row.max_points) if row.max_points else ""
+            title = f"{row.title} ({row.found})" if row.is_missing else row.title
+            cells = [student, row.name, points, most, inert(title), comment, by]
+            writer.writerow([*cells, short_digest(digest)])
     return text.getvalue()
 
 

@@ -11,12 +11,14 @@ from grader.classroom.gradings import write_atomically
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.similarity import Pair
 from grader.classroom.standing import Standing, Strays, Work
+from grader.points import UNSIGNED
 from grader.report.safe_text import one_line
 
 GRADEBOOK = "gradebook.csv"
 CLASS_PAGE = "class.html"
 STUDENTS = "students"
 MARKING = "marking"
+PAIRS = "pairs"
 _TELL_EVERY_S = 60.0
 _MOST_SHOWN = 20
 
@@ -34,8 +36,18 @@ def write(
     """
     write_atomically(out / GRADEBOOK, gradebook.render(standings, names))
     write_atomically(out / CLASS_PAGE, class_page.render(title, standings, names, pairs))
+    _write_pairs(out / PAIRS, pairs[: class_page.MOST_PAIRS])
     for each in standings:
         student_reports.write(out / STUDENTS / names.of(each.student.id), each)
+
+
+def _write_pairs(folder: Path, pairs: Sequence[Pair]) -> None:
+    """Write a page for each pair, and leave none of an earlier time."""
+    folder.mkdir(exist_ok=True)
+    for before in folder.glob("[0-9]*.html"):
+        before.unlink()
+    for number, pair in enumerate(pairs, 1):
+        write_atomically(folder / f"{number}.html", class_page.render_pair(pair))
 
 
 def teller(
@@ -80,7 +92,8 @@ def _shared_notes(standings: Sequence[Standing]) -> list[str]:
     """Return the notes that all reports have: they are on the grader, and on no hand-in."""
     noted = [report.notes for _, report in reports_of(standings)]
     first = noted[0] if noted else ()
-    return [one_line(each) for each in first if all(each in other for other in noted)]
+    shared = [each for each in first if all(each in other for other in noted)]
+    return [one_line(each) for each in shared if each != UNSIGNED]  # as --unsealed has it
 
 
 def _stray(work: Work, strays: Strays) -> str:
@@ -105,6 +118,7 @@ def summary(
     strays: Strays,
     unknown_times: Sequence[str],
     out: Path,
+    num_pairs: int = 0,
 ) -> Iterator[str]:
     """Yield the lines that end the command: how many there are of each kind, and who needs help."""
     counts = Counter(each.status for each in standings)
@@ -112,6 +126,11 @@ def summary(
     yield f"{len(standings)} student{'' if len(standings) == 1 else 's'}: {words}"
     if counts["pending"]:
         yield "pending: some points are given by hand; --sheets writes the sheets for that"
+    different = {each.identity: each.mark for each in standings if each.mark}.values()
+    rows = [row for each in different for row in each.rows]
+    if missing := sum(row.is_missing and row.given is None for row in rows):
+        yield f"{missing} of these lines are for files that were not handed in. They stay pending"
+        yield '  unless class.toml says not_handed_in = "zero"'
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
         yield f"without a time, so in time for the deadline: {len(untimed)}; those in the table"
         yield "  that `times` in class.toml names have one"
@@ -137,8 +156,13 @@ def summary(
         yield from (f"  {problem}" for problem in (*nobodys, *problems[:_MOST_SHOWN]))
         if len(problems) > _MOST_SHOWN:
             yield f"  and {len(problems) - _MOST_SHOWN} more students, listed in {GRADEBOOK}"
+    if counts["cannot be graded"] or counts["not graded"] or counts["needs review"]:
+        yield "  --sheets writes a line for each into to-mark.csv, to be settled by hand"
     if missing := counts["no hand-in found"]:
         who = "1 student has" if missing == 1 else f"{missing} students have"
         yield f"{who} no hand-in, and no mark until every hand-in has an author"
     yield f"{out / GRADEBOOK} has the marks, {out / STUDENTS} a folder for each student,"
     yield f"{out / CLASS_PAGE} what the class as a whole shows"
+    if num_pairs:
+        are = "1 pair of files is" if num_pairs == 1 else f"{num_pairs} pairs of files are"
+        yield f"{are} nearly the same; {out / PAIRS} has them side by side"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from grader.classroom.csv_tables import inert
 from grader.classroom.platform_table import PlatformTable
 from grader.classroom.roster import comparable
-from grader.classroom.standing import Standing, Work
-from grader.classroom.student_reports import FORMATS, MARK, files_of
+from grader.classroom.standing import Standing
+from grader.classroom.student_reports import FORMATS, MARK, files_of, mark_lines
 from grader.errors import UsageError
 from grader.points import written
 from grader.report.safe_text import visible
@@ -71,7 +71,8 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
         else:
             row[table.at] = written(round(found.final, 6))
             if table.feedback is not None:
-                row[table.feedback] = inert("; ".join(found.decision.reasons))
+                lines = mark_lines(found)[1:]
+                row[table.feedback] = inert("; ".join(line.removeprefix("- ") for line in lines))
             num_filled += 1
     if num_unknown and num_unknown == len(left) and not num_filled:
         left = [
@@ -136,11 +137,11 @@ def feedback_zip(standings: Sequence[Standing]) -> bytes:
     """
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        for label, (work, each) in sorted(_once(standings).items()):
+        for sent_as, each in sorted(_sent_back(standings).items()):
             texts = files_of(each)
             for file in (FORMATS["html"], MARK):
                 if file in texts:
-                    name = entry_name(f"{work.hand_in.sent_as or f'{label}_'}{file}")
+                    name = entry_name(f"{sent_as}{file}")
                     archive.writestr(
                         zipfile.ZipInfo(name, _WHEN), texts[file].encode(errors="replace")
                     )
@@ -156,11 +157,22 @@ def entry_name(name: str) -> str:
     return "/".join(part or "-" for part in parts)
 
 
-def _once(standings: Sequence[Standing]) -> Mapping[str, tuple[Work, Standing]]:
-    """Return what counts with whom it is sent back to: of a group, to who has handed it in."""
-    found: dict[str, tuple[Work, Standing]] = {}
+def _sent_back(standings: Sequence[Standing]) -> Mapping[str, Standing]:
+    """Return whose feedback goes back under which name.
+
+    Of a team, under the name of the hand-in goes that of who has sent it. On Moodle the others
+    have folders of their own, as far as the roster has their numbers.
+    """
+    found: dict[str, Standing] = {}
     for each in standings:
         work = each.counted
-        if work is not None and (work.sender == each.student.id or work.hand_in.label not in found):
-            found[work.hand_in.label] = (work, each)
+        if work is None:
+            continue
+        number = each.student.known_as.get("moodle")
+        name = work.hand_in.sent_as or f"{work.hand_in.label}_"
+        is_sender = work.sender == each.student.id
+        if number and "moodle" in work.hand_in.who and not is_sender:
+            name = f"{each.student.name}_{number}_assignsubmission_file_/"
+        if is_sender or name not in found:
+            found[name] = each
     return found

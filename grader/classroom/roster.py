@@ -3,13 +3,14 @@
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from grader.classroom.csv_tables import read_table
 from grader.classroom.hand_in import HandIn, Student
 from grader.errors import UsageError
+from grader.spelling import did_you_mean
 
 COLUMNS = ("id", "name", "email", "group", "moodle", "canvas", "blackboard", "gradescope", "github")
 _NUMBERS = ("id", "moodle", "canvas", "blackboard", "github", "email", "gradescope")
@@ -45,6 +46,8 @@ class Roster:
 
     def authors_ever(self, hand_in: HandIn) -> list[Student]:
         """Return whose it is and was: also who was forgotten."""
+        if team := self._team(hand_in):
+            return team
         found = self._named(hand_in)
         groups = {student.group for student in found}
         # Of two groups, it is nobody's but of those whom the platform names.
@@ -52,6 +55,13 @@ class Roster:
         known = self.listed or {each.id: each for each in found}.values()
         ids = {each.id for each in found}
         return [each for each in known if each.id in ids or each.group in groups]
+
+    def _team(self, hand_in: HandIn) -> list[Student]:
+        """Return the team that a hand-in has the name of; nobody where it has another one."""
+        if set(hand_in.who) != {"id"}:  # of a platform, where a student may choose it
+            return []
+        name = comparable(hand_in.who["id"])
+        return [each for each in self.listed if name and comparable(each.group) == name]
 
     def are_of_groups(self, hand_in: HandIn) -> bool:
         """Return whether those whom the platform names are of several groups on the roster."""
@@ -88,8 +98,9 @@ class Roster:
         return any(user and comparable(name).endswith(f"-{comparable(user)}") for user in theirs)
 
     def is_called(self, column: str, value: str) -> bool:
-        """Return whether a student on it is called so, in full."""
-        return bool(self._called(column, value))
+        """Return whether a student on it is called so, in full; with an id, also a team."""
+        is_team = column == "id" and value and comparable(value) in self._team_names
+        return bool(is_team or self._called(column, value))
 
     def may_have(self, column: str, value: str) -> bool:
         """Return whether one can be called so: also who is on it without a name in a column."""
@@ -112,6 +123,10 @@ class Roster:
 
     def _called(self, column: str, value: str) -> Sequence[Student]:
         return self._by_name.get((column, comparable(value, column)), ())
+
+    @cached_property
+    def _team_names(self) -> frozenset[str]:
+        return frozenset(comparable(each.group) for each in self.listed if each.group)
 
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], Sequence[Student]]:
@@ -147,6 +162,36 @@ def read(file: Path) -> Roster:
     if not students:
         raise UsageError(f"{file} names no student; expected a line for each below its header")
     return Roster(tuple(students.values()))
+
+
+def with_teams(roster: Roster, teams: Mapping[str, Sequence[str]], where: str) -> Roster:
+    """Return the roster with the teams of class.toml, each a name and ids.
+
+    where: the file. Raises UsageError for who is not on the roster, or would be in two teams.
+    """
+    groups = {each.id: each.group for each in roster.listed if each.group}
+    ids = {each.id: each for each in roster.listed}
+    for team, members in teams.items():
+        if team in ids:
+            raise UsageError(
+                f"{where}: teams.{team} has the id of a student, so marks and extensions could be "
+                f"for either; call it team-{team}"
+            )
+        for member in members:
+            if member not in ids:
+                raise UsageError(
+                    f"{where}: teams.{team} has {member!r:.60}, which is not an id on the roster; "
+                    f"{did_you_mean(member, ids)}expected ids of its column id"
+                )
+            if groups.setdefault(member, team) != team:
+                raise UsageError(
+                    f"{where}: teams.{team} has {member}, but {groups[member]} already has that "
+                    "student; leave one of the two out"
+                )
+    return replace(
+        roster,
+        listed=tuple(replace(each, group=groups.get(each.id, "")) for each in roster.listed),
+    )
 
 
 def comparable(text: str, column: str = "") -> str:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from grader.report.safe_text import visible_lines
+
 NEARLY_THE_SAME = 0.8
 """The share of both files' tokens that a pair has in common."""
 _NOISE_NUM_TOKENS = 25
@@ -21,14 +23,29 @@ _MIN_NUM_TOKENS = 100
 
 
 @dataclass(frozen=True)
+class Side:
+    """One of two hand-ins that are compared."""
+
+    student: str
+    lines: tuple[str, ...] = ()
+    """Of the file."""
+    alike: frozenset[int] = frozenset()
+    """Numbers of those lines, from 1, that the other one has as well."""
+
+
+@dataclass(frozen=True)
 class Pair:
     """Two hand-ins of which a file is nearly the same."""
 
-    first: str
-    second: str
+    sides: tuple[Side, Side]
     file: str
     share: float
     """The smaller of the two shares, from 0 to 1."""
+
+    @property
+    def students(self) -> tuple[str, str]:
+        """Return whose they are."""
+        return self.sides[0].student, self.sides[1].student
 
 
 def near_identical(
@@ -44,10 +61,24 @@ def near_identical(
     for name in names:
         prints = dict(_fingerprints(name, sources, template))
         for first, second in combinations(sorted(prints), 2):
-            share = _share(prints[first], prints[second])
+            share, alike = _compared(prints[first], prints[second])
             if share >= NEARLY_THE_SAME:
-                found.append(Pair(first, second, name, share))
-    return sorted(found, key=lambda pair: (-pair.share, pair.file, pair.first, pair.second))
+                sides = [
+                    _side(student, sources[student][name], places)
+                    for student, places in zip((first, second), alike, strict=True)
+                ]
+                found.append(Pair((sides[0], sides[1]), name, share))
+    return sorted(found, key=lambda pair: (-pair.share, pair.file, pair.students))
+
+
+def _side(student: str, text: str, places: Any) -> Side:
+    """Return a side; places: where what both have begins and ends in the text."""
+    alike: set[int] = set()
+    for begin, end in zip(*places.astype(int).tolist(), strict=True):
+        first = text.count("\n", 0, begin) + 1
+        alike.update(range(first, first + text.count("\n", begin, end) + 1))
+    lines = tuple(visible_lines(text))
+    return Side(student, lines, frozenset(alike))
 
 
 def _fingerprints(
@@ -74,13 +105,13 @@ def _fingerprints(
             yield label, made
 
 
-def _share(one: Any, other: Any) -> float:
-    """Return how much of both is in the other, as far as it is worth knowing."""
+def _compared(one: Any, other: Any) -> tuple[float, tuple[Any, Any]]:
+    """Return how much of both is in the other, as far as it is worth knowing, and where."""
     import copydetect
 
     common = len(one.hashes & other.hashes)
     # Far below, by fingerprints alone: the passages themselves need not be looked at.
     if 2 * common < NEARLY_THE_SAME * max(len(one.hashes), len(other.hashes)):
-        return 0.0
-    _, shares, _ = copydetect.compare_files(one, other)
-    return float(min(shares))
+        return 0.0, ((), ())
+    _, shares, places = copydetect.compare_files(one, other)
+    return float(min(shares)), places

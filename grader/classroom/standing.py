@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from grader.classroom.gradings import Grading
 from grader.classroom.hand_in import HandIn, Student, Unreadable
 from grader.classroom.manual_marks import Given, Marks
-from grader.classroom.marking import Mark, Rubrics, mark
+from grader.classroom.marking import Mark, Questions, mark
 from grader.classroom.policy import Attempt, Decision, Policy, decide
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.roster import Roster
@@ -55,24 +55,33 @@ class Standing:
     @property
     def status(self) -> str:
         """Return in a few words whether there is a mark, and if not, why."""
-        if self.counted is None:
+        if self.counted is None and self.mark is None:
             return "no hand-in found" if self.decision.final is None else "nothing handed in"
-        if self.counted.grading is None:
+        if self.mark is None:
             return "not graded"
-        if self.mark is not None and self.mark.problem:
-            is_bad = self.counted.grading.report is None
+        if self.mark.problem:
+            grading = self.counted.grading if self.counted is not None else None
+            is_bad = grading is None or grading.report is None
             return "cannot be graded" if is_bad else "needs review"
         if self.decision.problem:
             return "needs review"
-        if self.mark is not None and self.mark.pending:
+        if self.mark.pending:
             return "pending"
         # Points in place of the tests' leave no line to be filled in.
         return "needs review" if self.outdated else "marked"
 
     @property
+    def team(self) -> str:
+        """Return in words that somebody else of the team has handed it in; empty where not so."""
+        sender = self.counted.sender if self.counted is not None else self.student.id
+        if not self.student.group or sender == self.student.id:
+            return ""
+        return f"handed in{f' by {sender}' if sender else ''} for {self.student.group}"
+
+    @property
     def problem(self) -> str:
         """Return why a person has to look, in a sentence; empty where nobody has to."""
-        if self.counted is not None and self.counted.problem:
+        if self.counted is not None and self.counted.problem and self.mark is None:
             return f"not graded: {self.counted.problem}"
         if self.outdated:
             return f"{', '.join(self.outdated)}: marked in an earlier hand-in; review this one"
@@ -109,7 +118,7 @@ class Rules:
     roster: Roster
     marks: Marks
     policy: Policy
-    rubrics: Rubrics
+    questions: Questions
     """Of the assignment that was graded."""
     names: Pseudonyms
 
@@ -172,14 +181,17 @@ def keys_of(student: Student, names: Pseudonyms) -> list[str]:
 
 
 def _standing(student: Student, works: Sequence[Work], rules: Rules, *, is_clear: bool) -> Standing:
+    keys = keys_of(student, rules.names)
+    if not works and (found := mark(None, _of_keys(keys, rules), rules.questions)):
+        # As after an oral examination.
+        return Standing(student, (), None, found, Decision("", found.score, found.score, ()))
     if not works and not is_clear:
         why = "no hand-in was found, and some hand-ins have no author yet"
         return Standing(student, (), None, None, Decision("", None, None, (why,)))
-    keys = keys_of(student, rules.names)
     marked = {
-        work.hand_in.label: mark(work.grading, _given(work, keys, rules), rules.rubrics)
+        work.hand_in.label: found
         for work in works
-        if work.grading is not None
+        if (found := mark(work.grading, _given(work, keys, rules), rules.questions))
     }
     attempts = [
         Attempt(
@@ -204,16 +216,16 @@ def _without_outdated(each: Standing, keys: Sequence[str], rules: Rules) -> Stan
 
     Which one counts was decided with it: else the best would be the one that was marked first.
     """
-    if each.counted is None or each.counted.grading is None:
+    if each.counted is None:
         return each
     given = _given(each.counted, keys, rules)
     digest = each.counted.hand_in.digest
     fresh = {name: one for name, one in given.items() if one.is_for(digest)}
     if len(fresh) == len(given):
         return each
-    found = mark(each.counted.grading, fresh, rules.rubrics)
+    found = mark(each.counted.grading, fresh, rules.questions)
     outdated = tuple(sorted(given.keys() - fresh.keys()))
-    decision = replace(each.decision, raw=found.score, final=None)
+    decision = replace(each.decision, raw=found.score if found else None, final=None)
     return replace(each, mark=found, decision=decision, outdated=outdated)
 
 
@@ -227,6 +239,11 @@ def _given(work: Work, keys: Sequence[str], rules: Rules) -> Mapping[str, Given]
     found = [row for key in nearest_last for row in rules.marks.get(key, {}).items()]
     # What was given for another hand-in is in the way of nothing that was given for this one.
     return dict(sorted(found, key=lambda row: row[1].is_for(work.hand_in.digest)))
+
+
+def _of_keys(keys: Sequence[str], rules: Rules) -> Mapping[str, Given]:
+    """Return what people gave to a student who has handed in nothing, what is nearest last."""
+    return dict(row for key in reversed(keys) for row in rules.marks.get(key, {}).items())
 
 
 def _sheets(work: Work, rules: Rules) -> list[str]:

@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from grader.classroom.gradings import write_atomically
+from grader.classroom.marking import WHOLE
 from grader.classroom.standing import Standing
 from grader.model import Report
-from grader.points import written
+from grader.points import MARK_OF_CLASS, UNSIGNED, written
 from grader.report.export import formats
 from grader.report.safe_text import one_line
 
@@ -15,9 +16,23 @@ FORMATS = {"json": "report.json", "html": "report.html", "markdown": "report.md"
 MARK = "mark.txt"
 
 
-def shown(report: Report, label: str) -> Report:
-    """Return the report as its student may see it: nothing in it says where the course keeps it."""
-    return replace(report, submission=label, course_folder="", image="")
+def shown(report: Report, standing: Standing, label: str) -> Report:
+    """Return the report as its student may see it, with the mark that stands beside it.
+
+    Nothing in it says where the course keeps it, or calls pending what a person has given.
+    """
+    first, *lines = mark_lines(standing)
+    notes = [f"Your mark: {first}", *(line.removeprefix("- ") for line in lines)]
+    notes += [note for note in report.notes if note != UNSIGNED]
+    notes += [] if report.is_sealed else [MARK_OF_CLASS]
+    return replace(
+        report,
+        submission=label,
+        course_folder="",
+        image="",
+        manual_parts=(),
+        notes=tuple(notes),
+    )
 
 
 def write(folder: Path, standing: Standing) -> None:
@@ -39,13 +54,19 @@ def files_of(standing: Standing) -> Mapping[str, str]:
     found = {MARK: mark_text(standing)}
     work = standing.counted
     if work is not None and work.grading is not None and work.grading.report is not None:
-        report = shown(work.grading.report, work.hand_in.label)
+        report = shown(work.grading.report, standing, work.hand_in.label)
         for name, file in FORMATS.items():
             found[file] = formats.named(name).render(report) + "\n"
     return found
 
 
 def mark_text(standing: Standing) -> str:
+    """Return the file of the mark."""
+    first, *lines = mark_lines(standing)
+    return "".join(f"{line}\n" for line in (first, "", *lines))
+
+
+def mark_lines(standing: Standing) -> list[str]:
     """Return the mark and how it came about: tests, what people gave, the rules of the course."""
     mark, decision = standing.mark, standing.decision
     if mark is not None and standing.status == "pending":
@@ -55,25 +76,29 @@ def mark_text(standing: Standing) -> str:
     else:
         most = f" of {written(mark.max_score)}" if mark is not None and mark.max_score else ""
         first = f"{written(round(standing.final, 6))}{most}"
-    lines = [first, ""]
+    lines = [first]
     if mark is not None and mark.automatic is not None:
         how = "" if _is_sealed(standing) else ", graded unsealed"
         lines.append(f"- checks: {written(mark.automatic)} of {written(mark.automatic_max)}{how}")
     if mark is not None:
         for name, given in mark.overruled.items():
-            lines.append(_line(name, written(given.points), given.comment))
+            what = "all of it" if name == WHOLE else f"{name}, in place of its checks"
+            lines.append(_line(what, written(given.points), given.comment))
         for row in mark.rows:
-            points = "pending" if row.given is None else written(row.given.points)
-            comment = "" if row.given is None else row.given.comment
-            lines.append(_line(row.title, f"{points} of {written(row.max_points)}", comment))
+            most = written(row.max_points)
+            if row.given is None:
+                lines.append(f"- {row.title}: pending, at most {most}")
+            else:
+                points = f"{written(row.given.points)} of {most}"
+                lines.append(_line(row.title, points, row.given.comment))
         if mark.problem:
             lines.append(f"- {mark.problem}")
     work = standing.counted
-    if work is not None and work.grading is None and not work.hand_in.digest:
+    if mark is None and work is not None and not work.hand_in.digest:
         lines.append(f"- {work.problem}")  # nothing that can be graded was handed in
-    problem = (decision.problem,) if decision.problem else ()
-    lines += [f"- {reason}" for reason in (*problem, *decision.reasons)]
-    return "".join(f"{one_line(line)}\n" for line in lines)
+    rest = [*filter(None, (standing.team, decision.problem)), *decision.reasons]
+    lines += [f"- {reason}" for reason in rest]
+    return [one_line(line) for line in lines]
 
 
 def _is_sealed(standing: Standing) -> bool:

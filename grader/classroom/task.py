@@ -40,9 +40,10 @@ class Task:
     """What follows `grade`, without the hand-in and what is made of it."""
     recording: str
     """Of an earlier grading, which is judged again; empty where it is graded."""
-    keeps_recording: bool
     secret_file: str
     """Of the class, likewise; empty where inputs are public."""
+    key_file: str
+    """Of the key that signs recordings, likewise; empty where nothing is sealed."""
     cores: int
     """Physical ones, that no other grading has meanwhile."""
     memory_num_bytes: int
@@ -80,8 +81,7 @@ def _run(
     command += [f"--full-json={report}", *(limits if task.arguments[0] == "run" else ())]
     if task.arguments[0] == "check":
         command.append("--no-recording")  # a copy that nobody would erase with the student
-    if task.recording or task.keeps_recording:
-        command.append(f"--recording={recording}")
+    command.append(f"--recording={recording}")
     ended = subprocess.run(  # noqa: S603 - our own command line
         [*ending_with_us(cpus), *command],
         env=_environment(task),
@@ -107,10 +107,10 @@ def _run(
 
 
 def _environment(task: Task) -> dict[str, str]:
-    """Return ours, with the secret of the class in place of one that is named here."""
-    kept = {name: value for name, value in os.environ.items() if name != "GRADER_SECRET_FILE"}
-    named = {"GRADER_SECRET_FILE": task.secret_file} if task.secret_file else {}
-    return without_launcher(kept) | named
+    """Return ours, with the secret and the key of the class in place of those named here."""
+    ours = {"GRADER_SECRET_FILE": task.secret_file, "GRADER_RECORDING_KEY_FILE": task.key_file}
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
+    return without_launcher(kept) | {name: file for name, file in ours.items() if file}
 
 
 def _of_what_was_meant(task: Task, outcome: Outcome) -> Outcome:

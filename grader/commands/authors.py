@@ -26,7 +26,7 @@ def list_assignments(options: argparse.Namespace) -> int:
 def write_template(options: argparse.Namespace) -> int:
     """Write a template: from the reference where it is installed, else the ready one."""
     output: Path = options.output
-    template.write(courses_of(options).assignment(options.assignment), output)
+    template.write(courses_of(options).assignment(options.assignment), output, options.part)
     again = f"`grade {_courses_named(options)}check {output}`"
     if is_sealed(os.environ):
         again = "mount it at /submission and start the image again: that"

@@ -19,11 +19,12 @@ from grader.classroom.gradings import Circumstances
 from grader.classroom.hand_in import HandIn, Unreadable
 from grader.classroom.hand_in_names import Naming
 from grader.classroom.manual_marks import Marks
-from grader.classroom.marking import Rubrics
+from grader.classroom.marking import Questions
 from grader.classroom.roster import Roster
 from grader.commands.context import courses_of, data_folder, named_courses
 from grader.courses import Courses
 from grader.errors import UsageError
+from grader.points import total
 from grader.versions import engine_digest
 
 
@@ -43,12 +44,22 @@ class ClassInputs:
     """None: each hand-in is recognised by its files."""
 
     @property
-    def rubrics(self) -> Rubrics:
-        """Return the lines of rubrics that a person marks by."""
-        manual = self.assignment.manual if self.assignment is not None else ()
-        return {
-            each.name: tuple((line.points, line.asked) for line in each.rubric) for each in manual
-        }
+    def questions(self) -> Questions:
+        """Return what people mark, and what counts where nothing was handed in for it."""
+        if self.assignment is None:
+            return Questions(missing_is_zero=self.said.not_handed_in == "zero")
+        manual = self.assignment.manual
+        most = {each.name: each.points + each.hidden_points for each in self.assignment.parts}
+        most |= {each.name: each.points for each in manual}
+        return Questions(
+            rubrics={
+                each.name: tuple((line.points, line.asked) for line in each.rubric)
+                for each in manual
+            },
+            files={each.name: each.file for each in manual},
+            max_points=total(most[name] for name in self.said.parts or most),
+            missing_is_zero=self.said.not_handed_in == "zero",
+        )
 
 
 def read(options: argparse.Namespace, out: Path) -> ClassInputs:
@@ -58,6 +69,7 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     said = class_file.read(file) if is_given else ClassFile()
     beside = file.parent
     students = roster.read(beside / said.roster) if said.roster is not None else Roster()
+    students = roster.with_teams(students, said.teams, str(file))
     declared = Naming(said.platform, said.platform_assignment, students)
     naming = arrivals.naming_of(options.folder, declared)
     if naming != declared:
@@ -85,15 +97,21 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
         ]
     courses = courses_of(options)
     name = options.assignment or said.assignment
+    assignment = courses.assignment(name) if name else None
+    if said.parts is not None:
+        if assignment is None:
+            raise UsageError(f"{file}: parts: only a named assignment has them; set `assignment`")
+        if sentence := assignment.wrong_part(said.parts):
+            raise UsageError(f"{file}: parts: {sentence}")
     return ClassInputs(
         hand_ins,
         unreadable,
         said,
         students,
-        manual_marks.read(beside / said.marks) if said.marks is not None else {},
+        manual_marks.read([beside / each for each in said.mark_files]),
         unknown,
         courses,
-        courses.assignment(name) if name else None,
+        assignment,
     )
 
 
@@ -111,9 +129,12 @@ def circumstances(options: argparse.Namespace, inputs: ClassInputs, secret: byte
     # Neither has an image, and the one makes marks.
     how = f"judged again, {'unsealed' if options.unsealed else 'sealed'}"
     return Circumstances(
-        engine_digest=engine_digest(),
+        # An image holds the engine and the course that grade; those at hand do not matter then.
+        engine_digest="" if image else engine_digest(),
         image=image,
-        courses=tuple(f"{course.name} {course.digest()}" for course in inputs.courses.courses),
+        courses=()
+        if image
+        else tuple(f"{course.name} {course.digest()}" for course in inputs.courses.courses),
         assignment=inputs.assignment.name if inputs.assignment is not None else "",
         options=(*grading_options(options, inputs), *([how] if options.judge_again else [])),
         secret_digest=hashlib.sha256(b"class" + secret).hexdigest() if secret else "",
@@ -124,6 +145,7 @@ def grading_options(options: argparse.Namespace, inputs: ClassInputs) -> list[st
     """Return the options of the command that grades each hand-in."""
     data = data_folder(options)
     found = ["--assignment", inputs.assignment.name] if inputs.assignment is not None else []
+    found += [each for part in inputs.said.parts or () for each in ("--part", part)]
     found += ["--data", str(data.resolve())] if data is not None else []
     for course in named_courses(options):
         found += ["--course", str(course.resolve())]

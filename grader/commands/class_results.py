@@ -18,7 +18,7 @@ from grader.classroom import (
 )
 from grader.classroom.gradings import write_atomically
 from grader.classroom.hand_in import HandIn
-from grader.classroom.marking import Mark
+from grader.classroom.marking import Mark, Row, to_settle
 from grader.classroom.platform_table import PlatformTable
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.similarity import Pair
@@ -45,8 +45,11 @@ def write(
     found: Sequence[Standing],
     names: Pseudonyms,
     out: Path,
-) -> None:
-    """Write the gradebook, the page of the class, the students' files, and sheets if asked for."""
+) -> int:
+    """Write the gradebook, the page of the class, the students' files, and sheets if asked for.
+
+    Return how many pairs of files are nearly the same.
+    """
     handed_in = _handed_in(inputs, found, names)
     pairs = _pairs(inputs, handed_in)
     title = inputs.assignment.name if inputs.assignment is not None else options.folder.name
@@ -55,15 +58,30 @@ def write(
         for each in handed_in:
             folder = out / outputs.MARKING / each.student
             marking_sheets.write(folder, each.student, each.report, each.mark, each.files)
-        marks = [(each.student, each.digest, each.mark) for each in handed_in]
         file = out / marking_sheets.TO_FILL
-        if kept := filled_in.replace_unread(file, marking_sheets.to_fill(marks)):
+        lines = marking_sheets.to_fill(_lines(inputs, found, names))
+        if kept := filled_in.replace_unread(file, lines):
             show(f"{kept} is the previous {file.name}: class.toml does not have everything in it")
         show(
             f"{out / outputs.MARKING} has a sheet for each hand-in, "
             f"{out / marking_sheets.TO_FILL} a line"
         )
-        show("  for each question: fill it in, and name it under `marks` in class.toml")
+        show("  for each question, and for what is settled by hand: fill it in, and name it")
+        show("  under `marks` in class.toml")
+    return len(pairs)
+
+
+def _lines(
+    inputs: ClassInputs, found: Sequence[Standing], names: Pseudonyms
+) -> list[tuple[str, str, Sequence[Row]]]:
+    """Return what is filled in by hand of each hand-in that counts: that of a group once."""
+    lines: dict[tuple[str, str], tuple[str, str, Sequence[Row]]] = {}
+    for each in found:
+        if each.counted is not None:
+            rows = each.mark.lines if each.mark else [to_settle(each.problem, inputs.questions)]
+            digest = each.counted.hand_in.digest
+            lines.setdefault(each.identity, (names.of(each.student.id), digest, rows))
+    return list(lines.values())
 
 
 @dataclass(frozen=True)

@@ -48,16 +48,10 @@ def grade_class(options: argparse.Namespace) -> int:
         raise UsageError(
             "--publish accepts what --regrade or --judge-again has found; name one of them"
         )
-    has_key = bool(os.environ.get("GRADER_RECORDING_KEY_FILE"))
-    if options.unsealed and has_key:
+    if options.unsealed and os.environ.get("GRADER_RECORDING_KEY_FILE"):
         raise UsageError(
             "--unsealed runs hand-ins as your user, so they could read the course's key; unset "
             "GRADER_RECORDING_KEY_FILE"
-        )
-    if options.judge_again and not options.unsealed and not has_key:
-        raise UsageError(
-            "--judge-again makes marks of recordings that the course has signed; name its key "
-            "in GRADER_RECORDING_KEY_FILE, as in the first grading"
         )
     needed.require()
     out = options.out or Path(f"graded-{options.folder.resolve().name}")
@@ -100,7 +94,8 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
             gradings.remove(key)
     problems = _grade_missing(options, inputs, keys, gradings, out, recordings, secret_file)
     if options.regrade and not options.publish:
-        return _show_regrade(inputs, known, keys, gradings, problems, names, out)
+        how = "--judge-again" if options.judge_again else "--regrade"
+        return _show_regrade(inputs, known, keys, gradings, problems, names, out, how)
     for problem in _named(problems, keys, inputs) if options.publish else ():
         say_visibly(f"not graded again; the earlier mark stays: {problem}")
     keys = publication.falling_back(keys, known, problems)
@@ -114,10 +109,10 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     left = {each.digest for each in inputs.hand_ins}
     kept = {digest: key for digest, key in published.items() if digest in left}
     publication.write(out / publication.NAME, {**kept, **graded})
-    rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.rubrics, names)
+    rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.questions, names)
     found, strays = standings(works, rules, inputs.unreadable)
-    class_results.write(options, inputs, found, names, out)
-    for line in outputs.summary(found, strays, inputs.unknown_times, out):
+    num_pairs = class_results.write(options, inputs, found, names, out)
+    for line in outputs.summary(found, strays, inputs.unknown_times, out, num_pairs):
         show(line)
     if table is not None:
         class_results.give_back(table, found, out)
@@ -211,7 +206,7 @@ def _grade_missing(
     command = (how, *grading_options(options, inputs))
     if options.judge_again and not options.unsealed:
         command += ("--require-mark",)
-    keeps = options.unsealed or bool(os.environ.get("GRADER_RECORDING_KEY_FILE"))
+    key_file = "" if options.unsealed else str(class_secret.recording_key_in(out).resolve())
     gradings.folder.mkdir(parents=True, exist_ok=True)
     kept_in_folder = str(gradings.folder.resolve())
     tasks = [
@@ -222,8 +217,8 @@ def _grade_missing(
             kept_in_folder,
             command,
             str(recordings.get(each.digest, "")),
-            keeps and not options.judge_again,
             str(secret_file.resolve()) if secret_file is not None else "",
+            key_file,
             1 if options.judge_again else options.cores,
             options.memory,
         )
@@ -278,8 +273,12 @@ def _show_regrade(
     problems: Mapping[str, str],
     names: Pseudonyms,
     out: Path,
+    how: str,
 ) -> int:
-    """Write and print what would change; return 0, or 3 where some could not be graded again."""
+    """Write and print what would change; return 0, or 3 where some could not be graded again.
+
+    how: the option that has asked for it.
+    """
     regrades = []
     failed = _named(problems, keys, inputs)
     for each in inputs.hand_ins:
@@ -296,7 +295,7 @@ def _show_regrade(
         show(line)
     for problem in failed:
         show(f"  not graded again: {problem}")
-    show(f"{out / _REGRADE} has each check; nothing is published without --publish")
+    show(f"{out / _REGRADE} has each check; nothing is published without {how} --publish")
     return 3 if failed else 0
 
 

@@ -15,14 +15,13 @@ from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.judge.explanation import explaining
 from grader.model import Verdict
+from grader.points import UNSIGNED
 from grader.recording.recording import Header, read, write
 from grader.recording.replay import replaying
 from grader.report.files import require_writable
 from grader.secret import PUBLIC, Secret, named_secret, recording_key, require_kept
 from grader.settings import Settings
 from grader.versions import observer_digest
-
-_NO_MARK = "judged from a recording without the course's signature: feedback, not a mark"
 
 
 def observe(options: argparse.Namespace) -> int:
@@ -78,7 +77,7 @@ def judge(options: argparse.Namespace) -> int:
         selection=selection_of(options),
         data=Data(data_folder(options)),
         shows_hidden=options.show_hidden,
-        notes=() if is_mark else (_NO_MARK,),
+        notes=() if is_mark else (UNSIGNED,),
         launch=explaining(start),
     )
     report = pipeline.grade_as(submission, header.assignment, settings)

@@ -21,6 +21,8 @@ _REFUSED = (
     "[Errno 1] Operation not permitted",
 )
 """What the guard's exceptions say, those of MPI functions that it refuses, and that of mmap."""
+_CALLS_PROBE = "_answer"
+"""The function of a rank that calls the probe: what raises there is no argument of a student's."""
 _NO_GPU = ("Torch not compiled with CUDA", "No CUDA GPUs are available", "no NVIDIA driver")
 """What torch says to a program that asks for a GPU where there is none."""
 
@@ -97,6 +99,12 @@ def _told(
     def crash(key: str, text: str, helps: str = "", **more: Any) -> RunFailure:
         return RunFailure.of(Verdict.RUN_TIME_ERROR, Finding(key, text, facts, helps), **more)
 
+    if name == "TypeError" and not place and text_of(values, "called") == _CALLS_PROBE:
+        text = (
+            f"the suite calls its probe wrongly: {message}; let inputs() of the case return the "
+            "probe's arguments"
+        )
+        return RunFailure.of(Verdict.JUDGE_ERROR, Finding("", text), detail=detail)
     if kind == "not_attempted":
         quoted = f'("{message}")' if message else ""
         text = f"the code raises NotImplementedError{quoted}{where}"

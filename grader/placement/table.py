@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import zip_longest
 
 from grader.assignment import Assignment, Part
+from grader.listing.entries import IS_OF_NO_KIND
 from grader.model import HandedInFile
 from grader.paths import nearness
 from grader.placement.imported import Scripts
@@ -18,7 +19,7 @@ from grader.placement.matching import (
     num_folders_above,
     numbers_in,
 )
-from grader.submission import Submission
+from grader.submission import Submission, is_hidden
 
 _RULES = {
     Rule.OWN_NAME: "it has that name",
@@ -149,7 +150,21 @@ class Placement:
             if row.is_graded or self._is_worth_a_word(row)
         ]
         more = len(told) - _MAX_NOTES
-        return (*told[:_MAX_NOTES], *([f"and {more} more files of this kind"] if more > 0 else []))
+        told = [*told[:_MAX_NOTES], *([f"and {more} more files of this kind"] if more > 0 else [])]
+        return (*told, *self._not_expected())
+
+    def _not_expected(self) -> Iterator[str]:
+        """Yield a sentence about files that are neither expected nor given, if there are some."""
+        given = {file.name for file in self.assignment.template.rglob("*")}
+        found = [
+            row.path
+            for row in self.rows
+            if row.why in (_NOT_ASKED_FOR, f"was not read: it {IS_OF_NO_KIND}")
+            if row.path.rpartition("/")[2] not in given and not is_hidden(row.path)
+        ]
+        if found:
+            more = f" and {len(found) - _MAX_NOTES} more" if len(found) > _MAX_NOTES else ""
+            yield f"not expected, and not graded: {', '.join(found[:_MAX_NOTES])}{more}"
 
     def _is_worth_a_word(self, row: HandedInFile) -> bool:
         """Return whether a file that is not graded is another version, or the only one."""

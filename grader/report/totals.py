@@ -3,7 +3,7 @@
 import shlex
 
 from grader.model import PartResult, Report, TestResult, Verdict
-from grader.points import NOT_ALL_TESTS, written
+from grader.points import MARK_OF_CLASS, NOT_ALL_TESTS, written
 from grader.report.safe_text import one_line, visible
 
 _MOUNTED_SUBMISSION = "/submission"
@@ -83,7 +83,7 @@ def worth_texts(report: Report) -> list[str]:
     if report.review:
         doubtful = [visible(part.name) for part in report.parts if part.needs_review]
         found.append(f"Your instructor reviews {', '.join(doubtful)}.")
-    if report.mode == "local":
+    if report.mode == "local" and MARK_OF_CLASS not in report.notes:
         found.append("Local check, not your mark.")
     if report.pending_points:
         handed_in = dict.fromkeys(one_line(part.found) for part in report.manual_parts)

@@ -27,6 +27,10 @@ def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
             f"{marks.capitalize()} are medians of several runs; thin lines go from the least "
             "to the most."
         )
+    num_runs = [dot.num_runs for dot in measured if dot.num_runs]
+    if 1 in num_runs:
+        few = "Each mark is" if {*num_runs} == {1} else "Some marks are"
+        said.append(f"{few} of one run, which does not show how much it varies.")
     if any(dot.is_oversubscribed for dot in measured):
         little = "" if figure.is_share else ", so their time says little about a machine"
         said.append(f"Hollow {marks}: more ranks than cores{little}.")

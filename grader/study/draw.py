@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
 from matplotlib.ticker import (
     FixedLocator,
     FuncFormatter,
@@ -37,6 +38,7 @@ _CAPTION_NUM_CHARS = 118
 _BARS_NUM_CHARS = 77
 """So many characters fit below all bars together."""
 _MODELLED = ", modelled"
+_MISSING = "not measured"
 _LEAST_BARS = 4
 """There is room for so many, however few there are."""
 _DOTS_PER_INCH = 140
@@ -96,7 +98,7 @@ def draw(figure: Figure, caption: str, stem: str) -> None:
 def _chart(axes: Axes, chart: Chart) -> None:
     series = [each for each in chart.series if each.dots]
     if chart.is_bars:
-        _bars(axes, series, is_stacked=chart.is_stacked)
+        _bars(axes, series, chart.bars, is_stacked=chart.is_stacked)
     else:
         for index, each in enumerate(chart.series):
             # Where lines lie on each other, those below are seen at the sides.
@@ -122,16 +124,23 @@ def _chart(axes: Axes, chart: Chart) -> None:
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     if series and len(chart.series) > 1:  # also where one alone of several was measured
         where: dict[str, Any] = {"framealpha": 0.9}
-        if len(series) > 4:  # within, they would hide marks
+        if len(chart.series) > 4:  # within, they would hide marks
             where = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 3}
             where["frameon"] = False
-        axes.legend(fontsize=7.5, handlelength=3.5, **where)
+        handles, labels = axes.get_legend_handles_labels()
+        # In a picture by itself, too, nobody takes what is missing for forgotten.
+        missing = [f"{each.label}: {_MISSING}" for each in chart.series if not each.dots]
+        handles += [Line2D([], [], linestyle="") for _ in missing]
+        axes.legend(handles, [*labels, *missing], fontsize=7.5, handlelength=3.5, **where)
 
 
 def _place(chart: Chart, index: int) -> int:
-    """Return whose colour and mark a series has: a model has those of what it is a model of."""
+    """Return whose colour and mark a series has: a model has those of what it is a model of.
+
+    It is called so, perhaps with the network: `own ring, modelled on a cluster`.
+    """
     labels = [each.label.removesuffix(", measured") for each in chart.series]
-    modelled = labels[index].removesuffix(_MODELLED)
+    modelled = labels[index].partition(_MODELLED)[0]
     return labels.index(modelled) if modelled in labels else index
 
 
@@ -158,13 +167,18 @@ def _line(axes: Axes, series: Series, place: int, lead: int) -> None:
     axes.plot([], [], marker=mark, linestyle=style, lw=width, label=series.label, **look)
 
 
-def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:
-    words = list(dict.fromkeys(str(dot.x) for each in series for dot in each.dots))
+def _bars(axes: Axes, series: Sequence[Series], bars: Sequence[str], *, is_stacked: bool) -> None:
+    measured = [str(dot.x) for each in series for dot in each.dots]
+    words = list(dict.fromkeys([*bars, *measured]))
+    for at, word in enumerate(words):
+        if word not in measured:
+            foot = axes.get_xaxis_transform()
+            axes.text(at, 0.01, _MISSING, ha="center", rotation=90, fontsize=7.5, transform=foot)
     width = 0.8 if is_stacked or not series else 0.8 / len(series)
     heights = dict.fromkeys(words, 0.0)
     for place, each in enumerate(series):
         shift = 0.0 if is_stacked else (place - (len(series) - 1) / 2) * width
-        bars = axes.bar(
+        drawn = axes.bar(
             [words.index(str(dot.x)) + shift for dot in each.dots],
             [dot.y for dot in each.dots],
             width * (1.0 if is_stacked else 0.92),
@@ -176,7 +190,7 @@ def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:
             alpha=0.55 if each.is_modelled else 1.0,
             label=each.label,
         )
-        for bar, dot in zip(bars, each.dots, strict=True):
+        for bar, dot in zip(drawn, each.dots, strict=True):
             heights[str(dot.x)] += dot.y
             if dot.is_oversubscribed:
                 bar.set(facecolor="white", edgecolor=_COLOURS[place % 7], linewidth=1.2)

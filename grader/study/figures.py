@@ -23,11 +23,14 @@ class Dot:
     high: float
     is_oversubscribed: bool = False
     """Measured with more ranks than cores: its mark is hollow."""
+    num_runs: int = 0
+    """Of a measurement; 0 for a number that is exact or modelled."""
 
     @classmethod
     def of(cls, x: float | str, spread: Spread, *, is_oversubscribed: bool = False) -> "Dot":
         """Return the mark of a measured spread."""
-        return cls(x, spread.median, spread.low, spread.high, is_oversubscribed)
+        numbers = (spread.median, spread.low, spread.high)
+        return cls(x, *numbers, is_oversubscribed, spread.num_runs)
 
     @classmethod
     def exact(cls, x: float | str, y: float) -> "Dot":
@@ -67,6 +70,8 @@ class Chart:
     """Bars side by side for each x, which is then a word."""
     is_stacked: bool = False
     """With is_bars: one upon the other."""
+    bars: tuple[str, ...] = ()
+    """With is_bars: all that there should be; one without a number is drawn as missing."""
     is_log_x: bool = False
     is_log_y: bool = False
     x_ticks: tuple[float, ...] = ()

@@ -1,6 +1,7 @@
 """Runs one point in processes of its own, under a time limit, and takes what its ranks report."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from grader.study.failure import why_failed
 from grader.study.plan import Launcher, Point
 from grader.study.results import Measurement
 from grader.study.workplace import Sources, workplace
+from grader.zygote.denied_time import DeniedTime
+from grader.zygote.processes import descendants
 
 _REPORTS = "GRADER_STUDY_REPORTS"
 _TICK_S = 0.02
@@ -22,16 +25,25 @@ _MAX_OUTPUT_NUM_BYTES = 16 << 20
 """Of a longer output only what comes later is kept: it lies in memory."""
 
 
-def measure(point: Point, repeat: int, found: Sources, *, data: str, limit_s: float) -> Measurement:
-    """Run a point once. Whatever its program does, this comes back soon after limit_s.
+def measure(
+    point: Point,
+    repeat: int,
+    found: Sources,
+    *,
+    data: str,
+    limit_s: float,
+    most_s: float = math.inf,
+) -> Measurement:
+    """Run a point once. Whatever its program does, this comes back soon after its limit.
 
-    data: the folder with MNIST or CIFAR-10, or nothing for the bundled digits.
+    data: the folder with MNIST or CIFAR-10, or nothing for the bundled digits. limit_s: without
+    what other programs have kept it waiting, which is at most so long again. most_s: by the clock.
     """
     missing = found.missing(point.needs)
     if missing:
         return Measurement(point.name, repeat, (), missing, is_certain=True)
     with workplace(found) as folder:
-        exit_code = _run(point, repeat, folder, data, limit_s)
+        exit_code = _run(point, repeat, folder, data, limit_s, most_s)
         if exit_code is None:
             return Measurement(
                 point.name, repeat, (), f"did not end within {limit_s:.0f} s", ran_out_of_time=True
@@ -46,15 +58,18 @@ def measure(point: Point, repeat: int, found: Sources, *, data: str, limit_s: fl
         return Measurement(point.name, repeat, reported)
 
 
-def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> int | None:
+def _run(
+    point: Point, repeat: int, folder: Path, data: str, limit_s: float, most_s: float
+) -> int | None:
     """Start the processes and wait for them.
 
     Return the exit code of the first that failed, 0 where none did, None where they were ended for
     being late.
     """
     environment = _environment(point, repeat, folder, data)
-    until_s = time.monotonic() + limit_s
-    processes = []
+    began_s = time.monotonic()
+    denied = DeniedTime(len(os.sched_getaffinity(0)))
+    processes: list[subprocess.Popen[bytes]] = []
     try:
         for rank in range(1 if point.launcher is Launcher.MPIRUN else point.ranks):
             with (folder / f"output-{rank}").open("ab") as output:
@@ -73,7 +88,10 @@ def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> 
             if any(process.poll() for process in processes):
                 time.sleep(0.5)  # the others may have something to say as well
                 break
-            if time.monotonic() > until_s:
+            if denied.is_due:
+                pids = [process.pid for process in processes]
+                denied.look({*pids, *(each for pid in pids for each in descendants(pid))})
+            if is_late(time.monotonic() - began_s, denied.total_s, limit_s, most_s):
                 return None
             _shorten_outputs(folder)
             time.sleep(_TICK_S)
@@ -84,6 +102,14 @@ def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> 
             process.kill()
             process.wait()
         kill_marked(f"{_REPORTS}={folder / 'reports'}".encode())
+
+
+def is_late(passed_s: float, denied_s: float, limit_s: float, most_s: float) -> bool:
+    """Return whether a run has had its time, without what others have kept it waiting.
+
+    That is at most as long again; most_s is by the clock.
+    """
+    return passed_s > min(limit_s + min(denied_s, limit_s), most_s)
 
 
 def _shorten_outputs(folder: Path) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 _MOST_CELL_CHARS = 48
+FEWEST_RUNS = 3
+"""Of each of two that are compared: from fewer follows no claim."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +161,8 @@ def compared(
     if second.median < first.median:
         one, first, other, second = other, second, one, first
     figures = f"{first.text(unit=unit)} against {second.text(unit=unit)}"
-    if first.num_runs == 1 or second.num_runs == 1:
-        return f"{one} was {less} than {other}: {figures}. How much that varies is not known."
+    if min(first.num_runs, second.num_runs) < FEWEST_RUNS:
+        return f"{one} and {other}: {figures}. A claim takes {FEWEST_RUNS} runs of each."
     if first.high >= second.low:
         return f"{one} and {other}: {figures}. This difference is within the spread."
     return f"{one} is {less} than {other}: {figures}."

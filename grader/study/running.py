@@ -15,7 +15,7 @@ _LEAST_LIMIT_S = 5.0
 """With less time than this left, no point is begun."""
 _TIME_UP = "the time of this study was up; run the same command again to continue"
 
-Measure = Callable[[Point, int, float], Measurement]
+Measure = Callable[[Point, int, float, float], Measurement]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def run(
                 why = f"left out: a run of {point.series} before it did not finish"
             if not why:
                 tell(_progress(order, index, left_s))
-                found = measured(point, each.repeat, min(point.limit_s, left_s))
+                found = measured(point, each.repeat, min(point.limit_s, left_s), left_s)
                 if found.ran_out_of_time and left_s < point.limit_s:
                     why, found = _TIME_UP, None  # it might have ended, given its time
                 else:
@@ -136,8 +136,8 @@ def _again_last(runs: Sequence[_Run]) -> list[_Run]:
 
 
 def _measuring(job: Job) -> Measure:
-    return lambda point, repeat, limit_s: measure(
-        point, repeat, job.sources, data=job.data, limit_s=limit_s
+    return lambda point, repeat, limit_s, most_s: measure(
+        point, repeat, job.sources, data=job.data, limit_s=limit_s, most_s=most_s
     )
 
 

@@ -62,7 +62,7 @@ def failed(item: pytest.Item, error: BaseException, when: str) -> TestResult:
     if isinstance(error, TestNotRun):
         result = result_of(item, Verdict.SKIPPED, message)
         return replace(result, blocked_by=error.blocked_by)
-    message = f"the grader failed: {type(error).__name__}: {message}"
+    message = f"the grader failed{_place(item, error)}: {type(error).__name__}: {message}"
     known = isinstance(error, GraderError)
     detail = str(error) if known else "".join(traceback.format_exception(error))[-4000:]
     return result_of(item, Verdict.JUDGE_ERROR, message, detail, _parameters(item))
@@ -72,6 +72,13 @@ def _keyed(item: pytest.Item, findings: Sequence[Finding]) -> tuple[Finding, ...
     """Return the findings; one that names no cause has the name of its test for a key."""
     name = function_of(item).removeprefix("test_")
     return tuple(each if each.key else replace(each, key=name) for each in findings)
+
+
+def _place(item: pytest.Item, error: BaseException) -> str:
+    """Return ` at test_sum.py:75`, the innermost line of the suite; empty where none has raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [each for each in frames if Path(each.filename).parent == item.path.parent]
+    return f" at {Path(theirs[-1].filename).name}:{theirs[-1].lineno}" if theirs else ""
 
 
 def _first_line(error: BaseException) -> str:

@@ -29,9 +29,11 @@ class Call:
     function: str
     """Without prefix: `Isend`, `Waitall`, `Allreduce`."""
     peer: int
-    """World rank of destination, source or root; ANY_SOURCE, PROC_NULL or NO_PEER."""
+    """Rank in COMM_WORLD of the destination of a send, the source that a receive names, or the root
+    of a collective; ANY_SOURCE, PROC_NULL or NO_PEER."""
     tag: int
-    """Of a reduction by an operation of MPI's own: its number in OPERATIONS of layout.py."""
+    """Of a message; ANY_TAG of a receive that takes any. Of a reduction by an operation of MPI's
+    own: its number in OPERATIONS of layout.py."""
     communicator: int
     """The same number on every rank of the communicator; 0 is COMM_WORLD, -1 none."""
     communicator_size: int
@@ -41,18 +43,22 @@ class Call:
     num_bytes: int
     """num_elements times the size of the datatype; -1 when the call has no count."""
     entered_ns: int
+    """When the rank entered the call."""
     left_ns: int
     """0 while the rank is still inside the call."""
     completed_ns: int
     """When the message this call posted was complete on this side (for a blocking call: when it
     returned; for a request: when a wait or test completed it); 0 if never."""
     is_send: bool
+    """It posts a message, blocking or not; of Sendrecv one half is a send, one a receive."""
     is_receive: bool
+    """It posts a receive."""
     creates_request: bool
     """Isend, Irecv, a started persistent request, a non-blocking collective."""
     request_freed: bool
     """MPI_Request_free was called on the request before it completed."""
     cancelled: bool
+    """Its request was cancelled, and no message was exchanged."""
     synchronous: bool
     """The send could not complete before its receive was posted (Ssend, or rendezvous mode)."""
     pickled: bool
@@ -60,6 +66,7 @@ class Call:
     matched_source: int
     """World rank a completed receive got its message from; NO_PEER otherwise."""
     matched_tag: int
+    """The tag of that message."""
     received_num_bytes: int
     """What a completed receive really got; -1 otherwise."""
     failed_polls: int
@@ -74,6 +81,7 @@ class Call:
     file: str
     """Python source file of the caller; empty if unknown."""
     line: int
+    """Of the caller in that file."""
     place: int = 0
     """Which instruction of the rank's Python code makes the call: equal for the same one."""
     made_by: str = ""

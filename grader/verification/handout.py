@@ -5,18 +5,24 @@ prices of a part, a column `points`, or several columns of numbers in front of `
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from grader.assignment import Assignment, Part
 from grader.course import Course
+from grader.errors import GraderError
 from grader.points import total, written
 from grader.spelling import did_you_mean
+from grader.suite.prices import prices
 from grader.verification.problem import Problem
 
 FILE = "HANDOUT.md"
 _HEADING = re.compile(r"(#+) (.*)")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
+_SHARE = re.compile(r"\((\d+(?:\.\d+)?)\)")
+"""What a row says of a piece of its points: `several steps (0.75); one process (1.25)`."""
 _ASKED = "what is asked"
 _SUMS = ("in all", "sum", "total")
 """What the row of a sum is called, which is no price."""
@@ -36,6 +42,16 @@ class _Table:
         """Return the numbers of a column; other cells are no prices."""
         cells = (row[column] for row in self.rows if column < len(row))
         return [float(cell) for cell in cells if _NUMBER.fullmatch(cell)]
+
+    def prices(self, column: int) -> list[float]:
+        """Return the numbers of a column, in pieces where a row says how its points are shared."""
+        found = []
+        for row in self.rows:
+            if column < len(row) and _NUMBER.fullmatch(row[column]):
+                shares = [float(share) for cell in row for share in _SHARE.findall(cell)]
+                whole = float(row[column])
+                found += shares if total(shares) == whole else [whole]
+        return found
 
 
 def check_handout(course: Course, assignment: Assignment) -> Iterator[Problem]:
@@ -85,6 +101,53 @@ def _wrong_sums(table: _Table, assignment: Assignment) -> Iterator[str]:
                 f"the column {table.header[column]} adds up to {written(paid)}, but "
                 f"assignment.toml has {named}; {_CHANGE}"
             )
+        elif len(meant) == 1:
+            yield from _wrong_rows(table.prices(column), meant[0], assignment)
+
+
+def _wrong_rows(rows: Sequence[float], part: Part, assignment: Assignment) -> Iterator[str]:
+    """Yield what is wrong where the rows are no sums of what the tests pay, each test once."""
+    try:
+        paid = [each.points for each in prices(assignment.folder / part.suite) if each.points]
+    except GraderError:  # which is told of the suite
+        return
+    if not are_sums(rows, paid):
+        here, there = Counter(rows), Counter(paid)
+        yield (
+            f"the rows of {part.name} have {_numbers(here - there)}, but its checks pay "
+            f"{_numbers(there - here)} instead; {_CHANGE}"
+        )
+
+
+def are_sums(rows: Sequence[float], paid: Sequence[float]) -> bool:
+    """Return whether each row can be a sum of some numbers, where each number is in one row."""
+
+    @cache
+    def fit(left: tuple[float, ...], at: int) -> bool:
+        if at == len(wanted):
+            return not left
+        return any(fit(rest, at + 1) for rest in _rests(left, wanted[at]))
+
+    wanted = sorted((each for each in rows if each), reverse=True)
+    return fit(tuple(sorted(paid, reverse=True)), 0)
+
+
+def _rests(numbers: tuple[float, ...], wanted: float) -> Iterator[tuple[float, ...]]:
+    """Yield what is left of numbers, the greatest first, without some whose sum is the one wanted.
+
+    Equal numbers are taken in their order, so that no rest comes twice.
+    """
+    if wanted == 0:
+        yield numbers
+        return
+    for at, number in enumerate(numbers):
+        if number <= wanted and (at == 0 or number != numbers[at - 1]):
+            for rest in _rests(numbers[at + 1 :], total((wanted, -number))):
+                yield (*numbers[:at], *rest)
+
+
+def _numbers(counted: Counter[float]) -> str:
+    return ", ".join(map(written, sorted(counted.elements(), reverse=True))) or "nothing"
 
 
 def _columns_of_prices(header: Sequence[str]) -> list[int]:

@@ -14,7 +14,7 @@ def naive_all_reduce(num_parameters, num_processes, num_steps):
     """Return the elements of num_steps all-reduces in which each sends its array to each other."""
     # TODO: elements transmitted by naive all-reduces
     raise NotImplementedError(
-        "communication.py: elements transmitted by naive all-reduces is not written yet"
+        "communication.py: elements transmitted by naive all-reduces is still to be written"
     )
 
 
@@ -22,7 +22,7 @@ def ring_all_reduce(num_parameters, num_processes, num_steps):
     """Return the elements of num_steps all-reduces in a ring: reduce-scatter, then all-gather."""
     # TODO: elements transmitted by ring all-reduces
     raise NotImplementedError(
-        "communication.py: elements transmitted by ring all-reduces is not written yet"
+        "communication.py: elements transmitted by ring all-reduces is still to be written"
     )
 
 
@@ -30,7 +30,7 @@ def tree_all_reduce(num_parameters, num_processes, num_steps):
     """Return the elements of num_steps all-reduces up a binary tree to its root and down again."""
     # TODO: elements transmitted by tree all-reduces
     raise NotImplementedError(
-        "communication.py: elements transmitted by tree all-reduces is not written yet"
+        "communication.py: elements transmitted by tree all-reduces is still to be written"
     )
 
 
@@ -38,7 +38,7 @@ def parameter_server(num_parameters, num_processes, num_steps):
     """Return the elements of num_steps steps: gradients to the server, the model back."""
     # TODO: elements transmitted with a parameter server
     raise NotImplementedError(
-        "communication.py: elements transmitted with a parameter server is not written yet"
+        "communication.py: elements transmitted with a parameter server is still to be written"
     )
 
 
@@ -46,7 +46,7 @@ def fed_avg(num_parameters, num_processes, num_rounds):
     """Return the elements of num_rounds rounds: the model to every client, theirs back."""
     # TODO: elements transmitted by federated averaging
     raise NotImplementedError(
-        "communication.py: elements transmitted by federated averaging is not written yet"
+        "communication.py: elements transmitted by federated averaging is still to be written"
     )
 
 
@@ -57,22 +57,30 @@ def tree_reduce_time(num_processes):
     travel at the same time; a process sends or receives one message at a time.
     """
     # TODO: the time of a tree reduction
-    raise NotImplementedError("communication.py: the time of a tree reduction is not written yet")
+    raise NotImplementedError(
+        "communication.py: the time of a tree reduction is still to be written"
+    )
 
 
 def ring_reduce_time(num_processes):
     """Return the time of a reduction to one process along a ring; times as above."""
     # TODO: the time of a ring reduction
-    raise NotImplementedError("communication.py: the time of a ring reduction is not written yet")
+    raise NotImplementedError(
+        "communication.py: the time of a ring reduction is still to be written"
+    )
 
 
 def tree_all_reduce_time(num_processes):
     """Return the time of a tree reduction and of handing the result out by the same tree."""
     # TODO: the time of a tree all-reduce
-    raise NotImplementedError("communication.py: the time of a tree all-reduce is not written yet")
+    raise NotImplementedError(
+        "communication.py: the time of a tree all-reduce is still to be written"
+    )
 
 
 def ring_all_reduce_time(num_processes):
     """Return the time of a ring all-reduce: reduce-scatter, then all-gather."""
     # TODO: the time of a ring all-reduce
-    raise NotImplementedError("communication.py: the time of a ring all-reduce is not written yet")
+    raise NotImplementedError(
+        "communication.py: the time of a ring all-reduce is still to be written"
+    )

@@ -23,7 +23,7 @@ def serve_batch(model, optimizer, x, y):
     # TODO: send each worker its slice, average the gradients, step, send the model back
     raise NotImplementedError(
         "dist_sgd_param_server.py: send each worker its slice, average the gradients, step, send "
-        "the model back is not written yet"
+        "the model back is still to be written"
     )
 
 
@@ -31,7 +31,7 @@ def serve_end():
     """On the server: tell the workers that there are no more batches."""
     # TODO: send STOP to every worker
     raise NotImplementedError(
-        "dist_sgd_param_server.py: send STOP to every worker is not written yet"
+        "dist_sgd_param_server.py: send STOP to every worker is still to be written"
     )
 
 
@@ -40,7 +40,7 @@ def work(model):
     # TODO: until STOP comes: receive a slice, send loss and gradients, load the new model
     raise NotImplementedError(
         "dist_sgd_param_server.py: until STOP comes: receive a slice, send loss and gradients, "
-        "load the new model is not written yet"
+        "load the new model is still to be written"
     )
 
 

@@ -34,13 +34,15 @@ class Aggregator:
         """Return the state dict of the global model."""
         # TODO: return the state dict of self.model
         raise NotImplementedError(
-            "fed_avg.py: return the state dict of self.model is not written yet"
+            "fed_avg.py: return the state dict of self.model is still to be written"
         )
 
     def set_model_params(self, state_dict):
         """Make state_dict the parameters and buffers of the global model."""
         # TODO: load state_dict into self.model
-        raise NotImplementedError("fed_avg.py: load state_dict into self.model is not written yet")
+        raise NotImplementedError(
+            "fed_avg.py: load state_dict into self.model is still to be written"
+        )
 
     def aggregate(self, state_dict_list, num_samples_list):
         """Return the mean of the clients' state dicts, weighted by their numbers of examples.
@@ -50,7 +52,8 @@ class Aggregator:
         """
         # TODO: average each entry, client k with the weight n_k / n
         raise NotImplementedError(
-            "fed_avg.py: average each entry, client k with the weight n_k / n is not written yet"
+            "fed_avg.py: average each entry, client k with the weight n_k / n is still to be "
+            "written"
         )
 
 
@@ -70,7 +73,7 @@ def serve_round(aggregator):
     # TODO: send the global model, receive the clients' models, aggregate and set them
     raise NotImplementedError(
         "fed_avg.py: send the global model, receive the clients' models, aggregate and set them is "
-        "not written yet"
+        "still to be written"
     )
 
 
@@ -79,7 +82,7 @@ def take_part_in_round(model, loader):
     # TODO: receive the global model, train it, send it with the number of examples
     raise NotImplementedError(
         "fed_avg.py: receive the global model, train it, send it with the number of examples is "
-        "not written yet"
+        "still to be written"
     )
 
 

@@ -13,6 +13,6 @@ def average_gradients(model):
     """
     # TODO: the mean over all processes of each gradient, in parameter.grad
     raise NotImplementedError(
-        "allreduce.py: the mean over all processes of each gradient, in parameter.grad is not "
-        "written yet"
+        "allreduce.py: the mean over all processes of each gradient, in parameter.grad is still to "
+        "be written"
     )

@@ -19,8 +19,8 @@ def row_stationary(ifmap, kernel):
     """
     # TODO: the ofmap, and the operations of every element cycle by cycle
     raise NotImplementedError(
-        "eyeriss.py: the ofmap, and the operations of every element cycle by cycle is not written "
-        "yet"
+        "eyeriss.py: the ofmap, and the operations of every element cycle by cycle is still to be "
+        "written"
     )
 
 
@@ -31,7 +31,7 @@ def sequential_cycles(ifmap_shape, kernel_shape):
     """
     # TODO: the number of operations, all of them in one element
     raise NotImplementedError(
-        "eyeriss.py: the number of operations, all of them in one element is not written yet"
+        "eyeriss.py: the number of operations, all of them in one element is still to be written"
     )
 
 

@@ -14,5 +14,5 @@ def average_gradients(model):
     # TODO: the ring of reduce-scatter and all-gather steps, then the division
     raise NotImplementedError(
         "ring_allreduce.py: the ring of reduce-scatter and all-gather steps, then the division is "
-        "not written yet"
+        "still to be written"
     )

@@ -10,8 +10,8 @@ def train_part(model, dataset, number, num_processes, *, epochs, lr, batch_size,
     """Be process `number` of num_processes: train the shared model on its part of the data."""
     # TODO: plain SGD on part number of the data, with an optimizer of its own
     raise NotImplementedError(
-        "hogwild.py: plain SGD on part number of the data, with an optimizer of its own is not "
-        "written yet"
+        "hogwild.py: plain SGD on part number of the data, with an optimizer of its own is still "
+        "to be written"
     )
 
 
@@ -20,6 +20,6 @@ def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
     # TODO: the weights in shared memory, the processes started, waited for, and none failed
     raise NotImplementedError(
         "hogwild.py: the weights in shared memory, the processes started, waited for, and none "
-        "failed is not written yet"
+        "failed is still to be written"
     )
     return model

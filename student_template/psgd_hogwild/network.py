@@ -11,12 +11,12 @@ class Net(nn.Module):
         super().__init__()
         # TODO: the layers that hold weights, and the dropout
         raise NotImplementedError(
-            "network.py: the layers that hold weights, and the dropout is not written yet"
+            "network.py: the layers that hold weights, and the dropout is still to be written"
         )
 
     def forward(self, images):
         """Return for every image the probabilities of the ten classes."""
         # TODO: the twelve layers in the order of the handout
         raise NotImplementedError(
-            "network.py: the twelve layers in the order of the handout is not written yet"
+            "network.py: the twelve layers in the order of the handout is still to be written"
         )

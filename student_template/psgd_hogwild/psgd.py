@@ -18,17 +18,17 @@ def psgd(comm, model, dataset, *, epochs, lr, batch_size, seed):
 
     # TODO: the same start on all ranks, namely the weights of rank 0
     raise NotImplementedError(
-        "psgd.py: the same start on all ranks, namely the weights of rank 0 is not written yet"
+        "psgd.py: the same start on all ranks, namely the weights of rank 0 is still to be written"
     )
 
     # TODO: plain SGD on the part of the data that belongs to this rank, without a message
     raise NotImplementedError(
         "psgd.py: plain SGD on the part of the data that belongs to this rank, without a message "
-        "is not written yet"
+        "is still to be written"
     )
 
     # TODO: the mean over all ranks of every parameter, on every rank
     raise NotImplementedError(
-        "psgd.py: the mean over all ranks of every parameter, on every rank is not written yet"
+        "psgd.py: the mean over all ranks of every parameter, on every rank is still to be written"
     )
     return model

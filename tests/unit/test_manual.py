@@ -27,7 +27,7 @@ def pdf(num_pages: int) -> bytes:
 def said_of(files: dict[str, bytes], *questions: Manual, **not_read: str) -> list[str]:
     asked = Assignment("a", "A", Path("nowhere"), (), (), questions)
     unread = {f"{name}.pdf": reason for name, reason in not_read.items()}
-    found = manual.manual_parts(place(of_files("here", files, unread), asked))
+    found = manual.manual_parts(place(of_files("here", files, unread), asked), asked.manual)
     return [each.found for each in found]
 
 

@@ -245,3 +245,13 @@ def test_a_failure_of_the_grader_is_never_advice(points):
     """Whatever the test is worth."""
     found = result((Verdict.ACCEPTED, 15, ""), (Verdict.JUDGE_ERROR, points, "no oracle"))
     assert (found.verdict, found.notes) == (Verdict.JUDGE_ERROR, ())
+
+
+def test_a_part_that_a_person_marks_can_be_asked_for_by_its_name():
+    """And is not told of where others are asked for."""
+    handed_in = submission.of_files("here", {"my_naive_allreduce.py": b"x = 1"}, {})
+    for asked, told in (("run_times", ["run_times"]), ("ring_allreduce", [])):
+        settings = Settings(launch=lambda plan: None, parts=["ring_allreduce", asked])
+        found = pipeline.grade_as(handed_in, "mpi_sgd", settings)
+        assert [each.name for each in found.manual_parts] == told
+        assert [each.name for each in found.parts] == ["ring_allreduce"]

@@ -27,7 +27,7 @@ def train_model(model, train_loader, optimizer, criterion, epoch):
         # TODO: one step of training, and the loss printed in iterations 0, 20, 40, ...
         raise NotImplementedError(
             "main.py: one step of training, and the loss printed in iterations 0, 20, 40, ... is "
-            "not written yet"
+            "still to be written"
         )
         times_s.append(time.perf_counter() - begin_s)
     print_mean_time(times_s)

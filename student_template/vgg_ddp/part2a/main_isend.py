@@ -25,7 +25,7 @@ def average_gradients(model):
     # TODO: the gradients sent to node 0 and their mean sent back, by isend and irecv
     raise NotImplementedError(
         "main_isend.py: the gradients sent to node 0 and their mean sent back, by isend and irecv "
-        "is not written yet"
+        "is still to be written"
     )
 
 
@@ -99,7 +99,7 @@ def join(master_ip, port, num_nodes, rank):
     """Wait until all nodes have come together in one process group."""
     # TODO: the process group, with the gloo backend
     raise NotImplementedError(
-        "main_isend.py: the process group, with the gloo backend is not written yet"
+        "main_isend.py: the process group, with the gloo backend is still to be written"
     )
 
 
@@ -108,7 +108,7 @@ def loader_of_this_node(dataset, num_nodes, rank):
     # TODO: the loader, with a DistributedSampler and a batch of BATCH_SIZE // num_nodes
     raise NotImplementedError(
         "main_isend.py: the loader, with a DistributedSampler and a batch of BATCH_SIZE // "
-        "num_nodes is not written yet"
+        "num_nodes is still to be written"
     )
 
 

@@ -24,7 +24,7 @@ def average_gradients(model):
     """Replace every gradient by its mean over the nodes."""
     # TODO: the mean of every gradient by all_reduce
     raise NotImplementedError(
-        "main.py: the mean of every gradient by all_reduce is not written yet"
+        "main.py: the mean of every gradient by all_reduce is still to be written"
     )
 
 
@@ -98,7 +98,7 @@ def join(master_ip, port, num_nodes, rank):
     """Wait until all nodes have come together in one process group."""
     # TODO: the process group, with the gloo backend
     raise NotImplementedError(
-        "main.py: the process group, with the gloo backend is not written yet"
+        "main.py: the process group, with the gloo backend is still to be written"
     )
 
 
@@ -107,7 +107,7 @@ def loader_of_this_node(dataset, num_nodes, rank):
     # TODO: the loader, with a DistributedSampler and a batch of BATCH_SIZE // num_nodes
     raise NotImplementedError(
         "main.py: the loader, with a DistributedSampler and a batch of BATCH_SIZE // num_nodes is "
-        "not written yet"
+        "still to be written"
     )
 
 

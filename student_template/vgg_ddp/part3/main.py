@@ -24,7 +24,9 @@ NORMALIZE = transforms.Normalize(
 def distributed(model):
     """Return the model so wrapped that backward leaves the mean over the nodes in all gradients."""
     # TODO: the model in DistributedDataParallel
-    raise NotImplementedError("main.py: the model in DistributedDataParallel is not written yet")
+    raise NotImplementedError(
+        "main.py: the model in DistributedDataParallel is still to be written"
+    )
 
 
 def train_model(model, train_loader, optimizer, criterion, epoch):
@@ -96,7 +98,7 @@ def join(master_ip, port, num_nodes, rank):
     """Wait until all nodes have come together in one process group."""
     # TODO: the process group, with the gloo backend
     raise NotImplementedError(
-        "main.py: the process group, with the gloo backend is not written yet"
+        "main.py: the process group, with the gloo backend is still to be written"
     )
 
 
@@ -105,7 +107,7 @@ def loader_of_this_node(dataset, num_nodes, rank):
     # TODO: the loader, with a DistributedSampler and a batch of BATCH_SIZE // num_nodes
     raise NotImplementedError(
         "main.py: the loader, with a DistributedSampler and a batch of BATCH_SIZE // num_nodes is "
-        "not written yet"
+        "still to be written"
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from grader.classroom.gradings import Grading, Outcome
 from grader.classroom.hand_in import HandIn
+from grader.classroom.marking import Questions
 from grader.classroom.policy import Policy
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.roster import Roster
@@ -59,10 +60,12 @@ def hand_in(label="anna", who=None, at=AT, **more):
     )
 
 
-def standing(found=None, *, label="anna", policy=None, roster=None, marks=None, rubrics=None):
+def standing(found=None, *, label="anna", policy=None, roster=None, marks=None, questions=None):
     """Return where the only student stands, after one hand-in."""
     work = Work(hand_in(label), found or grading())
-    rules = Rules(roster or Roster(), marks or {}, policy or Policy(), rubrics or {}, NAMES)
+    rules = Rules(
+        roster or Roster(), marks or {}, policy or Policy(), questions or Questions(), NAMES
+    )
     (only,), _ = standings([work], rules)
     return only
 

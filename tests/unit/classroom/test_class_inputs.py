@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 import pytest
 from class_samples import NAMES, grading
 
+from grader.classroom.marking import Questions
 from grader.classroom.standing import Rules, Work, standings
 from grader.commands import class_inputs
+from grader.container import docker_engine
 from grader.errors import UsageError
 
 ROSTER = "id,name,moodle,canvas\nann,Ann Lee,101,201\neve,Eve Evil,7,999\n"
@@ -48,7 +50,7 @@ def test_each_has_the_own_hand_in_and_the_own_time(tmp_path, platform):
     text = f'platform = "{platform}"\n{title}{SETTINGS}'
     inputs = read(tmp_path, text, FINALS[platform])
     works = [Work(each, grading()) for each in inputs.hand_ins]
-    rules = Rules(inputs.roster, {}, inputs.said.policy, {}, NAMES)
+    rules = Rules(inputs.roster, {}, inputs.said.policy, Questions(), NAMES)
     found, _ = standings(works, rules, inputs.unreadable)
     assert {(each.student.id, each.final) for each in found} == {*FINALS[platform].values()}
 
@@ -74,3 +76,55 @@ def test_times_are_those_of_the_number_in_moodles_table(tmp_path):
 def test_a_platform_must_be_declared_before_anything_is_graded(tmp_path):
     with pytest.raises(UsageError, match=r'platform = "moodle" in class\.toml'):
         read(tmp_path, SETTINGS, [*FINALS["moodle"], "bo.zip"])
+
+
+PARTS = 'assignment = "mpi_sgd"\nparts = ["naive_allreduce", "allreduce_times"]\n'
+
+
+def test_a_class_is_set_some_parts(tmp_path):
+    """What else the assignment has is neither graded nor asked."""
+    inputs = read(tmp_path, f'{PARTS}not_handed_in = "zero"\n', ["ann.zip"])
+    options = argparse.Namespace(unsealed=True, data=None, course_before=[], judge_again=False)
+    found = class_inputs.grading_options(options, inputs)
+    assert found[2:] == ["--part", "naive_allreduce", "--part", "allreduce_times"]
+    questions = inputs.questions
+    assert (questions.max_points, questions.missing_is_zero) == (18.0, True)
+    assert questions.files["allreduce_times"] == "report.pdf"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            PARTS.replace("naive_", "native_"),
+            "parts: mpi_sgd has no part .* did you mean naive_all",
+        ),
+        ('parts = ["ring"]\n', "parts: only a named assignment has them"),
+        ('teams = { blue = ["ann"] }\n', "teams: only a roster uses them"),
+        (
+            f'{SETTINGS}[teams]\nblue = ["anne"]\n',
+            "teams.blue has 'anne', which is not an id .* ann?",
+        ),
+        ("marks = 3\n", "marks: found 3; expected the name of a file, or a list of them"),
+        ('not_handed_in = "none"\n', 'not_handed_in: found "none"; expected person or zero'),
+    ],
+)
+def test_a_mistake_in_class_toml_is_told_before_anything_is_graded(tmp_path, text, told):
+    with pytest.raises(UsageError, match=told):
+        read(tmp_path, text, ["ann.zip"])
+
+
+def test_what_an_image_graded_is_kept_whatever_lies_beside_it(tmp_path, monkeypatch):
+    """The image has its own engine and course; another checkout is no reason to grade again."""
+    image = type("Image", (), {"image_id": lambda self, name: "sha256:1"})()
+    monkeypatch.setattr(docker_engine.DockerEngine, "connect", lambda: image)
+    inputs = read(tmp_path, PARTS, ["ann.zip"])
+    given = {"data": None, "course_before": [], "judge_again": False, "image": "grade"}
+    keys = {}
+    for unsealed in (False, True):
+        options = argparse.Namespace(unsealed=unsealed, **given)
+        for digest in ("one", "other"):
+            monkeypatch.setattr(class_inputs, "engine_digest", lambda digest=digest: digest)
+            keys[unsealed, digest] = class_inputs.circumstances(options, inputs, b"").key("d")
+    assert keys[False, "one"] == keys[False, "other"]
+    assert keys[True, "one"] != keys[True, "other"]

@@ -19,13 +19,14 @@ from grader.classroom import (
 from grader.classroom.facts import causes, histogram, rates, reports_of
 from grader.classroom.gradings import Grading
 from grader.classroom.manual_marks import Given
-from grader.classroom.marking import mark
+from grader.classroom.marking import Questions, mark
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster, Student
-from grader.classroom.similarity import Pair, near_identical
+from grader.classroom.similarity import Pair, Side, near_identical
 from grader.classroom.standing import Rules, Strays, Work, standings
 from grader.finding import Finding
 from grader.model import Verdict
+from grader.points import UNSIGNED
 
 WRONG = Verdict.WRONG_ANSWER
 
@@ -79,6 +80,29 @@ def test_a_students_files_tell_nothing_of_the_course_and_its_places():
     assert files["mark.txt"].startswith("5 of 5")
 
 
+def test_a_report_says_the_mark_that_lies_beside_it():
+    """Nothing that a person has given is pending in it, nor is the sum another one."""
+    found = report(manual=(("method", 3.0),))
+    marks = {"anna": {"method": Given(2, "no error bars", "x")}}
+    files = student_reports.files_of(standing(grading(found), marks=marks))
+    assert files["mark.txt"].startswith("7 of 8\n")
+    for name in ("report.json", "report.html", "report.md"):
+        text = files[name].replace("\\", "")
+        assert "Your mark: 7 of 8" in text and "method: 2 of 3 (no error bars)" in text
+        assert "by hand" not in text and "ending" not in text.replace('"pending_points": 0', "")
+
+
+def test_a_mark_without_containers_is_not_called_none():
+    """The class has no other: what a local check says of itself would contradict the mark."""
+    local = replace(report(), mode="local", notes=(UNSIGNED,))
+    files = student_reports.files_of(standing(grading(local)))
+    for name in ("report.html", "report.md", "report.json"):
+        assert "not your mark" not in files[name] and "no mark" not in files[name]
+        assert "accepts it as the mark" in files[name]
+    sealed = student_reports.files_of(standing())
+    assert "accepts it as the mark" not in sealed["report.html"]
+
+
 def test_the_page_of_the_class_has_no_names():
     """Pseudonyms alone, and what students have written is inert."""
     message = "4 ranks: <script>alert(1)</script> 3 elements differ at my_ring.py:7"
@@ -90,7 +114,7 @@ def test_the_page_of_the_class_has_no_names():
             standing(grading(error="bob-secret is no archive", exit_code=2), label="bob-secret"),
         ],
         NAMES,
-        [Pair("s1", "s2", "ring.py", 0.97)],
+        [Pair((Side("s1"), Side("s2")), "ring.py", 0.97)],
     )
     assert "secret" not in page and "the hand-in is no archive" in page
     assert NAMES.of("anna-secret") in page
@@ -106,16 +130,16 @@ def test_a_short_name_is_not_taken_out_of_words():
 
 
 def test_of_many_alike_the_most_alike_are_shown():
-    pairs = [Pair("s1", f"s{n}", "ring.py", 1.0) for n in range(60)]
+    pairs = [Pair((Side("s1"), Side(f"s{n}")), "ring.py", 1.0) for n in range(60)]
     page = class_page.render("sums", [standing()], NAMES, pairs)
-    assert page.count("<td>ring.py</td>") == 50 and "50 of 60 pairs" in page
+    assert page.count(">ring.py</a>") == 50 and "50 of 60 pairs" in page
 
 
 def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
     """Everywhere it is said why, and on the page of the class without their names."""
     roster = Roster((Student("anna", {"id": "anna", "github": "anna-secret"}),))
     works = [Work(hand_in(label, at=None), grading()) for label in ("anna", "anna-secret")]
-    (found,), strays = standings(works, Rules(roster, {}, Policy(), {}, NAMES))
+    (found,), strays = standings(works, Rules(roster, {}, Policy(), Questions(), NAMES))
     assert (found.final, found.status) == (None, "needs review")
     why = "2 hand-ins, and it is not known which is the last"
     (row,) = table([found])
@@ -158,7 +182,7 @@ def test_an_extension_of_nobody_is_told():
     """It may be meant for somebody, whose id is written otherwise."""
     policy = Policy(deadline=AT, extensions={"anna": AT, "ana": AT})
     found, strays = standings(
-        [Work(hand_in("anna"), grading())], Rules(Roster(), {}, policy, {}, NAMES)
+        [Work(hand_in("anna"), grading())], Rules(Roster(), {}, policy, Questions(), NAMES)
     )
     assert strays.extensions == ("ana",)
     told = list(outputs.summary(found, strays, [], Path("out")))
@@ -204,8 +228,22 @@ OTHER = "import numpy as np\n" + "\n".join(
 def test_copies_are_found_also_with_other_names():
     sources = {"a": {"ring.py": COPIED}, "b": {"ring.py": RENAMED}, "c": {"ring.py": OTHER}}
     (found,) = near_identical(sources, {})
-    assert (found.first, found.second, found.file) == ("a", "b", "ring.py")
+    assert (found.students, found.file) == (("a", "b"), "ring.py")
     assert found.share > 0.9
+
+
+def test_a_pair_has_a_page_with_both_files_side_by_side(tmp_path):
+    """Marked where both have the same; no page of an earlier time is left."""
+    sources = {"a": {"ring.py": f"# mine\n\n{COPIED}"}, "b": {"ring.py": RENAMED}}
+    pairs = near_identical(sources, {})
+    assert all(1 not in side.alike or side.student == "b" for side in pairs[0].sides)
+    assert len(pairs[0].sides[0].alike) > 60
+    outputs.write(tmp_path, [standing()], NAMES, [*pairs, *pairs], "sums")
+    outputs.write(tmp_path, [standing()], NAMES, pairs, "sums")
+    assert [file.name for file in (tmp_path / "pairs").iterdir()] == ["1.html"]
+    text = (tmp_path / "pairs" / "1.html").read_text()
+    assert "<mark>    value = other + value * 2</mark>" in text and "<code># mine</code>" in text
+    assert 'href="pairs/1.html"' in (tmp_path / "class.html").read_text()
 
 
 def test_what_the_template_gives_is_no_copy():
@@ -251,7 +289,7 @@ def test_other_prices_and_questions_are_told_though_no_verdict_is_another():
 
 def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     marked = grading(report(manual=(("method", 3.0),)))
-    rubrics = {"method": ((2.0, "what"), (1.0, "where"))}
+    rubrics = Questions({"method": ((2.0, "what"), (1.0, "where"))})
     found = mark(marked, {}, rubrics)
     files = {
         "Report 1.PDF": b"%PDF",
@@ -274,7 +312,7 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     assert page.count("blank: points") == 1 and "<td>1.5&nbsp;of&nbsp;2</td><td>well</td>" in page
     marking_sheets.write(tmp_path / "s1", "s1", marked.report, filled, {})
     assert not list((tmp_path / "s1").glob("*.pdf"))  # of a hand-in that counts no more
-    text = marking_sheets.to_fill([("s1", "d" * 64, found)])
+    text = marking_sheets.to_fill([("s1", "d" * 64, found.lines)])
     # No number, whatever the digits: spreadsheets write those otherwise.
     lines = [(row["row"], row["digest"]) for row in csv.DictReader(io.StringIO(text))]
     assert lines == [("method/1", "sha256:dddddddddddd"), ("method/2", "sha256:dddddddddddd")]
@@ -283,7 +321,7 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
 def test_one_hand_in_of_a_group_is_counted_once():
     two = Roster((Student("a", {"id": "a"}, "g"), Student("b", {"id": "b"}, "g")))
     work = Work(hand_in("a"), grading())
-    found, strays = standings([work], Rules(two, {"zz": {}}, Policy(), {}, NAMES))
+    found, strays = standings([work], Rules(two, {"zz": {}}, Policy(), Questions(), NAMES))
     assert [each.decision.final for each in found] == [5, 5]
     assert len(reports_of(found)) == 1
     assert strays.marks == ("zz",)

@@ -9,6 +9,7 @@ from grader.classroom import forgetting, owners, publication
 from grader.classroom.gradings import Gradings
 from grader.classroom.hand_in import Student
 from grader.classroom.manual_marks import Given
+from grader.classroom.marking import Questions
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster
 from grader.classroom.standing import Rules, Work, standings
@@ -37,7 +38,9 @@ def kept(out, key, digest):
 def test_the_others_of_a_group_keep_what_the_forgotten_one_has_handed_in(tmp_path):
     theirs = hand_in("aa")
     left, roster, _ = forget(tmp_path, "aa", [theirs], PAIR)
-    found, strays = standings([Work(left[0], None)], Rules(roster, {}, Policy(), {}, NAMES))
+    found, strays = standings(
+        [Work(left[0], None)], Rules(roster, {}, Policy(), Questions(), NAMES)
+    )
     assert [(each.student.id, len(each.works)) for each in found] == [("bb", 1), ("cc", 0)]
     assert not strays.works
 
@@ -47,7 +50,7 @@ def test_the_others_of_a_group_keep_the_marks_on_the_sheet_of_the_forgotten_one(
     left, roster, _ = forget(tmp_path, "aa", [hand_in("aa")], PAIR)
     marks = {NAMES.of("aa"): {"ring": Given(3, "", "x")}}
     work = Work(left[0], grading())
-    found, strays = standings([work], Rules(roster, marks, Policy(), {}, NAMES))
+    found, strays = standings([work], Rules(roster, marks, Policy(), Questions(), NAMES))
     assert [each.final for each in found if each.works] == [3]
     assert not strays.marks
 

@@ -31,10 +31,10 @@ from grader.classroom import (
 from grader.classroom.hand_in import Student, Unreadable
 from grader.classroom.hand_in_names import Naming
 from grader.classroom.manual_marks import Given
-from grader.classroom.marking import mark
+from grader.classroom.marking import Questions, mark
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster
-from grader.classroom.similarity import Pair
+from grader.classroom.similarity import Pair, Side
 from grader.classroom.standing import Rules, Work, standings
 from grader.commands.class_results import show
 from grader.report.safe_text import visible
@@ -82,7 +82,9 @@ def class_of(name):
         Work(hand_in(f"{label}.", {"moodle": "2"}, other_authors=({"id": name + "z"},)), found),
         Work(hand_in(f"{label}z", {"id": "zz"}), found),
     ]
-    rules = Rules(Roster((one, other)), marks, Policy(), {"method": ((3.0, name),)}, NAMES)
+    rules = Rules(
+        Roster((one, other)), marks, Policy(), Questions({"method": ((3.0, name),)}), NAMES
+    )
     unreadable = (Unreadable(hand_in(name), f"{name} cannot be read"),)
     return standings(works, rules, unreadable), found
 
@@ -93,12 +95,12 @@ def class_of(name):
 @with_names
 def test_every_table_has_a_line_for_each_and_calculates_nothing(name):
     (found, _), graded = class_of(name)
-    marked = mark(graded, {"method": Given(2, name, "")}, {})
+    marked = mark(graded, {"method": Given(2, name, "")}, Questions())
     worse = grading(error=name, exit_code=2)
     tables = [
         (1 + len(found), gradebook.render(found, NAMES)),
         (2, regrading.render([regrading.Regrade(name, (NAMES.of(name),), graded, worse)])),
-        (1 + len(marked.rows), marking_sheets.to_fill([("s1", "d" * 64, marked)])),
+        (1 + len(marked.rows), marking_sheets.to_fill([("s1", "d" * 64, marked.lines)])),
     ]
     for num_lines, text in tables:
         lines = text.removesuffix("\n").split("\n")
@@ -158,7 +160,7 @@ def test_feedback_lies_where_the_platform_looks_for_its_number(name):
     canvas = Naming("canvas").parse(f"{name}_201_7_x".replace("/", "|"))
     if canvas.who.get("canvas") == "201":
         works = [Work(hand_in("x", canvas.who, sent_as=canvas.sent_as), grading())]
-        theirs, _ = standings(works, Rules(Roster(), {}, Policy(), {}, NAMES))
+        theirs, _ = standings(works, Rules(Roster(), {}, Policy(), Questions(), NAMES))
         for entry in entries_of(theirs):
             numbers = [piece for piece in entry.split("_") if re.fullmatch("[0-9]+", piece)]
             assert numbers[:2] == ["201", "7"]
@@ -195,17 +197,23 @@ class Tags(HTMLParser):
         self.texts.append(data)
 
 
+def pair(name):
+    sides = (Side("s1", (name,), frozenset([1])), Side("s2", (name,)))
+    return Pair(sides, name, 1.0)
+
+
 @given(names)
 @with_names
 def test_every_page_has_the_same_tags_whatever_the_name(name):
     pages = {}
     for each in (name, "a"):
         (found, _), graded = class_of(each)
-        rubrics = {"method": ((3.0, each),)}
+        rubrics = Questions({"method": ((3.0, each),)})
         marked = mark(graded, {"method/1": Given(2, each, "")}, rubrics)
         files = {f"{each}.py": b"x"}
         pages[each] = [
-            class_page.render(each, found, NAMES, [Pair("s1", "s2", each, 1.0)]),
+            class_page.render(each, found, NAMES, [pair(each)]),
+            class_page.render_pair(pair(each)),
             marking_sheets.render("s1", graded.report, marked, {"1-x.pdf": each}, files),
         ]
     for text, plain in zip(pages[name], pages["a"], strict=True):

@@ -13,6 +13,7 @@ from class_samples import NAMES, grading, hand_in, report, standing
 
 from grader.classroom import platform_return, platform_table
 from grader.classroom.manual_marks import Given
+from grader.classroom.marking import Questions
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster, Student
 from grader.classroom.standing import Rules, Work, standings
@@ -115,7 +116,7 @@ def test_each_of_a_group_gets_the_own_mark_and_feedback_goes_to_who_sent_it():
     )
     sent = Work(hand_in("ahnann_201", {"canvas": "201", "canvas_name": "ahnann"}), grading())
     marks = {"bb": {"ring": Given(1, "only for Bo", "x")}}
-    found, _ = standings([sent], Rules(pair, marks, Policy(), {}, NAMES))
+    found, _ = standings([sent], Rules(pair, marks, Policy(), Questions(), NAMES))
     table = CANVAS.replace("aa,aa@example.org", ",")
     assert rows(fill(table, "g.csv", found, "HW3"))[2][5] == "5"
     with zipfile.ZipFile(io.BytesIO(platform_return.feedback_zip(found))) as archive:
@@ -127,7 +128,7 @@ def test_a_number_that_two_have_is_nobodys():
         (Student("aa", {"id": "aa", "canvas": "201"}), Student("bb", {"id": "bb", "canvas": "201"}))
     )
     works = [Work(hand_in(name), grading()) for name in ("aa", "bb")]
-    found, _ = standings(works, Rules(both, {}, Policy(), {}, NAMES))
+    found, _ = standings(works, Rules(both, {}, Policy(), Questions(), NAMES))
     filled = fill(CANVAS.replace("aa,aa@", ",aa@"), "g.csv", found, "HW3")
     assert filled.num_filled == 0
 
@@ -141,7 +142,7 @@ def test_a_table_of_another_class_is_one_sentence():
 
 def test_who_may_have_handed_in_gets_no_zero():
     """As long as a hand-in is nobody's, for it may be theirs."""
-    rules = Rules(ROSTER, {}, Policy(), {}, NAMES)
+    rules = Rules(ROSTER, {}, Policy(), Questions(), NAMES)
     found, _ = standings([], rules)
     assert rows(fill(CANVAS, "g.csv", found, "HW3"))[2][5] == "0"
     found, _ = standings([Work(hand_in("zoe"), grading())], rules)
@@ -183,7 +184,7 @@ def test_a_table_that_cannot_be_filled_is_one_sentence(table, column, problem):
 def test_feedback_is_called_as_the_platform_had_called_the_hand_in(sent_as, name):
     """And the same marks make the same file."""
     work = Work(hand_in("ahn", sent_as=sent_as), grading())
-    found, _ = standings([work], Rules(Roster(), {}, Policy(), {}, NAMES))
+    found, _ = standings([work], Rules(Roster(), {}, Policy(), Questions(), NAMES))
     made = platform_return.feedback_zip(found)
     with zipfile.ZipFile(io.BytesIO(made)) as archive:
         assert name in archive.namelist()
@@ -214,3 +215,28 @@ def test_what_students_write_on_moodle_is_not_calculated():
     filled = rows(fill(f"{head}\n{line}\n", "g.csv", [standing(label="aa", roster=ROSTER)], None))
     own = line.replace("=1", "'=1").replace("=HYPER", "'=HYPER").replace("+2", "'+2")
     assert filled == [head.split(","), own.split(",")]
+
+
+def test_moodle_gets_what_people_wrote_and_a_folder_for_each_of_a_team():
+    """Its column of comments has each line of the mark; folders are those of the numbers."""
+    team = Roster(
+        tuple(
+            Student(each, {"id": each, "name": name, "moodle": number}, "blue")
+            for each, name, number in (("aa", "Ann Ahn", "101"), ("bb", "Bo Bell", "102"))
+        )
+    )
+    sent = hand_in(
+        "x", {"moodle": "101", "name": "Ann Ahn"}, sent_as="x_101_assignsubmission_file_/"
+    )
+    work = Work(sent, grading(report(manual=(("method", 3.0),))))
+    marks = {"blue": {"method": Given(2, "no error bars", "x")}}
+    found, _ = standings([work], Rules(team, marks, Policy(), Questions(), NAMES))
+    filled = fill(MOODLE.replace("5.00", "8.00"), "g.csv", found, None)
+    assert rows(filled)[1][-1] == "checks: 5 of 5; method: 2 of 3 (no error bars)"
+    with zipfile.ZipFile(io.BytesIO(platform_return.feedback_zip(found))) as archive:
+        names = sorted(archive.namelist())
+        assert [name for name in names if name.endswith("mark.txt")] == [
+            "Bo Bell_102_assignsubmission_file_/mark.txt",
+            "x_101_assignsubmission_file_/mark.txt",
+        ]
+        assert b"handed in by aa for blue" in archive.read(names[1])

@@ -5,8 +5,9 @@ from class_samples import NAMES, hand_in
 
 from grader.classroom import roster
 from grader.classroom.hand_in import Student
+from grader.classroom.marking import Questions
 from grader.classroom.policy import Policy
-from grader.classroom.roster import Roster
+from grader.classroom.roster import Roster, with_teams
 from grader.classroom.standing import Rules, Work, standings
 from grader.errors import UsageError
 
@@ -71,7 +72,9 @@ def test_of_two_groups_it_counts_for_those_whom_the_platform_names():
         found = hand_in(who={"id": "aa"}, other_authors=tuple({"id": each} for each in others))
         assert [each.id for each in students.authors(found)] == authors
         assert students.are_of_groups(found) is (authors != ["aa", "ab"])
-        _, strays = standings([Work(found, None)], Rules(students, {}, Policy(), {}, NAMES))
+        _, strays = standings(
+            [Work(found, None)], Rules(students, {}, Policy(), Questions(), NAMES)
+        )
         told = [each for each in strays.authors if "several groups of the roster" in each]
         assert len(told) == (authors != ["aa", "ab"])
 
@@ -170,3 +173,32 @@ def test_a_submitter_whom_the_platform_does_not_name_is_told(students):
     found = hand_in(who={"moodle": "103"}, other_authors=({},))
     for each in (students, Roster()):
         assert each.unknown_authors(found) == ["a student without a name"]
+
+
+def test_teams_come_from_class_toml_and_may_hand_in_under_their_name():
+    """As a column of groups does; no platform's id is taken for the name of a team."""
+    roster = Roster(tuple(Student(each, {"id": each}) for each in ("aa", "bb", "cc", "dd")))
+    teams = with_teams(roster, {"blue": ("aa", "bb"), "red": ("cc",)}, "class.toml")
+    assert [each.group for each in teams.students] == ["blue", "blue", "red", ""]
+    for who, ids in (({"id": "Blue"}, ["aa", "bb"]), ({"id": "bb"}, ["aa", "bb"])):
+        assert [each.id for each in teams.authors(hand_in("x", who))] == ids
+    assert teams.authors(hand_in("x", {"id": "blue", "name": "Eve"})) == []
+    assert teams.is_called("id", "blue") and not teams.is_called("github", "blue")
+
+
+@pytest.mark.parametrize(
+    ("teams", "told"),
+    [
+        (
+            {"blue": ("aa", "a")},
+            r"teams.blue has 'a', which is not an id .* did you mean aa",
+        ),
+        ({"blue": ("aa",), "red": ("aa",)}, "teams.red has aa, but blue already has that"),
+        ({"red": ("bb",)}, "teams.red has bb, but green already has that"),
+        ({"aa": ("bb",)}, "teams.aa has the id of a student.*call it team-aa"),
+    ],
+)
+def test_a_team_that_cannot_be_is_told(teams, told):
+    roster = Roster((Student("aa", {"id": "aa"}), Student("bb", {"id": "bb"}, "green")))
+    with pytest.raises(UsageError, match=told):
+        with_teams(roster, teams, "class.toml")

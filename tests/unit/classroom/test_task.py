@@ -1,14 +1,17 @@
 """What a grading says of a hand-in, which several may have handed in."""
 
+from pathlib import Path
+
 import pytest
 from class_samples import outcome
 
-from grader.classroom import task
+from grader.classroom import class_secret, task
 from grader.classroom.arrivals import digest_of
 from grader.classroom.gradings import Gradings
 from grader.classroom.task import Task, nameless
 from grader.listing import names
 from grader.report.safe_text import one_line
+from grader.secret import read_key
 
 SHORT = "/home/prof/class/Ann Lee_1_assignsubmission_file_"
 LONG = f"/home/prof/{'deep/' * 100}Ann Lee_1_assignsubmission_file_"
@@ -42,8 +45,23 @@ def test_what_is_changed_while_it_is_graded_is_not_kept(tmp_path, monkeypatch, c
 
     monkeypatch.setattr(task, "_run", run)
     out, digest = str(tmp_path / "out"), digest_of(made)
-    each = Task("key", digest, str(made), out, ("run",), "", False, "", 1, 0)
+    each = Task("key", digest, str(made), out, ("run",), "", "", "", 1, 0)
     ended = task.grade(each)
     assert ended.is_final is not changes
     assert Gradings(tmp_path / "out").has("key") is not changes
     assert ("it changed since the command began" in ended.error) is changes
+
+
+def test_recordings_of_a_class_are_signed_with_a_key_of_its_own(tmp_path, monkeypatch):
+    """Which is drawn once; the course's own counts before it, and an unsealed grading has none."""
+    monkeypatch.delenv("GRADER_RECORDING_KEY_FILE", raising=False)
+    file = class_secret.recording_key_in(tmp_path)
+    key = read_key(file)
+    assert class_secret.recording_key_in(tmp_path) == file and read_key(file) == key
+    for key_file in (str(file), ""):
+        each = Task("key", "digest", "in", "out", ("run",), "", "", key_file, 1, 0)
+        found = task._environment(each)
+        assert found.get("GRADER_RECORDING_KEY_FILE", "") == key_file
+    monkeypatch.setenv("GRADER_RECORDING_KEY_FILE", "/course/key")
+    assert class_secret.recording_key_in(tmp_path) == Path("/course/key")
+    assert "GRADER_RECORDING_KEY_FILE" not in task._environment(each)

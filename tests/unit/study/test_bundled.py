@@ -1,6 +1,7 @@
 """The bundled studies: plans without mistakes, and figures whatever of them is missing."""
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -424,3 +425,60 @@ def test_ranks_that_end_with_different_models_are_told(of_the_other, told):
         "the average."
     )
     assert list(found) == [expected] * told
+
+
+@pytest.mark.parametrize(("num_cores", "kind"), [(16, "measured"), (2, "modelled")])
+@pytest.mark.parametrize("gain", [0.5, 1.0, 3.0])
+def test_what_a_law_says_below_its_figure_is_the_highest_mark_in_it(num_cores, kind, gain):
+    """Sentence and line come from one number, also where nothing is gained."""
+    study = load(bundled().load("mpi_sgd"))
+    points = points_of(study, Extent.DEFAULT)
+    runs = results_of("mpi_sgd", points, lambda point: True).runs
+    runs = {
+        name: [replace(run, ranks=tuple(_faster(each, gain) for each in run.ranks)) for run in made]
+        if len(made[0].ranks) > 1
+        else made
+        for name, made in runs.items()
+    }
+    machine = Machine(num_cores, "a processor", {})
+    (chart,) = (each for each in study.figures(Results(runs, machine, {})) if each.name == "amdahl")
+    for label in ("own ring", "MPI collective"):
+        name = f"{label}, {kind}" + " on a cluster" * (kind == "modelled")
+        (series,) = (each for each in chart.series if each.label == name)
+        best = max(dot.y for dot in series.dots)
+        (told,) = re.findall(rf"{label}: by {kind} time ([0-9.]+) times as fast", chart.caption)
+        assert told == f"{best:.2f}"
+
+
+def _faster(report, gain):
+    return {**report, "time_s": report["time_s"] / gain} if "time_s" in report else report
+
+
+def test_a_speed_up_against_itself_is_one():
+    """Whatever single runs took: they are no speed-up."""
+    study = load(bundled().load("psgd_hogwild"))
+    points = points_of(study, Extent.DEFAULT)
+    runs = results_of("psgd_hogwild", points, lambda point: True).runs
+    runs = {
+        name: [
+            replace(run, ranks=tuple({**each, "time_s": 1 + run.repeat} for each in run.ranks))
+            for run in made
+        ]
+        for name, made in runs.items()
+    }
+    (chart,) = (
+        each for each in study.figures(Results(runs, MACHINE, {})) if each.name == "speed_up"
+    )
+    firsts = [dot for each in chart.series for dot in each.dots if dot.x == 1]
+    assert len(firsts) == 4 and all(dot.y == dot.low == dot.high == 1 for dot in firsts)
+
+
+def test_a_way_that_was_not_measured_has_a_place_in_the_figure(tmp_path):
+    """The picture alone says so; nothing was forgotten."""
+    study = load(bundled().load("federated"))
+    points = points_of(study, Extent.DEFAULT)
+    results = results_of("federated", points, lambda point: "serverless" not in point.name)
+    (chart,) = (each for each in study.figures(results) if each.name == "final_accuracy")
+    assert "serverless" in chart.bars
+    draw(chart, "", str(tmp_path / "bars"))
+    assert (tmp_path / "bars.svg").read_text().count(">not measured<") == 1

@@ -16,7 +16,7 @@ from grader.authoring import skeleton
 from grader.errors import UsageError
 from grader.runner.marked import kill_marked
 from grader.study import workplace, writing
-from grader.study.measure import measure
+from grader.study.measure import is_late, measure
 from grader.study.plan import Launcher, Point
 from grader.study.workplace import Sources
 
@@ -255,6 +255,22 @@ def test_of_a_long_output_the_end_is_kept(monkeypatch):
         raise ValueError("it has become shorter")
     """
     assert run_program(text).failure == "crashed: ValueError: it has become shorter"
+
+
+@pytest.mark.parametrize(
+    ("passed_s", "denied_s", "most_s", "late"),
+    [
+        (39, 0, 100, False),
+        (41, 0, 100, True),
+        (60, 25, 100, False),
+        (60, 15, 100, True),
+        (81, 70, 100, True),
+        (60, 25, 50, True),
+    ],
+)
+def test_a_limit_counts_what_the_machine_gave(passed_s, denied_s, most_s, late):
+    """Of 40 s: up to as long again, and never beyond the time of the study."""
+    assert is_late(passed_s, denied_s, 40, most_s) is late
 
 
 @pytest.mark.parametrize("launcher", Launcher)

@@ -12,7 +12,7 @@ from grader.study.draw import draw
 from grader.study.figures import Chart, Dot, Series, Table
 from grader.study.page import page
 from grader.study.plan import Point
-from grader.study.results import Machine, Measurement, Results
+from grader.study.results import Machine, Measurement, Results, Spread
 
 MACHINE = Machine(2, "a processor", {"Python": "3.11"})
 MEASURED = Series("ring", (Dot(1, 2.0, 1.5, 2.5), Dot(4, 3.0, 3.0, 3.0, True)))
@@ -229,3 +229,19 @@ def test_the_page_tells_runs_that_failed_of_points_with_others():
     assert "## Not measured" not in text
     assert "## Runs that failed" in text and "| ring | 2 | crashed: ValueError: \\<b\\> |" in text
     assert "| images | MNIST |" in text
+
+
+def test_a_series_without_a_mark_is_named_as_missing(tmp_path):
+    dots = (Dot.exact(1, 1.0), Dot.exact(2, 2.0))
+    chart = Chart("a", "A", "x", "y", (Series("there", dots), Series("gone", ())), "")
+    draw(chart, "", str(tmp_path / "lines"))
+    assert ">gone: not measured<" in (tmp_path / "lines.svg").read_text()
+
+
+def test_marks_of_one_run_are_said_to_be():
+    for numbers, told in (([[1.0], [2.0]], "Each mark is"), ([[1.0], [1, 2, 3]], "Some marks are")):
+        dots = tuple(Dot.of(x, Spread.of(each)) for x, each in enumerate(numbers))
+        chart = Chart("a", "A", "x", "y", (Series("s", dots),), "")
+        assert f"{told} of one run" in caption(chart, Machine(2, "p", {}))
+    exact = Chart("a", "A", "x", "y", (Series("s", (Dot.exact(1, 1.0),)),), "")
+    assert "one run" not in caption(exact, Machine(2, "p", {}))

@@ -8,11 +8,12 @@ from grader.study import Machine, Results, Spread, compared
 @pytest.mark.parametrize(
     ("first", "second", "told"),
     [
-        ([1, 1.1, 1.2], [2, 2.2], "a is faster than b: 1.1 s (1 to 1.2 s in 3 runs) against"),
-        ([2, 2.2], [1, 1.1, 1.2], "b is faster than a: 1.1 s (1 to 1.2 s in 3 runs) against"),
-        ([1, 3], [2, 4], "This difference is within the spread."),
-        ([1, 2], [2, 3], "This difference is within the spread."),
-        ([1], [2, 3], "How much that varies is not known."),
+        ([1, 1.1, 1.2], [2, 2.1, 2.2], "a is faster than b: 1.1 s (1 to 1.2 s in 3 runs) against"),
+        ([2, 2.1, 2.2], [1, 1.1, 1.2], "b is faster than a: 1.1 s (1 to 1.2 s in 3 runs) against"),
+        ([1, 2, 3], [2, 3, 4], "This difference is within the spread."),
+        ([1, 1, 2], [2, 2, 3], "This difference is within the spread."),
+        ([1], [2, 3, 4], "2 to 4 s in 3 runs). A claim takes 3 runs of each."),
+        ([1, 1.1], [2, 2, 2], "A claim takes 3 runs of each."),
     ],
 )
 def test_a_difference_within_the_spread_is_called_so(first, second, told):

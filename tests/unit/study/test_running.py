@@ -25,9 +25,10 @@ class Fake:
         self.asked = []
         self.time_s = 0.0
 
-    def __call__(self, point, repeat, limit_s):
+    def __call__(self, point, repeat, limit_s, most_s):
         self.asked.append((point.name, repeat))
         failure, took_s = self.ends.get(point.name, ("", 1.0))
+        assert limit_s <= most_s
         late = took_s > limit_s
         self.time_s += min(took_s, limit_s)
         if late:
@@ -173,7 +174,7 @@ def test_what_has_failed_twice_is_final(tmp_path):
 
 
 def test_what_comes_again_for_certain_is_not_tried_again(tmp_path):
-    def wrong(point, repeat, limit_s):
+    def wrong(point, repeat, limit_s, most_s):
         return Measurement(point.name, repeat, (), "gave a wrong result: 3", is_certain=True)
 
     job = Job([point("a")], Extent.QUICK, SOURCES, MACHINE, "")
@@ -183,7 +184,7 @@ def test_what_comes_again_for_certain_is_not_tried_again(tmp_path):
 
 
 def test_a_failed_repetition_is_told_beside_those_that_have_not_failed(tmp_path):
-    def once(point, repeat, limit_s):
+    def once(point, repeat, limit_s, most_s):
         failure = "crashed: MemoryError: " if repeat else ""
         return Measurement(point.name, repeat, () if repeat else ({"n": 1.0},), failure)
 

@@ -7,7 +7,10 @@ import pytest
 
 from grader.course import Course
 from grader.courses import bundled
-from grader.verification.handout import check_handout
+from grader.errors import GraderError
+from grader.suite.prices import Price
+from grader.verification import handout
+from grader.verification.handout import are_sums, check_handout
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -42,6 +45,16 @@ PRICES = """
 | 99 |
 ```
 """
+
+
+@pytest.fixture(autouse=True)
+def suites(monkeypatch):
+    """Let no part have a suite whose prices are known, where a test does not say more."""
+
+    def unknown(suite):
+        raise GraderError("there is no suite")
+
+    monkeypatch.setattr(handout, "prices", unknown)
 
 
 def found(tmp_path, text):
@@ -121,3 +134,32 @@ def test_no_part_of_a_bundled_handout_is_passed_over(name):
         dearer = replace(part, points=part.points + 0.25)
         parts = tuple(dearer if each == part else each for each in assignment.parts)
         assert list(check_handout(bundled(), replace(assignment, parts=parts))), part.name
+
+
+@pytest.mark.parametrize(
+    ("rows", "paid", "is_right"),
+    [
+        ([3.5, 3, 3.5], [3.5, 3, 3.5], True),
+        ([3.5, 3, 3.5], [2.5, 4, 3.5], False),
+        ([4, 2], [1.5, 2, 2.5], True),
+        ([2, 2, 2], [3, 3], False),
+        ([6], [0.25] * 24, True),
+    ],
+)
+def test_rows_are_sums_of_what_tests_pay(rows, paid, is_right):
+    assert are_sums(rows, paid) is is_right
+
+
+def test_two_prices_that_change_by_the_same_are_noticed(tmp_path, monkeypatch):
+    """The sum says nothing of them; a row may say how it shares its points."""
+    text = (
+        "## iid\n\n| points | what is asked |\n|---|---|\n| 10 | a mean |\n| 5 | a (2); b (3) |\n"
+    )
+    for paid, is_right in (((10, 2, 3), True), ((9, 3, 3), False), ((10, 1, 4), False)):
+        found_there = [Price(f"test_{number}", each, "") for number, each in enumerate(paid)]
+        monkeypatch.setattr(handout, "prices", lambda suite, there=found_there: there)
+        assert (found(tmp_path, text) == []) is is_right
+    (told,) = found(tmp_path, text)
+    assert told.startswith(
+        "HANDOUT.md:3: the rows of iid have 3, 2, but its checks pay 4, 1 instead;"
+    )

@@ -240,6 +240,18 @@ def test_an_assignment_without_wrong_submissions_shows_nothing(root):
         ),
         (PROBES, '"my_sum.py", "sum_', '"my_sum.py", "summ_', "reference, sum: .* not define summ"),
         (
+            SUITE,
+            '[{"send": random',
+            '[{"sent": random',
+            r"the suite calls its probe wrongly: sum_over_ranks\(\) got an unexpected .*'sent'",
+        ),
+        (
+            SUITE,
+            "    for case, outcome in run(ranks, CASES):\n",
+            "    for case, outcome in run(ranks, CASES):\n        {}[99]\n",
+            r"the grader failed at test_sum.py:\d+: KeyError: 99",
+        ),
+        (
             f"{BUG}/expected.toml",
             "fair_share = 0.4",
             "fair_share = 0.9",

@@ -97,7 +97,7 @@ def _accuracies(results):
         "Each with what its script prints: FedAvg 5 rounds with batches of 32 on 4 clients, "
         "the others 3 epochs with batches of 100."
         + f" Rightmost: FedAvg with {LONG_TIMES} local epochs instead of one." * has_long,
-        is_bars=True, is_share=True,
+        is_bars=True, is_share=True, bars=tuple(ALL),
     )  # fmt: skip
 
 

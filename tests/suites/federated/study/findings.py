@@ -1,5 +1,7 @@
 """What the figures of federated show, in sentences with numbers."""
 
+from grader.study import FEWEST_RUNS
+
 from .figures import shares_and_weights
 from .plan import FEDERATED, LONG, LONG_TIMES, WAYS
 
@@ -33,8 +35,8 @@ def _drop(results):
         if iid is None or other is None:
             continue
         figures = f"non-iid {other.text('{:.1%}')} against iid {iid.text('{:.1%}')}"
-        if iid.num_runs == 1 or other.num_runs == 1:
-            yield f"FedAvg, {local}: {figures}. How much that varies is not known."
+        if min(iid.num_runs, other.num_runs) < FEWEST_RUNS:
+            yield f"FedAvg, {local}: {figures}. A claim takes {FEWEST_RUNS} runs of each."
         elif other.high < iid.low:
             yield f"FedAvg, {local}, loses accuracy on clients with different labels: {figures}."
         else:

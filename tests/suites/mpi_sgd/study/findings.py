@@ -2,6 +2,8 @@
 
 import math
 
+from grader.study import FEWEST_RUNS
+
 from .marks import staleness_of
 from .plan import (
     MASTERS,
@@ -92,13 +94,13 @@ def _divergence(results):
         if None in (alone, full, small, serial_small):
             continue
         spreads = (alone, full, small, serial_small)
-        once = any(each.num_runs == 1 for each in spreads)
+        few = any(each.num_runs < FEWEST_RUNS for each in spreads)
         yield (
             f"What old gradients cost with {workers} workers, in percentage points of "
             f"accuracy: {100 * (alone.median - full.median):.0f} at the full rate, "
             f"{100 * (serial_small.median - small.median):.0f} at the rate divided by "
             f"{workers}. The serial program learns {serial_small.text('{:.1%}')} in as many "
-            "steps at that rate" + ("; how much that varies is not known." if once else ".")
+            "steps at that rate." + f" A claim takes {FEWEST_RUNS} runs of each." * few
         )
 
 

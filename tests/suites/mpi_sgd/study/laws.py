@@ -29,14 +29,17 @@ def amdahl(results):
     for way, label in WAYS.items():
         times_s, is_modelled = law(results, way)
         alone = results.spread(serial(), "time_s")
-        series.append(Series(f"{label}, measured", dots_of(results, sync_speed_ups(results, way))))
+        measured = dots_of(results, sync_speed_ups(results, way))
+        series.append(Series(f"{label}, measured", measured))
         if alone is None or max(times_s, default=1) == 1:
             continue
         # One rank of the parallel program is not the serial one: it calls MPI all the same.
         fraction = amdahl_fraction(list(times_s), list(times_s.values()), alone.median)
+        drawn = [dot for dot in measured if dot.x in times_s]
         if is_modelled:
-            ratios = {ranks: alone.median / time_s for ranks, time_s in times_s.items()}
-            series.append(Series(f"{label}, modelled", exact_dots(ratios), True))
+            drawn = exact_dots({ranks: alone.median / each for ranks, each in times_s.items()})
+            series.append(Series(f"{label}, modelled on a cluster", drawn, True))
+        best = max(drawn, key=lambda dot: dot.y)
         curve = {ranks: amdahl_speed_up(ranks, fraction) for ranks in RANKS}
         series.append(
             Series(
@@ -44,14 +47,13 @@ def amdahl(results):
             )
         )
         kind = "modelled" if is_modelled else "measured"
-        if fraction == 1:  # the law has no larger one
-            said.append(
-                f"{label}: by {kind} time not faster than the serial program, so the serial "
-                "share is 100%, the highest in this law."
-            )
-            continue
+        # The law has no larger share than 100%, even where some number of ranks gains a little.
         most = f"at most {1 / fraction:.1f} times as fast" if fraction else "no limit"
-        said.append(f"{label}: fitted to {kind} time, serial share {fraction:.1%}, {most}.")
+        ranks = "1 rank" if best.x == 1 else f"{best.x} ranks"
+        said.append(
+            f"{label}: by {kind} time {best.y:.2f} times as fast on {ranks}, the most; fitted "
+            f"serial share {fraction:.1%}, {most}."
+        )
     return Chart(
         "amdahl", "Amdahl's law: one size of work on more ranks", "ranks", "speed-up",
         tuple(series),
@@ -97,7 +99,7 @@ def gustafson(results):
     if len(ratios) > 1:
         fraction = gustafson_fraction(list(ratios), list(ratios.values()))
         if is_modelled:
-            series.append(Series("own ring, modelled", exact_dots(ratios), True))
+            series.append(Series("own ring, modelled on a cluster", exact_dots(ratios), True))
         curve = {ranks: gustafson_speed_up(ranks, fraction) for ranks in RANKS}
         series.append(
             Series(

@@ -31,6 +31,8 @@ def figures(results):
             for n in PROCESSES
             if alone is not None and results.numbers(named(way, n), "time_s")
         }
+        if alone is not None:  # against itself, whatever single runs took
+            ratios[1] = Spread(1.0, 1.0, 1.0, alone.num_runs)
         speed_ups.append(Series(label, _dots(results, ratios)))
     model = modelled_s(results)
     if model:

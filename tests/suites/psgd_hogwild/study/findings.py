@@ -1,6 +1,6 @@
 """What the figures of psgd_hogwild show, in sentences with numbers."""
 
-from grader.study import compared
+from grader.study import FEWEST_RUNS, compared
 
 from .plan import PROCESSES, SERIAL, WAYS, named
 
@@ -52,14 +52,15 @@ def _accuracies(results):
         if few is None or many is None:
             continue
         figures = f"{few.text('{:.1%}')} on 1, {many.text('{:.1%}')} on {PROCESSES[-1]}"
-        if few.num_runs == 1 or many.num_runs == 1:
-            yield f"{label}: {figures}; how much that varies is not known."
+        if min(few.num_runs, many.num_runs) < FEWEST_RUNS:
+            yield f"{label}: {figures}. A claim takes {FEWEST_RUNS} runs of each."
         elif many.high < few.low:
             yield f"{label} loses accuracy with more processes at the same epochs: {figures}."
         else:
             yield f"{label} keeps its accuracy within the spread: {figures}."
     one, other = (results.spread(named(way, PROCESSES[-1]), "accuracy") for way in WAYS)
-    if one and other and min(one.num_runs, other.num_runs) > 1 and one.high < other.low:
+    is_enough = one and other and min(one.num_runs, other.num_runs) >= FEWEST_RUNS
+    if is_enough and one.high < other.low:
         yield (
             f"On {PROCESSES[-1]} processes Hogwild is more accurate than parallel SGD: "
             f"{other.text('{:.1%}')} against {one.text('{:.1%}')}."

@@ -33,7 +33,7 @@ class Sum(Case):
     @property
     def label(self):
         """Return the words that name this case to a student."""
-        return f"{self.length} elements{self.perturbation}"
+        return f"length {self.length}{self.perturbation}"
 
     def inputs(self, random, ranks, data):
         """Return one array a rank."""
@@ -86,7 +86,7 @@ def test_send_is_left_alone(run):
 @points(1, requires=test_every_rank_gets_the_sum)
 def test_works_when_no_message_is_buffered(run):
     """works without message buffering"""
-    for case, outcome in run(3, UNBUFFERED):
+    for case, outcome in run(3, UNBUFFERED):  # also finds messages that no rank receives
         assert_sums(case, outcome)
 
 
