@@ -184,7 +184,7 @@ def test_what_needs_torch_says_so(student):
     """In one sentence, before anything is started."""
     done = student.grade("--course", ROOT, "check", ROOT / "reference/federated")
     assert done.returncode == 3
-    assert done.stderr.startswith("grade: this assignment needs torch, which is not installed")
+    assert done.stderr.startswith("grade: this assignment needs torch and matplotlib, which are")
     assert done.stderr.count("\n") == 1
 
 
