@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from grader.finding import Finding
 from grader.judge.explanation import LaunchResult
 from grader.model import Verdict
 from grader.mpi.functions import COLLECTIVES
@@ -23,7 +24,10 @@ def told_as_begun(
         return launched
     if not _has_begun(attempt.trace, own, _lines_of(template)):
         return launched
-    failure = replace(failure, verdict=Verdict.RUN_TIME_ERROR, is_lasting=False)
+    found = tuple(
+        Finding("crash.todo_left", each.text, each.facts, each.help) for each in failure.findings
+    )
+    failure = replace(failure, verdict=Verdict.RUN_TIME_ERROR, findings=found, is_lasting=False)
     return replace(launched, failure=failure, unfinished=replace(attempt, failure=failure))
 
 
