@@ -1,12 +1,12 @@
 """Tells code with a TODO left, whose own calls came before it, from code that nobody has begun."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from grader.finding import Finding
 from grader.judge.explanation import LaunchResult
-from grader.model import Verdict
+from grader.model import RunFailure, Verdict
 from grader.mpi.functions import COLLECTIVES
 from grader.trace.calls import Call, Trace
 
@@ -24,11 +24,19 @@ def told_as_begun(
         return launched
     if not _has_begun(attempt.trace, own, _lines_of(template)):
         return launched
-    found = tuple(
-        Finding("crash.todo_left", each.text, each.facts, each.help) for each in failure.findings
-    )
-    failure = replace(failure, verdict=Verdict.RUN_TIME_ERROR, findings=found, is_lasting=False)
+    failure = as_crash(failure)
     return replace(launched, failure=failure, unfinished=replace(attempt, failure=failure))
+
+
+def as_crash(failure: RunFailure) -> RunFailure:
+    """Return an end at a TODO as a crash, which ends one case only."""
+    found = at_a_todo(failure.findings)
+    return replace(failure, verdict=Verdict.RUN_TIME_ERROR, findings=found, is_lasting=False)
+
+
+def at_a_todo(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return what was found of code that nobody has begun, as of code that was."""
+    return tuple(Finding("crash.todo_left", each.text, each.facts, each.help) for each in findings)
 
 
 def _lines_of(template: Path | None) -> frozenset[bytes]:

@@ -7,6 +7,7 @@ from typing import overload
 from grader.judge.explanation import LaunchResult
 from grader.model import Attempt, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import CaseCall
+from grader.suite.begun import as_crash
 from grader.suite.case import Case, is_yardstick
 
 MOST_FRESH_LAUNCHES = 3
@@ -259,7 +260,7 @@ class Answers(Sequence[Answer]):
 def _told(failure: RunFailure, budget: LaunchBudget) -> RunFailure:
     """Return the failure; where others came to more, what is not written yet is an error."""
     if failure.verdict is Verdict.NOT_ATTEMPTED and budget.ended is not failure:
-        return replace(failure, verdict=Verdict.RUN_TIME_ERROR, is_lasting=False)
+        return as_crash(failure)
     return failure
 
 

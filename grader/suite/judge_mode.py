@@ -19,7 +19,7 @@ from grader.recording.launch_plan import (
     LaunchAllowance,
     LaunchPlan,
 )
-from grader.suite.begun import told_as_begun
+from grader.suite.begun import at_a_todo, told_as_begun
 from grader.suite.case_evidence import EvidenceCollector
 from grader.suite.continuation import Answers, LaunchBudget, ranks_text
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
@@ -421,8 +421,9 @@ def _journal_name(asked: Asked) -> str:
 
 def _as_error(result: TestResult) -> TestResult:
     """Return the result; where other calls have answers, what is not written yet is an error."""
-    is_missing = result.verdict is Verdict.NOT_ATTEMPTED
-    return replace(result, verdict=Verdict.RUN_TIME_ERROR) if is_missing else result
+    if result.verdict is not Verdict.NOT_ATTEMPTED:
+        return result
+    return replace(result, verdict=Verdict.RUN_TIME_ERROR, findings=at_a_todo(result.findings))
 
 
 def _is_failure(result: TestResult | None) -> bool:
