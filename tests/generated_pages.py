@@ -157,7 +157,7 @@ def _escaped(said: Iterable[str]) -> Iterator[str]:
 
 
 def _findings() -> Iterator[tuple[str, str, str]]:
-    """Yield key, sentence and help of each `found(...)` whose key is written out."""
+    """Yield key, sentence and help of each finding whose key is written out."""
     for folder in SCANNED:
         for module in sorted((ROOT / folder).rglob("*.py")):
             for scope in ast.walk(ast.parse(module.read_text())):
@@ -176,9 +176,10 @@ def _is_finding(node: ast.AST) -> bool:
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and node.func.id == "found"
+        and node.func.id in ("found", "Finding", "crash")
         and len(node.args) > 1
         and isinstance(node.args[0], ast.Constant)
+        and bool(node.args[0].value)
     )
 
 

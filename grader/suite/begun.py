@@ -36,7 +36,10 @@ def as_crash(failure: RunFailure) -> RunFailure:
 
 def at_a_todo(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return what was found of code that nobody has begun, as of code that was."""
-    return tuple(Finding("crash.todo_left", each.text, each.facts, each.help) for each in findings)
+    return tuple(
+        Finding("crash.todo_left", each.text, each.facts) if each.key == "not_attempted" else each
+        for each in findings
+    )
 
 
 def _lines_of(template: Path | None) -> frozenset[bytes]:
