@@ -73,7 +73,12 @@ def _table(page: Page, report: Report) -> Iterator[str]:
     together = missing if len(missing) >= _FEWEST_TOGETHER else []
     stages = [_stage(part) for part in report.parts if part not in together]
     rows = [
-        (one_line(part.name, _MAX_NAME_COLUMNS), _points(report, part), _result(part), part.verdict)
+        (
+            abridged(one_line(part.name), _MAX_NAME_COLUMNS),
+            _points(report, part),
+            _result(part),
+            part.verdict,
+        )
         for part in report.parts
         if part not in together
     ]
