@@ -37,7 +37,8 @@ RUN --mount=type=bind,from=downloads,target=/downloads --mount=type=secret,id=ca
 
 FROM packages AS interposer
 WORKDIR /build
-COPY grader/__init__.py grader/errors.py grader/
+COPY grader/__init__.py grader/
+COPY grader/model/__init__.py grader/model/errors.py grader/model/
 COPY grader/trace grader/trace
 RUN mkdir /opt/interposer \
     && /opt/venv/bin/python -m grader.trace.build /opt/interposer/interposer.so

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from grader import pipeline
 from grader.courses import bundled
-from grader.model import Report
+from grader.model.report import Report
 from grader.versions import engine_digest
 
 ROOT = Path(__file__).resolve().parents[1]

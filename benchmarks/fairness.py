@@ -19,7 +19,7 @@ import numpy as np
 
 from grader import observing, pipeline
 from grader.courses import bundled
-from grader.points import written
+from grader.model.points import written
 from grader.runner.fork_server import ForkServer
 from grader.settings import Settings
 

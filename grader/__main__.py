@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from grader.errors import INTERRUPTED, GraderError
+from grader.model.errors import INTERRUPTED, GraderError
 
 _NO_MARK = GraderError.exit_code
 

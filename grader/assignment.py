@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from grader import assignment_file, support
-from grader.errors import GraderError
-from grader.feedback import Feedback
-from grader.spelling import did_you_mean
+from grader.model.errors import GraderError
+from grader.model.feedback import Feedback
+from grader.model.spelling import did_you_mean
 
 SHARED_SUPPORT = Path(support.__file__).parent
 """Support files that many assignments share come with the engine."""
@@ -28,7 +28,7 @@ class Part:
     suite: str
     points: float
     backend: str
-    """What connects its ranks, one of grader.model.BACKENDS."""
+    """What connects its ranks, one of grader.model.report.BACKENDS."""
     case_time_limit_s: float
     part_time_limit_s: float | None = None
     """For all its launches together; None for what follows from the limit of a case."""

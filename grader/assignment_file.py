@@ -7,9 +7,9 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from grader import cross_references, strict_toml
-from grader.feedback import Feedback
-from grader.model import BACKENDS
-from grader.points import MAX_POINTS
+from grader.model.feedback import Feedback
+from grader.model.points import MAX_POINTS
+from grader.model.report import BACKENDS
 
 _SEGMENT = r"[^/\\.\x00-\x1f][^/\\\x00-\x1f]*"
 _HIDDEN = r"(?!hidden|test_hidden)"

@@ -6,8 +6,8 @@ import sys
 from dataclasses import dataclass
 from os import PathLike, fspath
 
-from grader.errors import GraderError, UsageError
-from grader.model import Report
+from grader.model.errors import GraderError, UsageError
+from grader.model.report import Report
 from grader.report import html, json_report, terminal
 
 _WIDTH = 100

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from grader.arguments import HELP, Command, parser
 from grader.command_line import short_screen, spelled_out
-from grader.errors import UsageError
 from grader.launched import require_started_once
+from grader.model.errors import UsageError
 
 
 def run(arguments: Sequence[str], *, is_watched: bool = False) -> int:

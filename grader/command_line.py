@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from grader.spelling import did_you_mean
+from grader.model.spelling import did_you_mean
 
 Help = Mapping[str, Mapping[str, str]]
 """Of each group of commands: what each command does."""

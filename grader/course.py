@@ -13,9 +13,9 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from grader import __version__, assignment, strict_toml
 from grader.assignment import Assignment
 from grader.assignment_file import Level
-from grader.errors import GraderError, UsageError
-from grader.feedback import Feedback
-from grader.spelling import did_you_mean
+from grader.model.errors import GraderError, UsageError
+from grader.model.feedback import Feedback
+from grader.model.spelling import did_you_mean
 from grader.strict_toml import Table, found_text
 
 FILE = "course.toml"

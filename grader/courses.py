@@ -8,8 +8,8 @@ from pathlib import Path
 
 from grader.assignment import Assignment
 from grader.course import FILE, Course
-from grader.errors import GraderError, UsageError
-from grader.spelling import did_you_mean
+from grader.model.errors import GraderError, UsageError
+from grader.model.spelling import did_you_mean
 
 VARIABLE = "GRADER_COURSE"
 """Names folders of courses, separated as in PATH."""

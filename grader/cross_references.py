@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from grader.model import BACKENDS
-from grader.points import checked, total, written
-from grader.spelling import did_you_mean
+from grader.model.points import checked, total, written
+from grader.model.report import BACKENDS
+from grader.model.spelling import did_you_mean
 from grader.strict_toml import Table, found_text, item_paths, key_path
 
 FOR_STUDENTS = "students"

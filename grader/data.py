@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 from grader.support import images
 from grader.support.images import Images
 

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from grader.assignment import Assignment
 from grader.course import FILE, Course, is_hidden
 from grader.cross_references import FOR_STUDENTS
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 Files = Mapping[PurePosixPath, Path]
 """The files of an edition, by their paths in it."""

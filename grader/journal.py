@@ -16,8 +16,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from grader.errors import UsageError
-from grader.model import RunFailure, TestResult
+from grader.model.errors import UsageError
+from grader.model.report import RunFailure, TestResult
 
 PREFIX = "journal: "
 MAX_LINE_NUM_BYTES = 256 << 10

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 NUM_PROCESSES = {
     "srun": "SLURM_STEP_NUM_TASKS",

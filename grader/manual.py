@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from grader.assignment import Manual
-from grader.errors import UsageError
 from grader.intake import process as intake
 from grader.journal import Journal
-from grader.model import ManualPart
+from grader.model.errors import UsageError
+from grader.model.report import ManualPart
 from grader.placement.table import Placement
 
 

@@ -7,12 +7,12 @@ from pathlib import Path, PurePosixPath
 
 from grader.assignment import Assignment
 from grader.courses import Courses
-from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
+from grader.model.errors import GraderError, UsageError
+from grader.model.spelling import did_you_mean
 from grader.placement.recognition import recognise, require_likely
 from grader.placement.table import Placement, place
 from grader.runner.machine import check_machine
-from grader.spelling import did_you_mean
 from grader.suite.open_session import OpenEnd, OpenOrder, run_openly
 
 _TORCH = "torch"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from grader.assignment import Assignment, Part
 from grader.course import source_files
-from grader.errors import GraderError, GradingLost
-from grader.feedback import Feedback
-from grader.finding import Finding, found
-from grader.model import PartResult, TestResult, Verdict
+from grader.model.errors import GraderError, GradingLost
+from grader.model.feedback import Feedback
+from grader.model.finding import Finding, found
+from grader.model.points import total, written
+from grader.model.report import PartResult, TestResult, Verdict
 from grader.placement.recognition import missing_text, unused_text
 from grader.placement.table import Placement
-from grader.points import total, written
 from grader.recording.launch_plan import Limits
 from grader.settings import Settings
 from grader.submission import Submission

@@ -6,7 +6,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.errors import GraderError, UsageError
+from grader.model.errors import GraderError, UsageError
 
 NUM_BYTES = 32
 """Of a secret that is drawn."""

@@ -16,8 +16,8 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from grader.errors import GraderError
-from grader.spelling import did_you_mean
+from grader.model.errors import GraderError
+from grader.model.spelling import did_you_mean
 
 Table = dict[str, Any]
 Kind = TypeVar("Kind", bound=msgspec.Struct)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from grader import notebook
-from grader.errors import UsageError
 from grader.listing import entries, names, source_text
 from grader.listing.entries import IS_OF_A_TOOL, IS_OF_NO_KIND, MAX_FILE_NUM_BYTES, Entry, Listing
 from grader.listing.folder import of_folder
 from grader.listing.source_text import SourceText
 from grader.listing.tars import is_tar, of_tar
 from grader.listing.zips import of_zip
-from grader.paths import folders_above, nearness
+from grader.model.errors import UsageError
+from grader.model.paths import folders_above, nearness
 
 MAX_FILES = 2000
 MAX_NOT_READ = 2000

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from grader import pipeline
 from grader.courses import Courses
 from grader.data import Data
-from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.journal import Journal, Step
 from grader.judge.explanation import LaunchResult, explain, explaining, student_trace
-from grader.model import Outcome, PartResult, RunFailure, Verdict
+from grader.model.errors import GraderError, UsageError
+from grader.model.report import Outcome, PartResult, RunFailure, Verdict
 from grader.observing import telling
 from grader.placement.recognition import recognise
 from grader.placement.table import place

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grader import __version__
 from grader.course import Course, digest_of, source_files
-from grader.model import Versions
+from grader.model.report import Versions
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -52,7 +52,7 @@ def engine_digest(package: Path | None = None) -> str:
 
 
 _OBSERVING = (
-    *("mpi/", "rank/", "runner/", "trace/", "zygote/", "paths.py"),
+    *("mpi/", "rank/", "runner/", "trace/", "zygote/", "model/paths.py"),
     *("recording/case_time", "recording/codec", "recording/launch_plan", "recording/observation"),
     "recording/plan_key",
 )

@@ -23,7 +23,7 @@ from unit.report import example
 from grader import assignment_file
 from grader.authoring import catalogue, price_list
 from grader.courses import bundled
-from grader.errors import EXIT_CODES
+from grader.model.errors import EXIT_CODES
 from grader.report import json_report
 
 ROOT = Path(__file__).resolve().parents[1]

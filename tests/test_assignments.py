@@ -7,7 +7,7 @@ import pytest
 
 from grader import pipeline
 from grader.courses import bundled
-from grader.model import Verdict
+from grader.model.report import Verdict
 from grader.settings import Settings
 from grader.verification.graded_checks import check_near_misses
 from grader.verification.grading import grader_of

@@ -13,8 +13,8 @@ from grader import pipeline
 from grader.course import Course
 from grader.courses import Courses, bundled
 from grader.edition import edition, write
-from grader.model import Verdict
-from grader.points import total
+from grader.model.points import total
+from grader.model.report import Verdict
 from grader.settings import Settings
 from grader.suite.prices import prices
 

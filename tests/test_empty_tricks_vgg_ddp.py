@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from grader import pipeline
-from grader.model import Verdict
+from grader.model.report import Verdict
 from grader.settings import Settings
 
 ASSIGNMENT = "vgg_ddp"

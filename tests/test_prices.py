@@ -4,8 +4,8 @@ import pytest
 
 from grader.authoring import price_list
 from grader.courses import bundled
-from grader.errors import GraderError
-from grader.points import total, written
+from grader.model.errors import GraderError
+from grader.model.points import total, written
 from grader.suite.prices import prices
 
 

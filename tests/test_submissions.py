@@ -9,7 +9,7 @@ import pytest
 
 from grader import pipeline
 from grader.courses import bundled
-from grader.model import PartResult, Verdict
+from grader.model.report import PartResult, Verdict
 from grader.report.causes import causes
 from grader.settings import Settings
 from grader.verification.labels import disagreements, read_label

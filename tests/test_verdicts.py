@@ -10,7 +10,7 @@ from grader import pipeline
 from grader.courses import bundled
 from grader.intake import process as intake
 from grader.judge.explanation import LaunchResult
-from grader.model import RunFailure, Verdict
+from grader.model.report import RunFailure, Verdict
 from grader.settings import Settings
 from grader.verification.labels import read_label
 

@@ -59,8 +59,6 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from grader.data import Data
-from grader.errors import GraderError
-from grader.finding import Finding, found
 from grader.judge.arrivals import arrival_text
 from grader.judge.bounds import Bounds
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
@@ -126,7 +124,9 @@ from grader.judge.wording import at as call_site
 from grader.judge.wording import listed, ranks_text
 from grader.judge.wording import name_of as call_name
 from grader.judge.wording import place_of as call_place
-from grader.model import Attempt, MessageFault, Outcome, RunFailure, Verdict
+from grader.model.errors import GraderError
+from grader.model.finding import Finding, found
+from grader.model.report import Attempt, MessageFault, Outcome, RunFailure, Verdict
 from grader.mpi import functions
 from grader.suite.case import Array, Case, Text
 from grader.suite.case_wording import case_context

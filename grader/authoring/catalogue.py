@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from grader.assignment import Assignment, Manual, Part
 from grader.courses import Courses
-from grader.errors import GraderError
-from grader.points import total, written
+from grader.model.errors import GraderError
+from grader.model.points import total, written
 
 _HEAD = """\
 # Assignments

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from grader.assignment import Assignment
-from grader.points import total, written
+from grader.model.points import total, written
 
 _HEADING = re.compile(r"(#+) (.*)")
 _QUESTION = re.compile(r"\d+\. \*\*(\w+)\*\*")

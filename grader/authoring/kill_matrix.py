@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 
 @dataclass(frozen=True, order=True)

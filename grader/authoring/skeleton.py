@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.authoring.template import generate
 from grader.course import FILE, Course
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 from grader.strict_toml import NAME
 
 _SKELETON = Path(__file__).parent / "new_assignment"

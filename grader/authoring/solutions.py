@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 _MAX_LINE_LENGTH = 100
 _BEGIN = re.compile(r"^(?P<indent> *)# solution: (?P<words>\S.*)$")

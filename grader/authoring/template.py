@@ -12,7 +12,7 @@ from pathlib import Path
 from grader.assignment import Assignment
 from grader.authoring.handout_parts import of_parts
 from grader.authoring.solutions import strip_solutions
-from grader.errors import GraderError, UsageError
+from grader.model.errors import GraderError, UsageError
 
 HANDOUT = "HANDOUT.md"
 NOTHING_SHARED: Mapping[str, Path] = {}

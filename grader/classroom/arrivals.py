@@ -18,8 +18,8 @@ from grader.classroom.hand_in_names import (
     Naming,
     is_archive,
 )
-from grader.errors import UsageError
 from grader.listing.names import is_skipped
+from grader.model.errors import UsageError
 
 _CHUNK_NUM_BYTES = 1 << 20
 _MAX_FILES = 20_000

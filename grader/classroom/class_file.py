@@ -11,7 +11,7 @@ from msgspec import Meta, Struct, field
 from grader import strict_toml
 from grader.classroom.hand_in_names import BEGIN_WITH_ASSIGNMENT, PLATFORMS
 from grader.classroom.policy import Policy
-from grader.errors import GraderError, UsageError
+from grader.model.errors import GraderError, UsageError
 
 NAME = "class.toml"
 

@@ -5,7 +5,7 @@ import secrets
 from pathlib import Path
 
 from grader.classroom.gradings import write_atomically
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 from grader.secret import NUM_BYTES, course_secret, read_secret
 
 _NAME = "secret"

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.errors import UsageError
-from grader.spelling import did_you_mean
+from grader.model.errors import UsageError
+from grader.model.spelling import did_you_mean
 
 PROVIDERS = {
     "local": "LocalProvider",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 from grader.report.safe_text import visible
 
 _MAX_NUM_BYTES = 16 << 20

@@ -16,7 +16,7 @@ from grader.classroom import task
 from grader.classroom.cluster_file import Cluster
 from grader.classroom.gradings import Outcome
 from grader.classroom.task import Task
-from grader.errors import GraderError, UsageError
+from grader.model.errors import GraderError, UsageError
 from grader.zygote.processes import descendants
 
 _NUM_RETRIES = 3

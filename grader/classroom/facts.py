@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from grader.classroom.standing import Standing
-from grader.model import Report, TestResult, Verdict
+from grader.model.report import Report, TestResult, Verdict
 from grader.report.causes import causes as causes_of
 
 _NO_CAUSE = (Verdict.NOT_ATTEMPTED, Verdict.SKIPPED)

@@ -12,7 +12,7 @@ from grader.classroom.hand_in import HandIn, Student
 from grader.classroom.owners import Owners
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.roster import Roster
-from grader.errors import GraderError, UsageError
+from grader.model.errors import GraderError, UsageError
 
 _FILE = "forgotten.json"
 _WITH_NAMES = (

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from grader.classroom.csv_tables import table_text
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.standing import Standing
-from grader.model import Report
-from grader.points import written
+from grader.model.points import written
+from grader.model.report import Report
 
 _MAX_PATHS = 5
 _HEAD = (

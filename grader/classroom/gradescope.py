@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.classroom.hand_in import HandIn
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 _FILE = "submission_metadata.yml"
 _MAX_NUM_BYTES = 64 << 20

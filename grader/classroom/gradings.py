@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from grader.errors import GraderError
-from grader.model import Report
+from grader.model.errors import GraderError
+from grader.model.report import Report
 from grader.report import json_report
 from grader.submission import IS_EMPTY
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.classroom.csv_tables import read_table
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 COLUMNS = ("id", "row", "points", "max_points", "title", "comment", "by", "digest")
 _DIGEST_PREFIX = "sha256:"

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from grader.classroom.gradings import Grading
 from grader.classroom.manual_marks import Given
-from grader.errors import UsageError
-from grader.model import ManualPart, Report
-from grader.points import total, written
+from grader.model.errors import UsageError
+from grader.model.points import total, written
+from grader.model.report import ManualPart, Report
 
 WHOLE = "all"
 """The row in which a person settles a whole hand-in."""

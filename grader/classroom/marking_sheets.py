@@ -10,8 +10,8 @@ from grader.classroom.csv_tables import inert, inert_comment
 from grader.classroom.gradings import write_atomically
 from grader.classroom.manual_marks import COLUMNS, short_digest
 from grader.classroom.marking import BY_CLASS_FILE, Mark, Row
-from grader.model import Report
-from grader.points import written
+from grader.model.points import written
+from grader.model.report import Report
 from grader.report.export import formats
 from grader.report.html.templates import page
 from grader.report.safe_text import one_line, visible_lines

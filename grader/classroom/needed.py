@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 _PACKAGES = {"copydetect": "copydetect", "parsl": "parsl", "yaml": "pyyaml"}
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 _NAME = ".in-use"
 

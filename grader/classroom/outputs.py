@@ -11,7 +11,7 @@ from grader.classroom.gradings import write_atomically
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.similarity import Pair
 from grader.classroom.standing import Standing, Strays, Work
-from grader.points import UNSIGNED
+from grader.model.points import UNSIGNED
 from grader.report.safe_text import one_line
 
 GRADEBOOK = "gradebook.csv"

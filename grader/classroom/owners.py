@@ -8,7 +8,7 @@ from grader.classroom.gradings import write_atomically
 from grader.classroom.hand_in import HandIn
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.roster import Roster
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 _FILE = "owners.json"
 Owners = Mapping[str, Sequence[str]]

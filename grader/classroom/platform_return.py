@@ -12,8 +12,8 @@ from grader.classroom.platform_table import PlatformTable
 from grader.classroom.roster import comparable
 from grader.classroom.standing import Standing
 from grader.classroom.student_reports import FORMATS, MARK, files_of, mark_lines
-from grader.errors import UsageError
-from grader.points import written
+from grader.model.errors import UsageError
+from grader.model.points import written
 from grader.report.safe_text import visible
 
 _WHEN = (1980, 1, 1, 0, 0, 0)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.classroom.csv_tables import delimiter_of
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 _CANVAS_ASSIGNMENT = re.compile(r".+ \(\d+\)")
 _POSSIBLE = "points possible"

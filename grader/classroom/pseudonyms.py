@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 
 from grader.classroom.gradings import write_atomically
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 _NUM_CHARS = 10
 _KEY_NUM_BYTES = 32

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from grader.classroom.gradings import write_atomically
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 NAME = "published.json"
 

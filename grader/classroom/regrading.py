@@ -5,8 +5,8 @@ from dataclasses import astuple, dataclass
 
 from grader.classroom.csv_tables import table_text
 from grader.classroom.gradings import Grading
-from grader.model import Report, TestResult
-from grader.points import written
+from grader.model.points import written
+from grader.model.report import Report, TestResult
 from grader.report.comparison import compare
 from grader.report.safe_text import one_line
 

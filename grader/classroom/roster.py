@@ -9,8 +9,8 @@ from pathlib import Path
 
 from grader.classroom.csv_tables import read_table
 from grader.classroom.hand_in import HandIn, Student
-from grader.errors import UsageError
-from grader.spelling import did_you_mean
+from grader.model.errors import UsageError
+from grader.model.spelling import did_you_mean
 
 COLUMNS = ("id", "name", "email", "group", "moodle", "canvas", "blackboard", "gradescope", "github")
 _NUMBERS = ("id", "moodle", "canvas", "blackboard", "github", "email", "gradescope")

@@ -7,8 +7,8 @@ from pathlib import Path
 from grader.classroom.gradings import write_atomically
 from grader.classroom.marking import WHOLE
 from grader.classroom.standing import Standing
-from grader.model import Report
-from grader.points import MARK_OF_CLASS, UNSIGNED, written
+from grader.model.points import MARK_OF_CLASS, UNSIGNED, written
+from grader.model.report import Report
 from grader.report.export import formats
 from grader.report.safe_text import one_line
 

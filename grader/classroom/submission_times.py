@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grader.classroom.class_file import zoned
 from grader.classroom.csv_tables import read_table
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 _COLUMNS = ("hand_in", "submitted_at")
 _IDENTIFIER, _WHEN = "identifier", "last modified (submission)"

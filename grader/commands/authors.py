@@ -7,7 +7,7 @@ from pathlib import Path
 from grader.authoring import catalogue, skeleton, template
 from grader.commands.context import courses_of, is_sealed, named_courses
 from grader.courses import VARIABLE
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 
 def list_assignments(options: argparse.Namespace) -> int:

@@ -10,9 +10,9 @@ from grader.commands.context import courses_of, named_courses, say
 from grader.container.course_image import build_context
 from grader.course import Course
 from grader.edition import edition
-from grader.errors import GraderError, UsageError
 from grader.installation import folder
 from grader.installation.engine_wheels import EngineWheels
+from grader.model.errors import GraderError, UsageError
 from grader.verification.static_checks import check_student_edition
 from grader.versions import engine_digest, lock_file
 

@@ -29,11 +29,11 @@ from grader.commands.reporting import (
 from grader.commands.watched import watched
 from grader.container.output import RECORDING_MARK
 from grader.data import Data
-from grader.errors import GradingLost
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
 from grader.journal import Journal, Resume
-from grader.model import Report
+from grader.model.errors import GradingLost
+from grader.model.report import Report
 from grader.recording.recording import Recording, packed, write
 from grader.report.files import require_writable
 from grader.secret import require_kept, require_private, secret_beside_ranks

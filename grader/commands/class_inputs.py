@@ -23,8 +23,8 @@ from grader.classroom.marking import Questions
 from grader.classroom.roster import Roster
 from grader.commands.context import courses_of, data_folder, named_courses
 from grader.courses import Courses
-from grader.errors import UsageError
-from grader.points import total
+from grader.model.errors import UsageError
+from grader.model.points import total
 from grader.versions import engine_digest
 
 

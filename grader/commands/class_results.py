@@ -25,9 +25,9 @@ from grader.classroom.similarity import Pair
 from grader.classroom.standing import Standing
 from grader.commands.class_inputs import ClassInputs
 from grader.commands.context import say_visibly
-from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
-from grader.model import Report
+from grader.model.errors import GraderError, UsageError
+from grader.model.report import Report
 from grader.placement.table import place
 from grader.report.safe_text import disarm, visible
 

@@ -2,7 +2,7 @@
 
 import argparse
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.report.export import formats
 from grader.report.files import remains, require_writable, unwritten
 from grader.report.saved import saved

@@ -29,7 +29,7 @@ from grader.commands import class_inputs, class_results
 from grader.commands.class_inputs import ClassInputs, circumstances, grading_options
 from grader.commands.class_results import show
 from grader.commands.context import is_sealed, say_visibly
-from grader.errors import GraderError, UsageError
+from grader.model.errors import GraderError, UsageError
 from grader.secret import read_secret
 
 _REGRADE = "regrade.csv"

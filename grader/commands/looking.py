@@ -11,7 +11,7 @@ from grader.commands.recorder import last_recording, require_observer
 from grader.commands.recordings import secret_of
 from grader.commands.reporting import named_seed
 from grader.data import Data
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.recording.recording import read
 from grader.recording.replay import Find, replaying
 from grader.report.files import require_writable, unwritten

@@ -5,8 +5,8 @@ import hashlib
 import platform
 from pathlib import Path
 
-from grader.errors import GraderError, UsageError
-from grader.model import Report
+from grader.model.errors import GraderError, UsageError
+from grader.model.report import Report
 from grader.recording.codec import encode
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation

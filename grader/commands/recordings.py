@@ -11,11 +11,11 @@ from grader.commands.recorder import Recorder, require_observer
 from grader.commands.reporting import finish, named_seed, named_submission, require_reports_writable
 from grader.courses import Courses
 from grader.data import Data
-from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.judge.explanation import explaining
-from grader.model import Verdict
-from grader.points import UNSIGNED
+from grader.model.errors import GraderError, UsageError
+from grader.model.points import UNSIGNED
+from grader.model.report import Verdict
 from grader.recording.recording import Header, read, write
 from grader.recording.replay import replaying
 from grader.report.files import require_writable

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 from grader.commands.context import courses_of, is_sealed, look
-from grader.errors import GraderError, UsageError
-from grader.model import Report
-from grader.points import written
+from grader.model.errors import GraderError, UsageError
+from grader.model.points import written
+from grader.model.report import Report
 from grader.report import comparison, json_report, terminal
 from grader.report.export import formats
 from grader.report.export.formats import Export

@@ -15,8 +15,8 @@ from grader.commands.reporting import (
 from grader.container import sealed_grading
 from grader.container.plan import ContainerLimits
 from grader.course import Course
-from grader.errors import GraderError
-from grader.model import Report
+from grader.model.errors import GraderError
+from grader.model.report import Report
 from grader.recording.recording import parse, write_packed
 from grader.report import json_report
 from grader.report.files import require_writable

@@ -5,7 +5,7 @@ import os
 
 from grader import pipeline
 from grader.commands.context import courses_of, is_sealed
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.selftest import protections
 from grader.settings import Settings
 

@@ -5,7 +5,7 @@ import sys
 
 from grader.commands.context import courses_of
 from grader.courses import Courses, bundled_root
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 from grader.report.safe_text import one_line
 from grader.verification.verify import Checked, verify
 

@@ -22,7 +22,7 @@ from grader.container.plan import (
     client,
     has_gone,
 )
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 _LAST_WORD_S = 30.0
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import docker.errors
 import requests.exceptions
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 _INSTEAD = "or grade here without it: `grade check DIR`"
 

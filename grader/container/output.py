@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from grader import journal
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 MAX_REPORT_NUM_BYTES = 32 << 20
 MAX_LINE_NUM_BYTES = 4096

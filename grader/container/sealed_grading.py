@@ -13,11 +13,11 @@ from grader.container.resume import ContainerDied, Record, until_reported, when_
 from grader.container.watchdog import Watchdog
 from grader.courses import Courses
 from grader.data import require_known_files
-from grader.errors import INTERRUPTED, GraderError, UsageError
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
 from grader.journal import Failing, Finished
-from grader.model import NEEDS_REVIEW
+from grader.model.errors import INTERRUPTED, GraderError, UsageError
+from grader.model.report import NEEDS_REVIEW
 from grader.recording.recording import MAX_NUM_BYTES
 
 _NOT_STARTED = (126, 127)

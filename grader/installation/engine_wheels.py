@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from grader import __version__
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.versions import engine_digest
 
 DISTRIBUTION = "distributed-grader"

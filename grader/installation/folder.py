@@ -6,9 +6,9 @@ from pathlib import Path
 from grader import __version__
 from grader.course import Course
 from grader.edition import Files
-from grader.errors import UsageError
 from grader.installation import course_wheel, lock
 from grader.installation.engine_wheels import DISTRIBUTION, EngineWheels
+from grader.model.errors import UsageError
 from grader.report.html.templates import page
 
 _TORCH, _STUDY = "torch", "study"

@@ -15,11 +15,11 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from grader import submission as submissions
-from grader.errors import UsageError
 from grader.intake import submission_codec
 from grader.intake.answer import NOT_CONFINED, OUT_OF_MEMORY, READY
 from grader.intake.reader_sandbox import confine
 from grader.intake.submission_codec import BrokenMessageError, SubmissionMessage
+from grader.model.errors import UsageError
 
 
 def main() -> None:

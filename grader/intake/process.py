@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from grader.errors import GraderError, UsageError
 from grader.intake.answer import DEADLINE_S, MAX_NUM_BYTES, message_in, submission_in
 from grader.listing import names
+from grader.model.errors import GraderError, UsageError
 from grader.submission import Submission
 
 _PROGRAM = Path(__file__).resolve().parent / "__main__.py"

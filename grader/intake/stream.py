@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 from typing import BinaryIO
 
-from grader.errors import GraderError, UsageError
 from grader.intake import submission_codec
+from grader.model.errors import GraderError, UsageError
 from grader.submission import Submission
 
 _MAX_SECRET_NUM_BYTES = 4096

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from enum import Enum
 from math import isfinite
 
-from grader.evidence import Budget
-from grader.finding import found
 from grader.judge.check_failures import BudgetExceeded
+from grader.model.evidence import Budget
+from grader.model.finding import found
 
 _DOUBT = 2.0
 """A program that has to share its core with one other takes twice as long."""

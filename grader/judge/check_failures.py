@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Self
 
-from grader.evidence import Budget, Differences
-from grader.finding import Finding, joined
+from grader.model.evidence import Budget, Differences
+from grader.model.finding import Finding, joined
 
 
 class CheckFailure(AssertionError):

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from itertools import islice
 
-from grader.finding import Finding, found
 from grader.judge.wording import at, name_of, place_of, size_text
+from grader.model.finding import Finding, found
 from grader.mpi.collectives import CollectiveMatches, Gathering
 from grader.mpi.functions import (
     COMMUNICATORS_OTHERWISE,

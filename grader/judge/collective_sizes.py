@@ -2,13 +2,13 @@
 
 from collections.abc import Collection
 
-from grader.finding import found
 from grader.judge.bounds import Bounds, bounds_of, bounds_text
 from grader.judge.check_failures import NotProven, RuleViolation
 from grader.judge.collective_calls import CollectiveCall, collective_calls
 from grader.judge.counting import assert_not_truncated
 from grader.judge.volume import PICKLE_NUM_BYTES
 from grader.judge.wording import at, name_of, place_of
+from grader.model.finding import found
 from grader.trace.calls import Trace
 
 

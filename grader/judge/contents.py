@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.finding import found
 from grader.judge.check_failures import NotProven
 from grader.judge.counting import assert_not_truncated, recorded_sends
 from grader.judge.wording import at, name_of
+from grader.model.finding import found
 from grader.mpi.functions import BY_OTHER_THAN_MESSAGES
 from grader.trace.calls import Call, Trace
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterator
 
-from grader.finding import found
 from grader.judge.check_failures import NotProven
 from grader.judge.wording import at, name_of, place_of
+from grader.model.finding import found
 from grader.mpi.functions import ALL
 from grader.trace.calls import PROC_NULL, Call, Calls, Mask, Trace
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from grader.finding import Fact, Finding, found
 from grader.judge import slips
 from grader.judge.crash_hints import Crash, started_as
 from grader.judge.newer_syntax import newer_syntax
 from grader.judge.said import text_of
-from grader.model import RunFailure, Verdict
+from grader.model.finding import Fact, Finding, found
+from grader.model.report import RunFailure, Verdict
 from grader.recording.observation import RankEnd
 
 _LOST_CONNECTION = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")

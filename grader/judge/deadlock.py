@@ -1,10 +1,10 @@
 """Says and shows who waits for whom in a run that hangs for ever."""
 
-from grader.evidence import Deadlock
-from grader.finding import Finding
 from grader.judge.deadlock_cause import cause_of
 from grader.judge.lower_case import name_lower_case
 from grader.judge.reasons import picture, sentence
+from grader.model.evidence import Deadlock
+from grader.model.finding import Finding
 from grader.mpi.stalled_run import stalled_run, waiting_run
 from grader.trace.calls import Trace
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from grader.evidence import PlaceNote
 from grader.judge.wording import place_of, ranks_text
+from grader.model.evidence import PlaceNote
 from grader.mpi.collectives import is_collective
 from grader.mpi.stalled_run import StalledRun
 from grader.trace.calls import ANY_SOURCE, Call

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from grader.finding import found
 from grader.judge.bounds import Bounds, bounds_of, bounds_text
 from grader.judge.check_failures import RuleViolation
 from grader.judge.collective_calls import messages_of
@@ -11,6 +10,7 @@ from grader.judge.counting import assert_not_truncated
 from grader.judge.neighbours import assert_neighbours_are_known
 from grader.judge.volume import PICKLE_NUM_BYTES
 from grader.judge.wording import at, name_of, place_of
+from grader.model.finding import found
 from grader.trace.calls import Call, Trace
 
 

@@ -5,9 +5,9 @@ Only what is in a message is altered on its way. Data that travel in tags or len
 
 from math import log2
 
-from grader.finding import found
 from grader.judge.check_failures import NotProven
 from grader.judge.counting import assert_not_truncated, recorded_sends
+from grader.model.finding import found
 from grader.trace.calls import Trace
 
 

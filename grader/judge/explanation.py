@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from grader.evidence import Evidence
-from grader.finding import Finding, found
 from grader.judge import slips
 from grader.judge.crash_messages import refusal_text
 from grader.judge.launch_end import failure_of_end
@@ -13,7 +11,9 @@ from grader.judge.result_forms import refuse
 from grader.judge.student_calls import StudentCalls
 from grader.judge.timeline import edges_of, timeline_of
 from grader.judge.trace_doubts import TraceDoubts
-from grader.model import Attempt, Outcome, RunFailure, Verdict
+from grader.model.evidence import Evidence
+from grader.model.finding import Finding, found
+from grader.model.report import Attempt, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import CaseCall, LaunchPlan
 from grader.recording.observation import CaseObservation, End, LaunchObservation, Observer
 from grader.trace.calls import Trace, compacted_trace

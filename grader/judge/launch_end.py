@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from grader.evidence import Evidence
-from grader.finding import Finding, found, joined
 from grader.judge import crash_messages as messages
 from grader.judge.collective_differences import collective_difference
 from grader.judge.crash_hints import Crash, crash_hint, is_of_sizes
@@ -11,7 +9,9 @@ from grader.judge.deadlock import find_deadlock
 from grader.judge.said import text_of
 from grader.judge.unfinished import left_behind, unfinished
 from grader.judge.wording import name_of
-from grader.model import RunFailure, Verdict
+from grader.model.evidence import Evidence
+from grader.model.finding import Finding, found, joined
+from grader.model.report import RunFailure, Verdict
 from grader.recording.case_time import CaseTime
 from grader.recording.observation import End, EndKind, Excess, LaunchObservation, RankEnd
 

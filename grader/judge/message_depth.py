@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from grader.finding import found
 from grader.judge.check_failures import RuleViolation
 from grader.judge.counting import assert_not_truncated, recorded_sends
 from grader.judge.wording import place_of
+from grader.model.finding import found
 from grader.trace.calls import Call, Trace
 
 _MOST_SHOWN = 8

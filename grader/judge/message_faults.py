@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from grader.judge.counting import are_sends, recorded_sends
-from grader.model import MessageFault, Outcome
+from grader.model.report import MessageFault, Outcome
 from grader.mpi.functions import ALTERABLE_COLLECTIVES, gloo_operation
 from grader.trace.calls import Call, Calls, Mask, Trace
 

@@ -1,11 +1,11 @@
 """Who talks to whom: in a ring, and on any graph."""
 
-from grader.finding import found
 from grader.judge.check_failures import NotProven, RuleViolation
 from grader.judge.collective_calls import messages_of, neighbourhood_call
 from grader.judge.counting import assert_not_truncated, messages_sent, sends_of
 from grader.judge.graphs import Graph, assert_graph_of
 from grader.judge.wording import at, name_of, place_of, ranks_text
+from grader.model.finding import found
 from grader.trace.calls import Call, Trace
 
 

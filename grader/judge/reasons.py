@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from grader.evidence import Deadlock, WaitingRank
 from grader.judge.cycles import cycle_text, shortest_cycle
 from grader.judge.deadlock_places import place_notes
 from grader.judge.unmatched_collectives import ungathered
 from grader.judge.unmatched_messages import undelivered
 from grader.judge.wording import at, name_of, place_of, ranks_have, ranks_text, signature_of
+from grader.model.evidence import Deadlock, WaitingRank
 from grader.mpi.collectives import is_collective
 from grader.mpi.functions import BLOCKING_EXCHANGES
 from grader.mpi.stalled_run import StalledRun

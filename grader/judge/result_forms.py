@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.model import Array, Text
+from grader.model.report import Array, Text
 
 
 def refuse(

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterable
 from typing import Literal
 
-from grader.finding import found
 from grader.judge.check_failures import RuleViolation
 from grader.judge.counting import (
     assert_no_doubts,
@@ -11,6 +10,7 @@ from grader.judge.counting import (
     messages_sent,
 )
 from grader.judge.wording import at, listed, name_of, place_of, ranks_text
+from grader.model.finding import found
 from grader.mpi.functions import (
     ALL,
     BLOCKING_EXCHANGES,

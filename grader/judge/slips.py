@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from grader.finding import Finding, found
 from grader.judge.said import text_of
+from grader.model.finding import Finding, found
 
 _MAX_NAMES, _MAX_NAME_CHARS = 10, 40
 MAX_REMARKS = 20

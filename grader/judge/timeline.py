@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grader.evidence import CallSpan, Edge, Message, Timeline
 from grader.judge.counting import only_prepare
 from grader.judge.wording import name_of, place_of
+from grader.model.evidence import CallSpan, Edge, Message, Timeline
 from grader.mpi.functions import COLLECTIVES
 from grader.mpi.pending_requests import have_got
 from grader.trace.calls import (

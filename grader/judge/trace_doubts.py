@@ -1,7 +1,7 @@
 """Why the calls of a case prove nothing: they contradict each other, MPI, gloo or the kernel."""
 
-from grader.errors import GraderError
 from grader.judge import cross_check, kernel_count, payload_count
+from grader.model.errors import GraderError
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import CaseObservation
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from grader.evidence import Differences, DifferingElement
-from grader.finding import found
 from grader.judge.agreement import agreement_text
 from grader.judge.check_failures import WrongAnswer
 from grader.judge.differences import extent_text, first_index, index_text, shortest_different
+from grader.model.evidence import Differences, DifferingElement
+from grader.model.finding import found
 
 __all__ = [
     "assert_every_rank",

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from grader.evidence import Budget
-from grader.finding import found
 from grader.judge.check_failures import RuleViolation
 from grader.judge.counting import (
     assert_not_truncated,
@@ -11,6 +9,8 @@ from grader.judge.counting import (
     messages_sent,
     recorded_sends,
 )
+from grader.model.evidence import Budget
+from grader.model.finding import found
 from grader.trace.calls import Trace
 
 PICKLE_NUM_BYTES = 512

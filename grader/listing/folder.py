@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from grader.errors import UsageError
 from grader.listing import names
 from grader.listing.entries import (
     IS_A_LINK,
@@ -20,6 +19,7 @@ from grader.listing.entries import (
     empty_folder,
     left_out,
 )
+from grader.model.errors import UsageError
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _SYSTEM_FOLDERS = (Path("/proc"), Path("/sys"))

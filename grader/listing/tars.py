@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
-from grader.errors import UsageError
 from grader.listing import names
 from grader.listing.entries import (
     IS_A_LINK,
@@ -27,6 +26,7 @@ from grader.listing.entries import (
     left_out,
 )
 from grader.listing.zips import remark
+from grader.model.errors import UsageError
 
 _NOT_A_TAR = (
     tarfile.TarError,

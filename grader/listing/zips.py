@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from grader.errors import UsageError
 from grader.listing import names
 from grader.listing.entries import (
     IS_A_LINK,
@@ -25,6 +24,7 @@ from grader.listing.entries import (
     empty_folder,
     left_out,
 )
+from grader.model.errors import UsageError
 
 NOT_A_ZIP = (
     zipfile.BadZipFile,

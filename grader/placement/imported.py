@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 
-from grader.paths import folders_above, nearness
+from grader.model.paths import folders_above, nearness
 
 _MAX_IMPORTED = 500
 _MAX_IMPORTED_NUM_BYTES = 128 << 20

@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 
 from grader.assignment import Assignment, Part
-from grader.errors import GraderError, UsageError
-from grader.paths import nearness
+from grader.model.errors import GraderError, UsageError
+from grader.model.paths import nearness
+from grader.model.spelling import likeness, meant_files
 from grader.placement.matching import Rule, counts_for
 from grader.placement.table import Placement, names_of
-from grader.spelling import likeness, meant_files
 from grader.submission import Submission, is_hidden
 
 _MAX_FOUND = 8

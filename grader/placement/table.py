@@ -9,8 +9,8 @@ from itertools import zip_longest
 
 from grader.assignment import Assignment, Part
 from grader.listing.entries import IS_OF_NO_KIND
-from grader.model import HandedInFile
-from grader.paths import nearness
+from grader.model.paths import nearness
+from grader.model.report import HandedInFile
 from grader.placement.imported import Scripts
 from grader.placement.matching import (
     Rule,

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.recording.observation import LaunchObservation
 from grader.trace.call_record import NAMES, RECORD
 from grader.trace.calls import Calls

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.model import Array, MessageFault, Text
+from grader.model.report import Array, MessageFault, Text
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class LaunchPlan:
     probes: Mapping[str, str]
     """Sources of the rank-side code by module; `__init__` is what cases name functions of."""
     backend: str
-    """What connects the ranks, one of grader.model.BACKENDS."""
+    """What connects the ranks, one of grader.model.report.BACKENDS."""
     standalone: bool
     """Leave MPI or torch.distributed to the submission altogether; exactly one case."""
     entry: str

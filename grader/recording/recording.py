@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 from grader.recording.codec import UnreadableRecording
 
 FORMAT = 1

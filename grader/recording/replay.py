@@ -4,7 +4,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from grader.errors import GradingLost
+from grader.model.errors import GradingLost
 from grader.recording.codec import UnreadableRecording, decode, encode
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import EndKind, LaunchObservation, Observer

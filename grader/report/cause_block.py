@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from grader.model import PartResult, Report, TestResult, Verdict
+from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.cause_words import (
     SHOWN_IN_CODE,
     again,

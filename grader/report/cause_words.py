@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from grader.model import PartResult, Report, TestResult, Verdict
-from grader.points import NOT_ALL_TESTS, written
+from grader.model.points import NOT_ALL_TESTS, written
+from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.causes import Cause, is_all, lost
 from grader.report.safe_text import one_line
 from grader.report.totals import check_again, points_text

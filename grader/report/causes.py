@@ -3,10 +3,10 @@
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from grader.evidence import Evidence, SourceExcerpt
-from grader.finding import Finding
-from grader.model import PartResult, Report, TestResult, Verdict
-from grader.points import total
+from grader.model.evidence import Evidence, SourceExcerpt
+from grader.model.finding import Finding
+from grader.model.points import total
+from grader.model.report import PartResult, Report, TestResult, Verdict
 
 _HELD = (Verdict.ACCEPTED, Verdict.SKIPPED)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from grader.evidence import MarkedLine, SourceExcerpt
+from grader.model.evidence import MarkedLine, SourceExcerpt
 from grader.report.page import INDENT, Page
 from grader.report.safe_text import disarm, one_line, visible
 from grader.report.text_layout import end_of, fitting, num_columns

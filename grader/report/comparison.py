@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from grader.model import Report, TestResult, Verdict
-from grader.points import total, written
+from grader.model.points import total, written
+from grader.model.report import Report, TestResult, Verdict
 from grader.report.page import BOLD, INDENT, Page
 from grader.report.safe_text import one_line
 

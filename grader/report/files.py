@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 
 def require_writable(files: Iterable[str | Path | None]) -> None:

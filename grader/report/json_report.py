@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from grader.errors import GraderError
-from grader.finding import Finding
-from grader.model import PartResult, Report, TestResult
+from grader.model.errors import GraderError
+from grader.model.finding import Finding
+from grader.model.report import PartResult, Report, TestResult
 from grader.report.json_text import dump, number
 from grader.report.safe_text import one_line
 from grader.report.totals import worst_verdict

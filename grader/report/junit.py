@@ -6,8 +6,8 @@ test that was not run is skipped. The text is ASCII; what XML cannot hold is sho
 
 import xml.etree.ElementTree as ET
 
-from grader.model import PartResult, Report, TestResult, Verdict
-from grader.points import written
+from grader.model.points import written
+from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.causes import is_missing
 from grader.report.export.marks import cases
 from grader.report.safe_text import disarm, one_line, visible_lines

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from grader.journal import Failing, Finished
-from grader.model import TestResult, Verdict
+from grader.model.report import TestResult, Verdict
 from grader.report.feedback import result_for_student
 from grader.report.page import INDENT, Page
 from grader.report.safe_text import disarm, one_line, visible

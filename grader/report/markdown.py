@@ -6,8 +6,8 @@ Every text of the report is escaped: it stays text, whatever markup or command i
 import re
 from collections.abc import Iterator, Sequence
 
-from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
-from grader.points import written
+from grader.model.points import written
+from grader.model.report import ManualPart, PartResult, Report, TestResult, Verdict
 from grader.report.cause_words import (
     again,
     blocked_text,

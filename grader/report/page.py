@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grader.model import Verdict
+from grader.model.report import Verdict
 from grader.report.safe_text import one_line
 from grader.report.text_layout import num_columns, wrap
 from grader.report.words import VERDICT_WORDS

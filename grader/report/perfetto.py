@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from grader.evidence import CallSpan, Evidence, Message
+from grader.model.evidence import CallSpan, Evidence, Message
 from grader.report.json_text import dump
 
 _PROCESS = 1

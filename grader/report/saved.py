@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from grader.errors import GraderError, UsageError
-from grader.model import Report
+from grader.model.errors import GraderError, UsageError
+from grader.model.report import Report
 from grader.report import json_report
 from grader.report.json_report import OtherSchemaVersionError
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from grader.model import PartResult, Report, Verdict
-from grader.points import NOT_ALL_TESTS, total, written
+from grader.model.points import NOT_ALL_TESTS, total, written
+from grader.model.report import PartResult, Report, Verdict
 from grader.report.cause_block import cause_block, check_line
 from grader.report.cause_words import words_of
 from grader.report.causes import causes, dearest_first, is_missing, passed

@@ -2,8 +2,8 @@
 
 import shlex
 
-from grader.model import PartResult, Report, TestResult, Verdict
-from grader.points import MARK_OF_CLASS, NOT_ALL_TESTS, written
+from grader.model.points import MARK_OF_CLASS, NOT_ALL_TESTS, written
+from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.safe_text import one_line, visible
 
 _MOUNTED_SUBMISSION = "/submission"

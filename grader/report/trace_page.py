@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TypeVar
 
-from grader.model import Verdict
+from grader.model.report import Verdict
 from grader.report.page import BOLD, DIM, INDENT, Page
 from grader.report.safe_text import one_line
 from grader.report.text_layout import Column, aligned

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from grader.evidence import Evidence
 from grader.judge.timeline import edges_of, timeline_of
-from grader.model import RunFailure, TestResult
+from grader.model.evidence import Evidence
+from grader.model.report import RunFailure, TestResult
 from grader.suite.continuation import ranks_text
 from grader.trace.calls import Trace
 

@@ -1,6 +1,6 @@
 """Verdicts in the words of a reader."""
 
-from grader.model import Verdict
+from grader.model.report import Verdict
 
 VERDICT_WORDS = {
     Verdict.ACCEPTED: "passed",

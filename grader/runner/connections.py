@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.errors import LaunchError
+from grader.model.errors import LaunchError
 from grader.runner.wire import (
     CLOSED,
     SPARE_NUM_BYTES,

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from grader.errors import GraderError, GradingLost, LaunchError
+from grader.model.errors import GraderError, GradingLost, LaunchError
 from grader.runner.machine import libraries, mpirun
 from grader.runner.marked import kill_marked
 from grader.runner.zygote_process import Zygote, start_zygote

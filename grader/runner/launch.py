@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 
-from grader.errors import GraderError, LaunchError
+from grader.model.errors import GraderError, LaunchError
 from grader.recording.case_time import MAX_SLOWDOWN
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import CaseObservation, LaunchObservation

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.trace import build
 
 _FIRST_PORT = 15_000

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from grader.errors import GraderError, LaunchError
+from grader.model.errors import GraderError, LaunchError
 from grader.recording.case_time import CaseTime
 from grader.recording.launch_plan import CaseCall, LaunchPlan
 from grader.recording.observation import CaseObservation, End, EndKind, RankCase

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.zygote.run_users import NUMBERS_PER_RUN
 
 _MAPPED = Path("/proc/self/uid_map")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.model import Array, Text
+from grader.model.report import Array, Text
 
 _HEAD_LENGTH = struct.Struct(">I")
 _MAX_HEAD_NUM_BYTES = 1 << 20

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from grader.paths import folders_above, nearness
+from grader.model.paths import folders_above, nearness
 
 _MAX_FOLDERS = 200
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.selftest.protections import Protection
 
 NO_FLAGS: Mapping[str, str] = MappingProxyType({})

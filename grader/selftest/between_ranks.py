@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from grader.errors import GraderError
 from grader.judge.explanation import LaunchResult
-from grader.model import Outcome, Text
+from grader.model.errors import GraderError
+from grader.model.report import Outcome, Text
 from grader.recording.launch_plan import CaseCall, LaunchPlan, Limits
 from grader.selftest.attempted import attempted
 from grader.selftest.hostile_probe import BETWEEN_RANKS, BY_LANDLOCK, BY_PROC

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 import grader
-from grader.errors import GraderError
 from grader.judge.explanation import LaunchResult
-from grader.model import Outcome, Text
+from grader.model.errors import GraderError
+from grader.model.report import Outcome, Text
 from grader.recording.launch_plan import CaseCall, LaunchPlan, Limits
 from grader.runner import scarcity
 from grader.selftest import (

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.selftest.attempted import attempted
 from grader.selftest.foreign_mounts import Foreign, read_foreign
 from grader.selftest.hostile_probe import ATTEMPTS

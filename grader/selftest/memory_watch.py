@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from grader.errors import GraderError
 from grader.judge.explanation import LaunchResult
-from grader.model import Outcome, Text, Verdict
+from grader.model.errors import GraderError
+from grader.model.report import Outcome, Text, Verdict
 from grader.recording.launch_plan import CaseCall, LaunchPlan, Limits
 from grader.selftest.protections import Protection
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 _BY_FLAG = "graded without these protections; the command that starts the container can add them"
 _INSTEAD = "`grade run DIR` sets all of them"

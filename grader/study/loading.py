@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, cast
 
 from grader.assignment import Assignment
-from grader.errors import GraderError, UsageError
+from grader.model.errors import GraderError, UsageError
 from grader.study.figures import Figure
 from grader.study.plan import Extent, Point, problems
 from grader.study.results import Results

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 from grader.study.plan import Point
 from grader.study.results import Machine, Measurement
 from grader.study.workplace import Sources

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from grader.assignment import SHARED_SUPPORT, Assignment
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 from grader.placement.table import place
 from grader.submission import Submission
 

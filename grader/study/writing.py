@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.assignment import Assignment
-from grader.errors import GraderError, UsageError
+from grader.model.errors import GraderError, UsageError
 from grader.study import loading
 from grader.study.captions import QUIET, caption, is_empty
 from grader.study.figures import Chart, Figure

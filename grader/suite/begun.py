@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from grader.finding import Finding
 from grader.judge.explanation import LaunchResult
-from grader.model import RunFailure, Verdict
+from grader.model.finding import Finding
+from grader.model.report import RunFailure, Verdict
 from grader.mpi.functions import COLLECTIVES
 from grader.trace.calls import Call, Trace
 

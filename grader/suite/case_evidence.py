@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grader.evidence import Evidence
 from grader.judge.timeline import edges_of, timeline_of
-from grader.model import Outcome, TestResult, Verdict
+from grader.model.evidence import Evidence
+from grader.model.report import Outcome, TestResult, Verdict
 from grader.suite.case import Case
 from grader.suite.continuation import Answer, ranks_text
 from grader.suite.launch_results import RunFailed

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from grader.judge.check_failures import CheckFailure, WrongAnswer
 from grader.judge.collective_differences import collective_difference
-from grader.model import Outcome
+from grader.model.report import Outcome
 from grader.suite.case import Case
 from grader.suite.continuation import ranks_text
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import overload
 
 from grader.judge.explanation import LaunchResult
-from grader.model import Attempt, Outcome, RunFailure, Verdict
+from grader.model.report import Attempt, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import CaseCall
 from grader.suite.begun import as_crash
 from grader.suite.case import Case, is_yardstick

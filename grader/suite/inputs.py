@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from grader.data import Data
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.recording.launch_plan import CaseCall
 from grader.suite.case import Case
 

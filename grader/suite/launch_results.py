@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from grader.errors import GraderError
 from grader.judge.check_failures import WrongAnswer
-from grader.model import Attempt, Outcome, RunFailure, Verdict
+from grader.model.errors import GraderError
+from grader.model.report import Attempt, Outcome, RunFailure, Verdict
 from grader.suite.case import Case
 from grader.suite.continuation import Answer, NotRun
 

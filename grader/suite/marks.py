@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from grader.points import checked
+from grader.model.points import checked
 
 
 class TestNotRun(pytest.skip.Exception):  # type: ignore[misc,name-defined,unused-ignore]
@@ -46,7 +46,7 @@ def points(
     nothing otherwise. None of them: it always is.
     own: a part this test can only hold with the student's own version of; not paid when the part
     under test is graded again on our version of that part. Raises ValueError for a number that is
-    none of points: see grader.points.
+    none of points: see grader.model.points.
     """
     functions = requires if isinstance(requires, tuple) else (requires,)
     names = tuple(function.__name__ for function in functions)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.suite.case import Case
 from grader.suite.continuation import Answer
 from grader.suite.launch_results import CaseNotRun, Launch

@@ -28,8 +28,8 @@ from grader.data import Data
 from grader.judge import slips
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.listing.names import is_skipped
-from grader.model import RunFailure
-from grader.paths import folders_above
+from grader.model.paths import folders_above
+from grader.model.report import RunFailure
 from grader.rank import missing_packages, mpi_shim, probe_modules, problem
 from grader.rank.harness import sort_results
 from grader.rank.own_modules import OwnModules

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from grader.errors import GraderError
-from grader.model import RunFailure, Verdict
+from grader.model.errors import GraderError
+from grader.model.report import RunFailure, Verdict
 from grader.recording.case_time import CaseTime
 from grader.recording.launch_plan import Limits
 from grader.recording.observation import End, EndKind, RankEnd

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.data import Data
-from grader.feedback import Feedback
 from grader.journal import Journal
 from grader.judge.explanation import LaunchResult
+from grader.model.feedback import Feedback
 from grader.recording.launch_plan import LaunchPlan, Limits
 from grader.secret import PUBLIC_SECRET
 from grader.suite.selection import Selection

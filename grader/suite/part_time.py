@@ -6,9 +6,9 @@ a submission's fault.
 
 from dataclasses import dataclass, field
 
-from grader.finding import found
 from grader.judge.explanation import LaunchResult
-from grader.model import RunFailure, Verdict
+from grader.model.finding import found
+from grader.model.report import RunFailure, Verdict
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.recording.launch_plan import CaseCall, LaunchPlan
 from grader.recording.plan_key import field_digests, key_of
 from grader.suite.asked_probes import asked_probes

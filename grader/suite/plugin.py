@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 _RESTARTED = "GRADER_OPEN_MODE_TRACE"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.suite.mode import function_of, make_marks_known, part_of, stage_of
 from grader.suite.results import points_of, sentence_of
 from grader.suite.session import run_pytest

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import GraderError
-from grader.feedback import Feedback
-from grader.finding import Finding
 from grader.judge.check_failures import (
     BudgetExceeded,
     CheckFailure,
@@ -18,7 +15,10 @@ from grader.judge.check_failures import (
     RuleViolation,
     WrongAnswer,
 )
-from grader.model import TestResult, Verdict
+from grader.model.errors import GraderError
+from grader.model.feedback import Feedback
+from grader.model.finding import Finding
+from grader.model.report import TestResult, Verdict
 from grader.suite.launch_results import CaseNotRun, RunFailed
 from grader.suite.marks import TestNotRun
 from grader.suite.mode import function_of, stage_of, words

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import GraderError
-from grader.finding import Finding
-from grader.model import TestResult
+from grader.model.errors import GraderError
+from grader.model.finding import Finding
+from grader.model.report import TestResult
 from grader.suite.judge_mode import JudgeMode
 from grader.suite.part_context import PartContext
 from grader.suite.unreadable import Unreadable

@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from grader.evidence import MarkedLine, PlaceNote, SourceExcerpt
-from grader.finding import Finding
+from grader.model.evidence import MarkedLine, PlaceNote, SourceExcerpt
+from grader.model.finding import Finding
 
 _PLACE = re.compile(r"([\w.-]{1,100}\.py):(\d{1,7})\b")
 _IN_TRACEBACK = re.compile(r'File "(?:[^"\n]{0,300}/)?([\w.-]{1,100}\.py)", line (\d{1,7})\b')

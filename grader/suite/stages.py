@@ -8,9 +8,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from grader.finding import Finding, found
-from grader.model import TestResult, Verdict
-from grader.points import total, written
+from grader.model.finding import Finding, found
+from grader.model.points import total, written
+from grader.model.report import TestResult, Verdict
 
 _MICRO = 10**6
 """Points have at most six decimals."""

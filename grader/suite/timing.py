@@ -5,7 +5,7 @@ from typing import Any
 
 from grader.judge.budgets import Comparison, assert_within_factor, compare_times
 from grader.judge.check_failures import WrongAnswer
-from grader.model import Outcome
+from grader.model.report import Outcome
 from grader.suite.case import TIMING, YARDSTICK
 from grader.suite.launch_results import Launch, holds
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import GraderError
-from grader.spelling import did_you_mean
+from grader.model.errors import GraderError
+from grader.model.spelling import did_you_mean
 
 _NO_NAME = re.compile(r"cannot import name '([^']+)' from '([^']+)'")
 _MAX_SHOWN_CHARS = 60

@@ -1,1 +1,1 @@
-"""The interposer that records every MPI call of a rank, and the reader of what it wrote."""
+"""The calls of MPI and torch.distributed, and what follows from MPI's rules alone."""

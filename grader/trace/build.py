@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.trace import generate, prototypes, shipped
 
 _FOLDER = Path(__file__).resolve().parent

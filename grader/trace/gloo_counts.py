@@ -9,7 +9,7 @@ import fcntl
 import mmap
 import os
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.trace.layout import GLOO_COUNTS_NUM_BYTES, GLOO_OPERATIONS
 from grader.trace.sent_by_gloo import SentByGloo
 

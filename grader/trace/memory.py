@@ -16,7 +16,7 @@ from types import TracebackType
 
 import numpy as np
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.trace import layout
 from grader.trace.calls import Counted, RankTrace
 from grader.trace.records import Copy, calls_of, printable

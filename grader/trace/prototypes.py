@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 NOT_WRAPPED = {
     r"MPI_Get_(library_)?version": "mpi4py takes them for a sign that libmpi is already loaded",

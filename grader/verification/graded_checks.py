@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from grader.authoring.kill_matrix import reasons, unexplained
 from grader.course import Course
-from grader.errors import GraderError, GradingLost, LaunchError
 from grader.judge.explanation import explaining
-from grader.model import PartResult, Verdict
-from grader.points import written
+from grader.model.errors import GraderError, GradingLost, LaunchError
+from grader.model.points import written
+from grader.model.report import PartResult, Verdict
 from grader.recording.codec import decode
 from grader.recording.observation import Observer
 from grader.recording.recording import RecordedLaunch

@@ -9,7 +9,7 @@ from grader.assignment import Assignment
 from grader.course import Course
 from grader.courses import Courses
 from grader.judge.explanation import explaining
-from grader.model import Report
+from grader.model.report import Report
 from grader.recording.observation import Observer
 from grader.settings import Settings
 

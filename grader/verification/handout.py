@@ -12,9 +12,9 @@ from functools import cache
 
 from grader.assignment import Assignment, Part
 from grader.course import Course
-from grader.errors import GraderError
-from grader.points import total, written
-from grader.spelling import did_you_mean
+from grader.model.errors import GraderError
+from grader.model.points import total, written
+from grader.model.spelling import did_you_mean
 from grader.suite.prices import prices
 from grader.verification.problem import Problem
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from grader import strict_toml
-from grader.finding import Finding
-from grader.model import PartResult, Verdict
-from grader.points import written
+from grader.model.finding import Finding
+from grader.model.points import written
+from grader.model.report import PartResult, Verdict
 from grader.strict_toml import Table, found_text
 
 FILE = "expected.toml"

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from grader.assignment import Assignment
 from grader.authoring.kill_matrix import Row
 from grader.authoring.mutants import Mutant, mutants
-from grader.model import Report, Verdict
+from grader.model.report import Report, Verdict
 from grader.suite.selection import Selection
 from grader.verification.grading import Grader
 

@@ -8,9 +8,9 @@ from grader.assignment import Assignment, Part
 from grader.authoring.template import drift
 from grader.course import Course, is_hidden
 from grader.edition import given
-from grader.errors import GraderError
-from grader.points import total, written
-from grader.spelling import did_you_mean
+from grader.model.errors import GraderError
+from grader.model.points import total, written
+from grader.model.spelling import did_you_mean
 from grader.suite.prices import Price, prices
 from grader.verification.deprecated import check_deprecated_names
 from grader.verification.handout import check_handout

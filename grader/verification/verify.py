@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from grader.course import Course
-from grader.errors import GraderError, GradingLost, LaunchError
+from grader.model.errors import GraderError, GradingLost, LaunchError
 from grader.observing import observer
 from grader.recording.observation import Observer
 from grader.runner.fork_server import ForkServer

@@ -30,7 +30,7 @@ import json, os, signal, sys, threading, time
 sys.path[:0] = ["/opt/grader", "/helpers"]
 from launching import case, observe
 from grader.judge.explanation import explain
-from grader.model import RunFailure
+from grader.model.report import RunFailure
 from grader.runner.fork_server import ForkServer
 from grader.recording.launch_plan import Limits
 from grader.runner.users import run_uids

@@ -14,7 +14,7 @@ from red_team import images, invariants
 from red_team.attack import CONTROLS, HOSTILE, Attack, folders
 from red_team.attack_runner import AttackRunner
 
-from grader.model import Verdict
+from grader.model.report import Verdict
 
 ATTACKS = folders(HOSTILE)
 EACH_PUSH = tomllib.loads((HOSTILE / "each_push.toml").read_text())["attacks"]

@@ -13,9 +13,9 @@ from red_team.archives.contents import FILE, SEEN, WRONG
 from red_team.attack import Attack
 
 from grader.courses import find_courses
-from grader.errors import UsageError
 from grader.intake import process as intake
-from grader.model import Verdict
+from grader.model.errors import UsageError
+from grader.model.report import Verdict
 from grader.placement.table import place
 
 CANARY = "a line of another student's file"

@@ -9,7 +9,7 @@ from red_team.attack import HOSTILE, Attack
 from red_team.attack_runner import AttackRunner, options
 from red_team.weakened import NEVER_ENDS_IT, WEAKENINGS, weakened
 
-from grader.model import PartResult, Report, TestResult, Verdict, Versions
+from grader.model.report import PartResult, Report, TestResult, Verdict, Versions
 from grader.report import cause_words, json_report, junit, markdown, terminal, totals
 
 

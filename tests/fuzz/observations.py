@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.model import Array, Text
+from grader.model.report import Array, Text
 from grader.recording.case_time import CaseTime
 from grader.recording.launch_plan import CaseCall, LaunchPlan
 from grader.recording.observation import (

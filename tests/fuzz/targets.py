@@ -30,15 +30,16 @@ from grader import assignment as assignments
 from grader import journal, notebook
 from grader import submission as submissions
 from grader.container import output as container_output
-from grader.errors import GraderError, UsageError
-from grader.finding import Finding
 from grader.intake import submission_codec
 from grader.intake.answer import READY, submission_in
 from grader.intake.submission_codec import BrokenMessageError, SubmissionMessage
 from grader.judge.crash_messages import failure_of_problem
 from grader.judge.explanation import explain
 from grader.judge.result_forms import refuse
-from grader.model import (
+from grader.model.errors import GraderError, UsageError
+from grader.model.finding import Finding
+from grader.model.points import MAX_POINTS
+from grader.model.report import (
     Array,
     ManualPart,
     PartResult,
@@ -49,7 +50,6 @@ from grader.model import (
     Verdict,
     Versions,
 )
-from grader.points import MAX_POINTS
 from grader.rank import wire as rank_wire
 from grader.recording.codec import decode, encode
 from grader.recording.recording import Header, RecordedLaunch, Recording, read, write

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.model import Verdict
+from grader.model.report import Verdict
 
 HOSTILE = Path(__file__).resolve().parents[1] / "hostile"
 CONTROLS = HOSTILE / "controls"

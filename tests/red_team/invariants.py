@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from grader.errors import GraderError
-from grader.model import Report
+from grader.model.errors import GraderError
+from grader.model.report import Report
 from grader.report import json_report
 
 from . import rendered

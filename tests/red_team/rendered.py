@@ -5,7 +5,7 @@ import unicodedata
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
-from grader.model import Report
+from grader.model.report import Report
 from grader.report import json_report, junit, markdown, terminal
 
 _STEERING = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})

@@ -8,7 +8,7 @@ from courses_of import courses_of
 
 from grader.assignment import SHARED_SUPPORT
 from grader.courses import bundled
-from grader.errors import GraderError, UsageError
+from grader.model.errors import GraderError, UsageError
 
 TOML = """
 name = "it"

@@ -12,8 +12,8 @@ import pytest
 from grader import assignment_file
 from grader.assignment_file import AssignmentTable, ManualTable, PartTable, RubricTable
 from grader.courses import bundled
-from grader.errors import GraderError
-from grader.model import BACKENDS
+from grader.model.errors import GraderError
+from grader.model.report import BACKENDS
 
 BUNDLED = sorted(file.parent.name for file in bundled().suites.glob("*/assignment.toml"))
 PAGE = (bundled().root / "docs" / "assignment-file.md").read_text()

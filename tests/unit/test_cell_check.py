@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import grader
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 TEMPLATE = Path(__file__).resolve().parents[2] / "student_template" / "mpi_sgd"
 

@@ -11,7 +11,7 @@ from grader.arguments import parser
 from grader.commands.context import courses_of
 from grader.course import Course
 from grader.courses import bundled, bundled_root, find_courses
-from grader.errors import GraderError, UsageError
+from grader.model.errors import GraderError, UsageError
 from grader.placement.recognition import recognise
 from grader.submission import Submission
 

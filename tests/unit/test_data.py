@@ -7,7 +7,7 @@ import pytest
 
 from grader import data as data_module
 from grader.data import Data, require_known_files
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 from grader.support.images import Images
 
 NAMES = (

@@ -61,7 +61,9 @@ BROKEN = """
 
 def test_several_sentences_are_a_line_each():
     """And a sentence stays a line, whatever it repeats."""
-    line = r"from grader.errors import GraderError; raise GraderError('a: x', 'b: y\ngrade: z')"
+    line = (
+        r"from grader.model.errors import GraderError; raise GraderError('a: x', 'b: y\ngrade: z')"
+    )
     done = python(BROKEN.format(line=line))
     assert done.returncode == 3
     assert done.stderr == "grade: a: x\ngrade: b: y grade: z\n"
@@ -230,7 +232,7 @@ def test_a_signal_while_modules_are_imported_is_no_lost_points():
 GRADE = """
     import sys
     from grader import pipeline
-    from grader.model import PartResult, Report, Verdict, Versions
+    from grader.model.report import PartResult, Report, Verdict, Versions
     part = PartResult("a", "A", Verdict.WRONG_ANSWER, 1, 2, "because", ())
     pipeline.grade = lambda *_, **__: Report(
         "a", "A", ".", "0", "check", (part,), (), Versions("0", "0", "c", "0", "0"), 1.0, "now"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader.finding import Finding, found
+from grader.model.finding import Finding, found
 
 ROOT = Path(__file__).parents[2]
 SUITES = sorted(file.parent for file in (ROOT / "tests" / "suites").glob("*/assignment.toml"))

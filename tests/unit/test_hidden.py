@@ -9,10 +9,10 @@ import pytest
 from courses_of import courses_of
 
 from grader import observing, pipeline, submission
-from grader.errors import GraderError, UsageError
-from grader.feedback import Feedback
 from grader.judge.explanation import LaunchResult
-from grader.model import Outcome, Report, RunFailure, Verdict
+from grader.model.errors import GraderError, UsageError
+from grader.model.feedback import Feedback
+from grader.model.report import Outcome, Report, RunFailure, Verdict
 from grader.report import json_report, junit, markdown, terminal
 from grader.report.export.formats import FORMATS
 from grader.report.feedback import for_student

@@ -9,9 +9,9 @@ import pytest
 from archives import tar_of
 
 from grader import submission as submissions
-from grader.errors import UsageError
 from grader.intake import submission_codec
 from grader.listing import entries
+from grader.model.errors import UsageError
 
 WANTED = ["ring.py", "report.pdf"]
 CODE = {"ring.py": b"x = 1"}

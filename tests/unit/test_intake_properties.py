@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grader import submission as submissions
-from grader.errors import UsageError
 from grader.intake import submission_codec
 from grader.intake.submission_codec import SubmissionMessage
+from grader.model.errors import UsageError
 from grader.submission import MAX_FILES, Submission
 
 CANARY = b"what nobody may read"

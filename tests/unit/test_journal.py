@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from grader.errors import UsageError
-from grader.evidence import CallSpan, Evidence, Timeline
 from grader.journal import (
     MAX_LINE_NUM_BYTES,
     PREFIX,
@@ -20,7 +18,9 @@ from grader.journal import (
     parse,
     read,
 )
-from grader.model import RunFailure, TestResult, Verdict
+from grader.model.errors import UsageError
+from grader.model.evidence import CallSpan, Evidence, Timeline
+from grader.model.report import RunFailure, TestResult, Verdict
 
 STEP = Step("ring", "test_ring", "", "test_sum")
 RESULT = TestResult("test_sum", "It sums.", Verdict.WRONG_ANSWER, 0, 6.0, "no", "d", "ranks=4")

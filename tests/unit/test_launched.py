@@ -3,8 +3,8 @@
 import pytest
 
 from grader import cli
-from grader.errors import UsageError
 from grader.launched import NUM_PROCESSES, require_started_once, without_launcher
+from grader.model.errors import UsageError
 
 
 @pytest.mark.parametrize(("launcher", "name"), NUM_PROCESSES.items())

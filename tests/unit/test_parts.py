@@ -3,10 +3,11 @@
 import pytest
 from courses_of import courses_of
 
-from grader import model, parts, pipeline, submission
+from grader import parts, pipeline, submission
 from grader.courses import bundled
 from grader.judge.explanation import LaunchResult
-from grader.model import Attempt, Outcome, PartResult, RunFailure, Verdict
+from grader.model import report
+from grader.model.report import Attempt, Outcome, PartResult, RunFailure, Verdict
 from grader.settings import Settings
 from grader.trace.calls import Trace
 
@@ -204,7 +205,7 @@ def test_a_part_graded_again_is_paid_by_the_stages_of_that_grading(folder):
 def result(*tests: tuple[Verdict, float, str]) -> PartResult:
     """Return the part whose tests have these verdicts, points and messages."""
     graded = tuple(
-        model.TestResult(
+        report.TestResult(
             name=f"test_{number}",
             sentence="It holds.",
             verdict=verdict,

@@ -6,7 +6,7 @@ import pytest
 
 from grader import pipeline
 from grader.courses import bundled
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.selftest.protections import Protection
 from grader.settings import Settings
 from grader.submission import Submission

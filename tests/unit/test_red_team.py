@@ -8,7 +8,7 @@ from red_team.attack import Attack
 from red_team.canaries import ROOT, Canaries
 from red_team.container import Graded
 
-from grader.model import PartResult, Report, TestResult, Verdict, Versions
+from grader.model.report import PartResult, Report, TestResult, Verdict, Versions
 from grader.report import json_report
 
 ATTACK = Attack(

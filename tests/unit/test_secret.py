@@ -3,7 +3,7 @@
 import pytest
 
 from grader.classroom import class_secret
-from grader.errors import GraderError, UsageError
+from grader.model.errors import GraderError, UsageError
 from grader.secret import (
     PUBLIC,
     Secret,

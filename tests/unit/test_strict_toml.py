@@ -6,7 +6,7 @@ import pytest
 from msgspec import Meta, Struct, field
 
 from grader import strict_toml
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 Number = Annotated[int, Meta(ge=0, description="a whole number from 0")]
 Word = Annotated[str, Meta(pattern=r"\A[a-z]+\Z", description="a word")]

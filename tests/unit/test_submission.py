@@ -14,8 +14,8 @@ import pytest
 from archives import member, tar_of, zip_of
 
 from grader import submission as submissions
-from grader.errors import UsageError
 from grader.intake import stream, submission_codec
+from grader.model.errors import UsageError
 from grader.submission import Submission
 from grader.suite.source_excerpts import source_excerpts
 

@@ -12,7 +12,7 @@ import pytest
 
 from grader.courses import find_courses
 from grader.data import Data
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 from grader.report.text_layout import num_columns
 from grader.tracing import trace
 

@@ -6,7 +6,7 @@ takes an error for a failure, and has no points: an instructor gives each test i
 
 import xml.etree.ElementTree as ET
 
-from grader.model import Report, TestResult, Verdict
+from grader.model.report import Report, TestResult, Verdict
 from grader.report.export import told
 from grader.report.export.marks import cases, require_mark
 from grader.report.safe_text import one_line

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
-from grader.model import Report, Verdict
+from grader.model.report import Report, Verdict
 from grader.report.export import told
 from grader.report.export.marks import cases, require_mark
 from grader.report.json_text import dump

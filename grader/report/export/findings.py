@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from grader.model import PartResult, Report, Verdict
+from grader.model.report import PartResult, Report, Verdict
 from grader.report.cause_words import headline, helps_of, price_of, seen_text, words_of
 from grader.report.causes import Cause, dearest_first
 from grader.report.safe_text import one_line

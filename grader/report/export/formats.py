@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.errors import UsageError
-from grader.model import Report
+from grader.model.errors import UsageError
+from grader.model.report import Report
+from grader.model.spelling import did_you_mean
 from grader.report import html, json_report, junit, markdown
 from grader.report.export import artemis, classroom50, github, gitlab, gradescope, prairielearn
 from grader.report.feedback import for_student
-from grader.spelling import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 Whoever prints them has the runner obey them: nothing of a submission may be a command of its own.
 """
 
-from grader.model import Report, Verdict
+from grader.model.report import Report, Verdict
 from grader.report.export.findings import Annotation, findings
 
 _MOST_OF_A_KIND = 10

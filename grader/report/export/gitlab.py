@@ -7,7 +7,7 @@ names no line is in the JUnit report alone.
 import hashlib
 from collections import Counter
 
-from grader.model import Report, Verdict
+from grader.model.report import Report, Verdict
 from grader.report.export.findings import Annotation, findings
 from grader.report.json_text import dump
 

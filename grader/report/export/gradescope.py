@@ -4,7 +4,7 @@ Fields and their meaning: gradescope-autograders.readthedocs.io, "Autograder Spe
 text has the format `text`, which Gradescope shows as it is.
 """
 
-from grader.model import Report, TestResult, Verdict
+from grader.model.report import Report, TestResult, Verdict
 from grader.report.export import told
 from grader.report.export.marks import cases, require_mark
 from grader.report.feedback import for_student, result_for_student

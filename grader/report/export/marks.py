@@ -1,8 +1,8 @@
 """What a platform may be told of points: a mark, or none; never a zero in place of none."""
 
-from grader.errors import GraderError
-from grader.model import PartResult, Report, TestResult, Verdict
-from grader.points import NOT_ALL_TESTS, total
+from grader.model.errors import GraderError
+from grader.model.points import NOT_ALL_TESTS, total
+from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.totals import score_sentence
 
 

@@ -4,7 +4,7 @@ PrairieLearn makes HTML of all text; only escape sequences of terminals do more 
 Fields and their meaning: PrairieLearn's documentation, "External grading", "Grading results".
 """
 
-from grader.model import Report
+from grader.model.report import Report
 from grader.report.export import told
 from grader.report.export.marks import cases, has_mark, why_no_mark
 from grader.report.json_text import dump, number

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from grader.model import PartResult, Report, TestResult, Verdict
+from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.safe_text import disarm, one_line, visible_lines
 from grader.report.totals import points_text, score_sentence
 

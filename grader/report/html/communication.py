@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from grader.evidence import Edge, Evidence
+from grader.model.evidence import Edge, Evidence
 from grader.report.html.circle import Circle, Picture
 
 MOST_RANKS = 32

@@ -1,6 +1,6 @@
 """Draws a deadlock: who waits for whom, where, and what arrived last."""
 
-from grader.evidence import Deadlock, Evidence, Message
+from grader.model.evidence import Deadlock, Evidence, Message
 from grader.report.html.circle import Circle, Picture
 from grader.report.html.communication import MOST_RANKS, bytes_text
 

@@ -1,6 +1,6 @@
 """The page of a report: its head, each cause, the parts, what holds, versions."""
 
-from grader.model import Report, Verdict
+from grader.model.report import Report, Verdict
 from grader.report.causes import dearest_first, is_missing
 from grader.report.html.templates import page
 from grader.report.safe_text import one_line

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from grader.evidence import Budget, Differences, MarkedLine
+from grader.model.evidence import Budget, Differences, MarkedLine
 from grader.report.html.numbers import short_number
 
 _TAB_NUM_COLUMNS = 4

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader import points
+from grader.model import points
 from grader.report import cause_words, causes, evidence, totals, words
 from grader.report.html import communication, deadlock, findings, numbers, timeline
 from grader.report.safe_text import one_line, visible

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from grader.evidence import CallSpan, Timeline
+from grader.model.evidence import CallSpan, Timeline
 
 _LANE, _TOP = 56, 20
 _ROWS = {"send": 8, "receive": 20, "wait": 32, "collective": 32}

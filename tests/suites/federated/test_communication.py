@@ -7,13 +7,7 @@ import pytest
 from grader.api import part, points
 
 from .answered import Run
-from .communication_cases import (
-    WAYS,
-    Formulas,
-    Transfer,
-    assert_closed_form,
-    assert_measured,
-)
+from .communication_cases import WAYS, Formulas, Transfer, assert_closed_form, assert_measured
 
 pytestmark = [part("communication"), pytest.mark.mpi]
 

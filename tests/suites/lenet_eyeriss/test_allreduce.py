@@ -15,17 +15,8 @@ from .sum_checks import (
     assert_one_rank_complete,
     complete_ranks,
 )
-from .training_cases import (
-    SEVERAL_RANKS,
-    SHEETS_RANKS,
-    Training,
-    allreduce_cases,
-)
-from .training_checks import (
-    assert_mean_to_rounding,
-    assert_replicas_equal,
-    assert_trained_as_one,
-)
+from .training_cases import SEVERAL_RANKS, SHEETS_RANKS, Training, allreduce_cases
+from .training_checks import assert_mean_to_rounding, assert_replicas_equal, assert_trained_as_one
 
 pytestmark = [part("allreduce"), pytest.mark.mpi]
 

@@ -31,11 +31,7 @@ from .sum_checks import (
     assert_nearly_all_in_every_epoch,
 )
 from .training_cases import SEVERAL_RANKS, SHEETS_RANKS, ring_cases
-from .training_checks import (
-    assert_mean_to_rounding,
-    assert_replicas_equal,
-    assert_trained_as_one,
-)
+from .training_checks import assert_mean_to_rounding, assert_replicas_equal, assert_trained_as_one
 
 pytestmark = [part("ring_allreduce"), pytest.mark.mpi]
 

@@ -18,10 +18,7 @@ from grader.api import (
 
 from . import serial
 from .findings import led_by
-from .first_step import (
-    assert_every_rank_has_all_gradients,
-    assert_gradients_come_together,
-)
+from .first_step import assert_every_rank_has_all_gradients, assert_gradients_come_together
 from .fit_cases import (
     RTOL,
     Fit,

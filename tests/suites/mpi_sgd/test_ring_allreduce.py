@@ -17,11 +17,7 @@ from grader.api import (
 )
 
 from .allreduce_cases import cases_by_ranks, timing_cases
-from .allreduce_proof import (
-    assert_chunks_are_passed_on,
-    assert_results_come_from_messages,
-    prove,
-)
+from .allreduce_proof import assert_chunks_are_passed_on, assert_results_come_from_messages, prove
 from .allreduce_rules import WRONG_DTYPE, assert_ability, assert_all_abilities, assert_rule
 from .allreduce_stages import (
     assert_name_is_misspelt,

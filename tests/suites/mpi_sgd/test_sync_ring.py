@@ -14,11 +14,7 @@ from grader.api import (
 )
 
 from .fit_cases import TIME_FACTOR
-from .summing import (
-    assert_arrays_not_pickled,
-    assert_messages_carry_gradients,
-    assert_ring_traffic,
-)
+from .summing import assert_arrays_not_pickled, assert_messages_carry_gradients, assert_ring_traffic
 from .sync_cases import (
     FEW_RANKS,
     FIRST_STEP,

@@ -25,13 +25,7 @@ from grader.api import (
 from . import softmax_regression
 from .data_parts import assert_complete, assert_disjoint, parts_of
 from .psgd_cases import Psgd
-from .psgd_mistakes import (
-    is_same,
-    known_mistake,
-    learned_by_all,
-    likely_ends,
-    why_not_sgd,
-)
+from .psgd_mistakes import is_same, known_mistake, learned_by_all, likely_ends, why_not_sgd
 from .training_cases import (
     ATOL,
     GRADIENT_ATOL,

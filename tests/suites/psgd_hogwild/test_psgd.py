@@ -4,14 +4,7 @@ import pytest
 
 from grader.api import part, points, stage
 
-from .psgd_cases import (
-    APART,
-    ENOUGH_RANKS,
-    GROUPED_RANKS,
-    MANY_RANKS,
-    SEVERAL_RANKS,
-    cases_of,
-)
+from .psgd_cases import APART, ENOUGH_RANKS, GROUPED_RANKS, MANY_RANKS, SEVERAL_RANKS, cases_of
 from .psgd_checks import (
     assert_come_together,
     assert_in_each_communicator,

@@ -6,7 +6,7 @@ from grader.assignment import Assignment
 from grader.authoring import template
 from grader.authoring.handout_parts import of_parts
 from grader.courses import bundled
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 from grader.verification.handout import _tables, _wrong_parts
 
 

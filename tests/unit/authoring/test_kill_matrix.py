@@ -3,7 +3,7 @@
 import pytest
 
 from grader.authoring.kill_matrix import Row, parse, reasons, render, summary, unexplained
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 KILLED = Row("a", "a/x.py", 3, "bound", "1", "2", 0, "WRONG_ANSWER", "ring: test_any_length")
 SURVIVOR = Row("a", "a/x.py", 9, "operator", "+", 'a, "quoted"\nthing', 1, "ACCEPTED", "")

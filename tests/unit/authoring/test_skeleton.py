@@ -4,7 +4,7 @@ import pytest
 
 from grader.authoring import skeleton
 from grader.course import Course
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 
 def test_a_folder_becomes_a_course_of_its_name(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from grader.authoring.solutions import strip_solutions
 from grader.authoring.template import copy, drift, generate
 from grader.courses import bundled
-from grader.errors import GraderError, UsageError
+from grader.model.errors import GraderError, UsageError
 
 ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "reference" / "mpi_sgd"

@@ -11,7 +11,7 @@ from grader.classroom.policy import Policy
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.roster import Roster
 from grader.classroom.standing import Rules, Work, standings
-from grader.model import ManualPart, PartResult, Report, TestResult, Verdict, Versions
+from grader.model.report import ManualPart, PartResult, Report, TestResult, Verdict, Versions
 
 NAMES = Pseudonyms(b"key")
 AT = datetime(2026, 11, 20, tzinfo=UTC)

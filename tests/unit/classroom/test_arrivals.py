@@ -11,7 +11,7 @@ from grader.classroom import arrivals
 from grader.classroom.hand_in import Student
 from grader.classroom.hand_in_names import Naming
 from grader.classroom.roster import Roster
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 MOODLE, CANVAS, BLACKBOARD = Naming("moodle"), Naming("canvas"), Naming("blackboard", "HW 3")
 

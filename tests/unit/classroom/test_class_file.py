@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from grader.classroom import class_file
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 
 def read(tmp_path, text):

@@ -24,9 +24,9 @@ from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster, Student
 from grader.classroom.similarity import Pair, Side, near_identical
 from grader.classroom.standing import Rules, Strays, Work, standings
-from grader.finding import Finding
-from grader.model import Verdict
-from grader.points import UNSIGNED
+from grader.model.finding import Finding
+from grader.model.points import UNSIGNED
+from grader.model.report import Verdict
 
 WRONG = Verdict.WRONG_ANSWER
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.classroom import cluster_file, cores
-from grader.errors import GraderError, UsageError
+from grader.model.errors import GraderError, UsageError
 
 
 @pytest.fixture

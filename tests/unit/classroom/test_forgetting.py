@@ -13,7 +13,7 @@ from grader.classroom.marking import Questions
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster
 from grader.classroom.standing import Rules, Work, standings
-from grader.errors import GraderError, UsageError
+from grader.model.errors import GraderError, UsageError
 
 PAIR = Roster(
     (Student("aa", {"id": "aa"}, "g1"), Student("bb", {"id": "bb"}, "g1"), Student("cc", {}))

@@ -10,7 +10,7 @@ import pytest
 from class_samples import outcome, report
 
 from grader.classroom.gradings import Circumstances, Gradings, remove_unfinished, write_atomically
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.report import json_report
 
 CIRCUMSTANCES = Circumstances("engine", "image", ("course 1",), "sums", ("--data", "x"), "secret")

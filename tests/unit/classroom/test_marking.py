@@ -9,8 +9,8 @@ from class_samples import grading, part, report, test_result
 from grader.classroom import manual_marks, marking_sheets
 from grader.classroom.manual_marks import Given
 from grader.classroom.marking import WHOLE, Questions, mark
-from grader.errors import UsageError
-from grader.model import HandedInFile, Verdict
+from grader.model.errors import UsageError
+from grader.model.report import HandedInFile, Verdict
 
 RUBRICS = Questions({"method": ((2.0, "what is measured"), (1.0, "on what machine"))})
 MANUAL = grading(report(manual=(("method", 3.0), ("volume", 2.0))))

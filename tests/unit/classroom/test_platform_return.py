@@ -17,7 +17,7 @@ from grader.classroom.marking import Questions
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster, Student
 from grader.classroom.standing import Rules, Work, standings
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 CANVAS = """\
 Student,ID,SIS User ID,SIS Login ID,Section,HW3: MPI (9001),HW4 (9002),Assignments Current Score

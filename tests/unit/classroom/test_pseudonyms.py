@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from grader.classroom import pseudonyms
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 
 def test_the_key_is_made_once_and_only_its_owner_reads_it(tmp_path):

@@ -9,7 +9,7 @@ from grader.classroom.marking import Questions
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster, with_teams
 from grader.classroom.standing import Rules, Work, standings
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 TEXT = """\
 id,name,email,moodle,canvas,group

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from grader.classroom import submission_times
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 
 WORKSHEET = """\
 \ufeffIdentifier,"Full name","Email address",Status,Grade,"Last modified (submission)"

@@ -10,7 +10,7 @@ import pytest
 
 from grader import cli, observing
 from grader.commands.recorder import last_recording
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.recording.recording import read, write
 
 ROOT = Path(__file__).resolve().parents[3]

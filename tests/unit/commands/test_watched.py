@@ -17,7 +17,7 @@ PROGRAM = """
     from grader.commands.watched import watched
     from grader.container.watchdog import Watchdog
     from grader.journal import Finished, Journal, Step
-    from grader.model import TestResult, Verdict
+    from grader.model.report import TestResult, Verdict
 
     TESTS = ("test_a", "test_b", "test_c")
     log = open(sys.argv[1], "a", buffering=1)

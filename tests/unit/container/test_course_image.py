@@ -7,7 +7,7 @@ import pytest
 from grader.authoring import skeleton
 from grader.course import Course
 from grader.edition import edition
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 
 
 def test_students_get_templates_whole_and_suites_without_hidden_ones(tmp_path):

@@ -13,10 +13,10 @@ from grader import journal as journals
 from grader.container.plan import ContainerLimits
 from grader.container.sealed_grading import grade_in_container
 from grader.courses import find_courses
-from grader.errors import GraderError, GradingLost
 from grader.intake.stream import read_secret, read_submission
 from grader.journal import Finished, Journal, Resume, Step
-from grader.model import TestResult, Verdict
+from grader.model.errors import GraderError, GradingLost
+from grader.model.report import TestResult, Verdict
 
 TESTS = ("test_a", "test_b", "test_c")
 

@@ -17,9 +17,9 @@ from grader.authoring import skeleton
 from grader.course import Course
 from grader.courses import find_courses
 from grader.edition import edition
-from grader.errors import GraderError, UsageError
 from grader.installation import course_wheel, engine_wheels, folder
 from grader.installation.engine_wheels import EngineWheels
+from grader.model.errors import GraderError, UsageError
 
 LOCK = (Path(__file__).resolve().parents[3] / "requirements.lock").read_text()
 STEM = f"distributed_grader-{__version__}"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import GraderError
 from grader.installation import lock
+from grader.model.errors import GraderError
 
 LOCK = """\
 # From pyproject.toml, by `make lock`.

@@ -16,10 +16,10 @@ import pytest
 from pypdf import PdfWriter
 
 from grader import submission as submissions
-from grader.errors import GraderError, UsageError
 from grader.intake import answer, process, submission_codec
 from grader.intake.answer import OUT_OF_MEMORY, READY, submission_in
 from grader.intake.submission_codec import SubmissionMessage
+from grader.model.errors import GraderError, UsageError
 from grader.runner.users import run_uids
 
 WANTED = ["ring.py", "part1/main.py"]

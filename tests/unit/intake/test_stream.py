@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader import submission as submissions
-from grader.errors import UsageError
 from grader.intake import stream as intake_stream
 from grader.intake import submission_codec
 from grader.intake.stream import pack, read_submission
+from grader.model.errors import UsageError
 
 NAMES = st.text("abcä _-.", min_size=1, max_size=20).filter(lambda name: name not in (".", ".."))
 

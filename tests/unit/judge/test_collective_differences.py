@@ -6,7 +6,7 @@ from grader.judge.check_failures import WrongAnswer
 from grader.judge.collective_differences import collective_difference
 from grader.judge.deadlock import find_deadlock
 from grader.judge.fault_effects import FaultEffect, assert_messages_matter
-from grader.model import MessageFault
+from grader.model.report import MessageFault
 from grader.trace.calls import ANY_TAG
 from grader.trace.layout import OPERATIONS
 

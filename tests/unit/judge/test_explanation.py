@@ -7,7 +7,7 @@ import pytest
 from observations import RANKS, answered, exchanged, observations, plan
 
 from grader.judge.explanation import explain
-from grader.model import Outcome, RunFailure, Verdict
+from grader.model.report import Outcome, RunFailure, Verdict
 from grader.recording.observation import LaunchObservation
 
 VERDICTS = {

@@ -22,7 +22,7 @@ from grader.judge.message_faults import (
     shuffled,
     single_message_faults,
 )
-from grader.model import MessageFault, Outcome, RunFailure, Verdict
+from grader.model.report import MessageFault, Outcome, RunFailure, Verdict
 
 from .build import Run
 

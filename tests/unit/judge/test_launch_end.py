@@ -7,7 +7,7 @@ from unit.judge.build import Run
 
 from grader.judge.crash_messages import failure_of_problem
 from grader.judge.launch_end import failure_of_end
-from grader.model import Verdict
+from grader.model.report import Verdict
 from grader.recording.case_time import CaseTime
 from grader.recording.observation import End, EndKind, Excess, LaunchObservation, RankEnd
 

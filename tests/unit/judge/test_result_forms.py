@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from grader.judge.result_forms import refuse
-from grader.model import Array, Text
+from grader.model.report import Array, Text
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from grader.errors import GraderError
 from grader.judge.trace_doubts import TraceDoubts
+from grader.model.errors import GraderError
 from grader.recording.case_time import CaseTime
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import CaseObservation, RankCase

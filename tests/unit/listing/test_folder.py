@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from grader import submission as submissions
-from grader.errors import UsageError
 from grader.listing import folder as folders
 from grader.listing.entries import IS_A_LINK, IS_OF_A_TOOL, IS_OF_NO_KIND, IS_SPECIAL, Listing
 from grader.listing.folder import of_folder
+from grader.model.errors import UsageError
 
 WANTED = ["ring.py", "sync.py", "part1/main.py"]
 CANARY = b"what nobody may read"

@@ -12,9 +12,9 @@ import pytest
 from archives import PACKINGS, member, tar_of, zip_of
 
 from grader import submission as submissions
-from grader.errors import UsageError
 from grader.listing import tars
 from grader.listing.entries import IS_OF_NO_KIND
+from grader.model.errors import UsageError
 from grader.submission import Submission
 
 WANTED = ["ring.py", "sync.py", "part1/main.py", "report.pdf"]

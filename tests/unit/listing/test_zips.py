@@ -12,9 +12,9 @@ import pytest
 from archives import zip_of, zip_with_modes
 
 from grader import submission as submissions
-from grader.errors import UsageError
 from grader.listing import zips
 from grader.listing.entries import IS_A_LINK, IS_SPECIAL
+from grader.model.errors import UsageError
 from grader.submission import Submission
 
 WANTED = ["ring.py", "sync.py", "part1/main.py"]

@@ -10,8 +10,8 @@ from grader import parts, pipeline
 from grader import submission as submissions
 from grader.assignment import Assignment, Part
 from grader.courses import bundled, find_courses
-from grader.errors import GraderError, UsageError
-from grader.model import Verdict
+from grader.model.errors import GraderError, UsageError
+from grader.model.report import Verdict
 from grader.placement.recognition import (
     meant_by,
     missing_text,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.model import Array, MessageFault, Text
+from grader.model.report import Array, MessageFault, Text
 from grader.recording.launch_plan import CaseCall, LaunchAllowance, LaunchPlan, Limits
 from grader.recording.plan_key import NOT_IN_KEY, field_digests, key_of
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 from grader.recording import recording as module
 from grader.recording.codec import UnreadableRecording
 from grader.recording.recording import Header, RecordedLaunch, Recording, read, write

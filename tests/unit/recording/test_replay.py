@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from observations import observations, plan
 
-from grader.errors import GradingLost
+from grader.model.errors import GradingLost
 from grader.recording.codec import UnreadableRecording, encode
 from grader.recording.observation import End, EndKind
 from grader.recording.plan_key import field_digests, key_of

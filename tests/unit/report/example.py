@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from grader.evidence import (
+from grader.model.evidence import (
     Budget,
     CallSpan,
     Deadlock,
@@ -18,8 +18,16 @@ from grader.evidence import (
     Timeline,
     WaitingRank,
 )
-from grader.finding import Finding
-from grader.model import HandedInFile, ManualPart, PartResult, Report, TestResult, Verdict, Versions
+from grader.model.finding import Finding
+from grader.model.report import (
+    HandedInFile,
+    ManualPart,
+    PartResult,
+    Report,
+    TestResult,
+    Verdict,
+    Versions,
+)
 
 TRACEBACK = """\
   File "sync_network_collective.py", line 31, in fit

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from grader.model import Report
+from grader.model.report import Report
 from grader.report import html, json_report, junit, markdown, terminal
 from grader.report.causes import dearest_first, is_missing
 from grader.report.text_layout import num_columns

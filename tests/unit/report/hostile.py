@@ -7,10 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from grader.evidence import CallSpan
-from grader.feedback import Feedback
-from grader.finding import Finding
-from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
+from grader.model.evidence import CallSpan
+from grader.model.feedback import Feedback
+from grader.model.finding import Finding
+from grader.model.report import ManualPart, PartResult, Report, TestResult, Verdict
 
 from .example import seen, usual
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from grader.evidence import Evidence, MarkedLine, SourceExcerpt
-from grader.finding import Finding
-from grader.model import PartResult, TestResult, Verdict
+from grader.model.evidence import Evidence, MarkedLine, SourceExcerpt
+from grader.model.finding import Finding
+from grader.model.report import PartResult, TestResult, Verdict
 from grader.report.cause_words import blocked_text, headline, seen_text
 from grader.report.causes import causes, dearest_first
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.model import Verdict
+from grader.model.report import Verdict
 from grader.report.comparison import changes_text, compare
 from grader.report.page import Page
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.model import Verdict
+from grader.model.report import Verdict
 from grader.report import json_report, junit, markdown, terminal
 
 from . import example

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import GraderError
-from grader.model import Verdict
+from grader.model.errors import GraderError
+from grader.model.report import Verdict
 from grader.report import json_report
 from grader.report.json_report import SCHEMA_VERSION, OtherSchemaVersionError
 from grader.report.saved import saved

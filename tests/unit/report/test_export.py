@@ -18,11 +18,11 @@ from jsonschema import Draft202012Validator, ValidationError
 from grader import arguments
 from grader.commands.exporting import export
 from grader.commands.reporting import finish
-from grader.errors import GraderError, UsageError
-from grader.feedback import Feedback
-from grader.finding import Finding
-from grader.model import PartResult, Report, TestResult, Verdict
-from grader.points import NOT_ALL_TESTS
+from grader.model.errors import GraderError, UsageError
+from grader.model.feedback import Feedback
+from grader.model.finding import Finding
+from grader.model.points import NOT_ALL_TESTS
+from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report import json_report
 from grader.report.export import formats, github
 from grader.report.export.formats import FORMATS

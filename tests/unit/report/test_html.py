@@ -8,7 +8,7 @@ import pytest
 from jinja2 import UndefinedError
 
 import grader
-from grader.evidence import (
+from grader.model.evidence import (
     Budget,
     Deadlock,
     Edge,

@@ -8,7 +8,7 @@ from class_samples import report as report_of_a_class
 
 from grader.cell_check import CellCheck
 from grader.classroom import class_page
-from grader.model import Verdict
+from grader.model.report import Verdict
 from grader.report import html
 
 from . import browser, hostile

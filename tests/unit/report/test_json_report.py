@@ -9,8 +9,8 @@ from generated_pages import objects
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
-from grader.errors import GraderError
-from grader.model import Report, Verdict
+from grader.model.errors import GraderError
+from grader.model.report import Report, Verdict
 from grader.report import json_report
 
 from . import example, hostile

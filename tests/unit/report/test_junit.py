@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from grader.model import Verdict
+from grader.model.report import Verdict
 from grader.report import junit
 
 from . import example, hostile

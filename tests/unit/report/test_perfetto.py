@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.evidence import CallSpan, Message, Timeline
+from grader.model.evidence import CallSpan, Message, Timeline
 from grader.report.perfetto import perfetto_json
 
 from . import harmless, hostile

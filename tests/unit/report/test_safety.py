@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 import grader.report
-from grader.model import Report
+from grader.model.report import Report
 
 from . import harmless, hostile
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from grader.model import HandedInFile, Report
+from grader.model.report import HandedInFile, Report
 from grader.report import terminal
 
 from . import example, hostile

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from unit.judge.build import Run
 
-from grader.model import RunFailure, TestResult, Verdict
+from grader.model.report import RunFailure, TestResult, Verdict
 from grader.report.text_layout import num_columns
 from grader.trace.calls import Trace
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from unit.judge.build import Run
 
-from grader.model import RunFailure, TestResult, Verdict
+from grader.model.report import RunFailure, TestResult, Verdict
 from grader.report.page import Page
 from grader.report.trace_page import trace_page
 from grader.report.traced import Traced, TracedCase

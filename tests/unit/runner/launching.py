@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from grader.judge.explanation import LaunchResult, explain
-from grader.model import Array
+from grader.model.report import Array
 from grader.recording.launch_plan import (
     MOST_TRACE_NUM_BYTES,
     CaseCall,

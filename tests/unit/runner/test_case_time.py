@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from launching import case, run, values
 
-from grader.model import Verdict
+from grader.model.report import Verdict
 from grader.recording import case_time
 from grader.recording.case_time import MAX_SLOWDOWN, CaseTime
 from grader.recording.launch_plan import Limits

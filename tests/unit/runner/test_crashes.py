@@ -3,7 +3,7 @@
 import pytest
 from launching import case, run
 
-from grader.model import RunFailure
+from grader.model.report import RunFailure
 from grader.runner.fork_server import ForkServer
 
 

@@ -3,7 +3,7 @@
 import pytest
 from launching import run, values
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.runner import fork_server
 from grader.runner.fork_server import ForkServer
 

@@ -3,7 +3,7 @@
 import pytest
 from launching import case, run, values
 
-from grader.model import MessageFault
+from grader.model.report import MessageFault
 from grader.runner.fork_server import ForkServer
 from grader.trace.layout import GLOO_OPERATIONS
 

@@ -3,7 +3,7 @@
 import pytest
 from launching import case, run, values
 
-from grader.model import Verdict
+from grader.model.report import Verdict
 from grader.recording.launch_plan import Limits
 from grader.runner.fork_server import ForkServer
 from grader.trace.calls import Trace

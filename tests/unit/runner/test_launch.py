@@ -9,7 +9,7 @@ import pytest
 from launching import case, observe, run, values
 
 from grader.judge.explanation import explain
-from grader.model import MessageFault, Outcome, RunFailure, Verdict
+from grader.model.report import MessageFault, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import Limits
 from grader.runner import watch
 from grader.runner.users import run_uids

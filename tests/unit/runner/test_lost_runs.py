@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from launching import case, run, values
 
-from grader.errors import GraderError
-from grader.model import Verdict
+from grader.model.errors import GraderError
+from grader.model.report import Verdict
 from grader.recording.launch_plan import Limits
 from grader.runner.fork_server import ForkServer
 from grader.zygote.processes import descendants

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.runner import machine
 
 

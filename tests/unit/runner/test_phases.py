@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from launching import case, run
 
-from grader.model import Outcome
+from grader.model.report import Outcome
 
 TWO_CASES = (case("first"), case("second"))
 CONTEXT = """

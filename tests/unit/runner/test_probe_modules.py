@@ -2,7 +2,7 @@
 
 from launching import case, run, values
 
-from grader.model import Outcome
+from grader.model.report import Outcome
 
 PROBES = {
     "__init__": "from .calling import call\n",

@@ -4,7 +4,7 @@ import textwrap
 
 from launching import case, run
 
-from grader.model import Outcome
+from grader.model.report import Outcome
 
 SOURCE = textwrap.dedent(
     """

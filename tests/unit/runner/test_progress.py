@@ -7,7 +7,7 @@ import pytest
 from launching import case, run, values
 
 from grader.judge.explanation import LaunchResult
-from grader.model import Array, Outcome, RunFailure, Verdict
+from grader.model.report import Array, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import CaseCall, Limits
 from grader.runner.fork_server import ForkServer
 

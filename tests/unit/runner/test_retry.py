@@ -3,7 +3,7 @@
 import pytest
 from launching import run, values
 
-from grader.errors import GraderError, LaunchError
+from grader.model.errors import GraderError, LaunchError
 from grader.recording.observation import EndKind
 from grader.runner.connections import Connections
 from grader.runner.watch import Watch

@@ -8,7 +8,7 @@ import pytest
 from launching import case, run, values
 
 from grader.judge.kernel_count import most_by_gloo
-from grader.model import Outcome, Verdict
+from grader.model.report import Outcome, Verdict
 from grader.recording.launch_plan import Limits
 from grader.runner.fork_server import ForkServer
 

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.runner.users import _mapped_ranges, draw_block, run_uids
 from grader.zygote.run_users import NUMBERS_PER_RUN
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.model import Array, Text
+from grader.model.report import Array, Text
 from grader.runner.wire import (
     SPARE_NUM_BYTES,
     FrameReader,

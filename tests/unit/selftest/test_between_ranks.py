@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.selftest.between_ranks import between_ranks, protections
 from grader.selftest.hostile_probe import BETWEEN_RANKS, BY_LANDLOCK, BY_PROC
 from grader.selftest.protections import note, refusal

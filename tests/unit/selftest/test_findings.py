@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.selftest.findings import _FLAGS, Remains, protections
 from grader.selftest.hostile_probe import ATTEMPTS
 from grader.selftest.protections import note, refusal

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from grader.errors import GraderError
 from grader.judge.explanation import LaunchResult
-from grader.model import Outcome, RunFailure, Verdict
+from grader.model.errors import GraderError
+from grader.model.report import Outcome, RunFailure, Verdict
 from grader.rank import probe_modules
 from grader.selftest.examine import probe_sources
 from grader.selftest.memory_watch import watch_on_memory

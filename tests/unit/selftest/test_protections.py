@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.selftest.protections import Protection, note, parse, refusal, render, table
 
 HOLDS = Protection("Files cannot be read", True, "9 attempts, all refused", True)

@@ -13,7 +13,7 @@ import pytest
 
 import grader
 from grader.authoring import skeleton
-from grader.errors import UsageError
+from grader.model.errors import UsageError
 from grader.runner.marked import kill_marked
 from grader.study import workplace, writing
 from grader.study.measure import is_late, measure

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from grader.judge.explanation import LaunchResult
-from grader.model import Attempt, RunFailure, Verdict
+from grader.model.report import Attempt, RunFailure, Verdict
 from grader.suite.begun import told_as_begun
 
 from ..judge.build import Run

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from grader.evidence import Budget, Evidence
 from grader.judge.check_failures import RuleViolation, WrongAnswer
 from grader.judge.values import assert_every_rank, differences_of
-from grader.model import MessageFault, Outcome, RunFailure, TestResult, Verdict
+from grader.model.evidence import Budget, Evidence
+from grader.model.report import MessageFault, Outcome, RunFailure, TestResult, Verdict
 from grader.suite.case import Case
 from grader.suite.case_evidence import EvidenceCollector
 from grader.suite.launch_results import RunFailed

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from grader.judge.check_failures import WrongAnswer
-from grader.model import Outcome
+from grader.model.report import Outcome
 from grader.suite.case import Case
 from grader.suite.case_wording import case_context
 from grader.trace.calls import Trace

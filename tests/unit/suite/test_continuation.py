@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from grader.judge.explanation import LaunchResult
-from grader.model import MessageFault, Outcome, RunFailure, Verdict
+from grader.model.report import MessageFault, Outcome, RunFailure, Verdict
 from grader.suite.case import Case
 from grader.suite.continuation import (
     MOST_FRESH_LAUNCHES,

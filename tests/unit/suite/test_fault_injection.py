@@ -7,7 +7,7 @@ import pytest
 
 from grader.judge.check_failures import WrongAnswer
 from grader.judge.explanation import LaunchResult
-from grader.model import MessageFault, Outcome, RunFailure, Verdict
+from grader.model.report import MessageFault, Outcome, RunFailure, Verdict
 from grader.suite.case import Case
 from grader.suite.continuation import Answers, LaunchBudget
 from grader.suite.fault_injection import inject_faults

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grader.errors import GraderError
 from grader.journal import Failing, Journal
 from grader.judge.explanation import LaunchResult
-from grader.model import Outcome, RunFailure, Verdict
+from grader.model.errors import GraderError
+from grader.model.report import Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import Limits
 from grader.suite.continuation import MOST_FRESH_LAUNCHES, MOST_FRESH_LAUNCHES_OF_PART
 from grader.suite.inputs import case_calls
@@ -54,7 +54,7 @@ def echo(plan):
 
 ALTERED = """
 from dataclasses import replace
-from grader.model import MessageFault
+from grader.model.report import MessageFault
 ALTERED = (replace(CASES[0], message_fault=MessageFault(0, 0)),)
 """
 

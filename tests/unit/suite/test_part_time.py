@@ -1,7 +1,7 @@
 """A part's time is that of its runs, without those that the machine gave too little."""
 
 from grader.judge.explanation import LaunchResult
-from grader.model import RunFailure, Verdict
+from grader.model.report import RunFailure, Verdict
 from grader.suite.part_time import PartTime
 
 BUSY = RunFailure(Verdict.JUDGE_ERROR, "the machine was busy")

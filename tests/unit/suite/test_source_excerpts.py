@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.finding import found
+from grader.model.finding import found
 from grader.suite.source_excerpts import source_excerpts
 
 SOURCES = {

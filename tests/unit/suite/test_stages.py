@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from grader.feedback import Feedback
 from grader.judge.explanation import LaunchResult
-from grader.model import Attempt, RunFailure, TestResult, Verdict
+from grader.model.feedback import Feedback
+from grader.model.report import Attempt, RunFailure, TestResult, Verdict
 from grader.recording.launch_plan import Limits
 from grader.suite.marks import stage
 from grader.suite.part_context import PartContext, SuiteSettings

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from grader.judge.check_failures import BudgetExceeded, WrongAnswer
-from grader.model import Outcome
+from grader.model.report import Outcome
 from grader.suite.launch_results import Launch, make_launch
 from grader.suite.timing import assert_time_ratio, same_failures_as
 from grader.trace.calls import Trace

@@ -8,8 +8,8 @@ from grader import pipeline
 from grader.authoring import skeleton
 from grader.course import Course
 from grader.courses import Courses
-from grader.errors import GraderError
-from grader.model import Verdict
+from grader.model.errors import GraderError
+from grader.model.report import Verdict
 from grader.settings import Settings
 from grader.suite.prices import prices
 

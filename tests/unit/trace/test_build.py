@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.trace import build, generate, prototypes
 
 _SOURCE = Path(build.__file__).parent / "interposer"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.trace import prototypes
 
 HEADER = """

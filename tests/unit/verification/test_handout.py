@@ -7,7 +7,7 @@ import pytest
 
 from grader.course import Course
 from grader.courses import bundled
-from grader.errors import GraderError
+from grader.model.errors import GraderError
 from grader.suite.prices import Price
 from grader.verification import handout
 from grader.verification.handout import are_sums, check_handout

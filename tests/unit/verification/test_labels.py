@@ -2,9 +2,9 @@
 
 import pytest
 
-from grader.errors import GraderError
-from grader.finding import Finding
-from grader.model import PartResult, TestResult, Verdict
+from grader.model.errors import GraderError
+from grader.model.finding import Finding
+from grader.model.report import PartResult, TestResult, Verdict
 from grader.verification.labels import Label, disagreements, labelled, read_label
 
 RIGHT = 'about = "it"\npart = "sum"\nverdict = "WRONG_ANSWER"\ncause = "sum.is_one"\npoints = 4\n'

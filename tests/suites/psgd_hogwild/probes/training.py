@@ -11,14 +11,7 @@ from torch.utils.data import TensorDataset
 
 from grader.rank.toolbox import error_text, replaced
 
-from .children import (
-    ChildFailed,
-    Idle,
-    child_failure,
-    ended_when_idle,
-    processes_reported,
-    told_of,
-)
+from .children import ChildFailed, Idle, child_failure, ended_when_idle, processes_reported, told_of
 from .returned import batches_seen, numbered, stays_of, trained_and_seen
 
 _MAX_PLACE_CHARS = 200

@@ -10,7 +10,7 @@ from federated import lenet
 from federated.training_cases import Trained, Training
 
 from grader.judge.check_failures import CheckFailure, WrongAnswer
-from grader.model import Outcome
+from grader.model.report import Outcome
 from grader.oracles import SGD
 from grader.suite.case import Data
 from grader.trace.calls import Trace

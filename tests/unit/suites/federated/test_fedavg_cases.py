@@ -18,7 +18,7 @@ from federated.aggregation import (
 from federated.fedavg_cases import assert_figure
 from federated.training_cases import Training
 
-from grader.model import Outcome
+from grader.model.report import Outcome
 from grader.suite.case import Data
 from grader.trace.calls import Trace
 

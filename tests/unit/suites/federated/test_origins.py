@@ -9,7 +9,7 @@ from federated.origins import assert_same_run, faults_in
 from federated.training_cases import Training
 
 from grader.judge.check_failures import NotProven, RuleViolation, WrongAnswer
-from grader.model import Outcome
+from grader.model.report import Outcome
 from grader.suite.launch_results import make_launch
 from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
 

@@ -15,7 +15,7 @@ from lenet_eyeriss.training_checks import (
 )
 
 from grader.api import WrongAnswer
-from grader.model import TestResult, Verdict
+from grader.model.report import TestResult, Verdict
 from grader.suite.case_evidence import EvidenceCollector
 
 from .building import failing, outcome

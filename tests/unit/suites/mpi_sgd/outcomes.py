@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from grader.judge.check_failures import CheckFailure
-from grader.model import Outcome
+from grader.model.report import Outcome
 from grader.suite.case import Case, Data
 from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
 

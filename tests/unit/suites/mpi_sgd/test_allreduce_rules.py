@@ -17,7 +17,7 @@ from mpi_sgd.allreduce_values import assert_reduced_by_messages
 
 from grader.judge.check_failures import NotProven, RuleViolation, WrongAnswer
 from grader.judge.fault_effects import assert_messages_matter, assert_some_message_matters
-from grader.model import RunFailure, Verdict
+from grader.model.report import RunFailure, Verdict
 from grader.suite.launch_results import RunFailed, make_launch
 
 from .outcomes import call, inputs_of, outcome, raising, trace_of

@@ -19,7 +19,7 @@ from mpi_sgd.allreduce_values import (
 )
 
 from grader.judge.check_failures import RuleViolation, WrongAnswer
-from grader.model import TestResult, Verdict
+from grader.model.report import TestResult, Verdict
 from grader.suite.case_evidence import EvidenceCollector
 from grader.trace.calls import ANY_SOURCE
 

@@ -7,7 +7,7 @@ import pytest
 from vgg_ddp import stages
 
 from grader.judge.check_failures import WrongAnswer
-from grader.model import RunFailure, Verdict
+from grader.model.report import RunFailure, Verdict
 from grader.suite.launch_results import make_launch
 
 from .trainings import EPOCH, outcome, right, spread

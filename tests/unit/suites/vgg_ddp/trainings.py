@@ -10,7 +10,7 @@ from vgg_ddp.checks import Check
 from vgg_ddp.train_cases import Training
 
 from grader.judge.check_failures import CheckFailure, RuleViolation, WrongAnswer
-from grader.model import Outcome
+from grader.model.report import Outcome
 from grader.oracles import packed
 from grader.suite.case import Case
 from grader.trace.calls import RankTrace, Trace

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from grader.evidence import Evidence
-from grader.feedback import Feedback
-from grader.finding import Finding, joined
-from grader.points import total
+from grader.model.evidence import Evidence
+from grader.model.feedback import Feedback
+from grader.model.finding import Finding, joined
+from grader.model.points import total
 
 if TYPE_CHECKING:  # commands that start no ranks need no numpy
     from grader.trace.calls import Trace

@@ -8,10 +8,11 @@ from courses_of import courses_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader import pipeline, points, submission
-from grader.errors import GraderError
+from grader import pipeline, submission
 from grader.judge.explanation import LaunchResult
-from grader.model import Outcome, Report, Verdict
+from grader.model import points
+from grader.model.errors import GraderError
+from grader.model.report import Outcome, Report, Verdict
 from grader.report import json_report, totals
 from grader.settings import Settings
 from grader.suite.marks import points as mark

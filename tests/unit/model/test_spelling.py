@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.spelling import did_you_mean, meant_files, nearest
+from grader.model.spelling import did_you_mean, meant_files, nearest
 
 PARTS = ["sync_collective", "naive_allreduce", "ring_allreduce", "sync_ring", "async_masters"]
 

@@ -1,0 +1,1 @@
+"""The nouns that all packages share, and the errors."""
