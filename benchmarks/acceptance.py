@@ -20,9 +20,9 @@ from functools import cache
 from pathlib import Path
 
 from grader import pipeline
-from grader.courses import bundled
+from grader.course.courses import bundled
+from grader.course.versions import engine_digest
 from grader.model.report import Report
-from grader.versions import engine_digest
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / ".acceptance.jsonl"

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from grader import observing, pipeline
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.model.points import written
 from grader.runner.fork_server import ForkServer
 from grader.settings import Settings

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from grader.authoring.kill_matrix import Row, parse, reasons, render, summary, unexplained
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.observing import observer
 from grader.runner.fork_server import ForkServer
 from grader.verification.grading import grader_of

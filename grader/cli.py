@@ -44,9 +44,10 @@ def run(arguments: Sequence[str], *, is_watched: bool = False) -> int:
 
 class _PrintVersions(argparse.Action):
     def __call__(self, _: object, options: argparse.Namespace, *__: object) -> None:
-        from grader import __version__, versions
+        from grader import __version__
         from grader.commands.context import named_courses
-        from grader.courses import find_courses
+        from grader.course import versions
+        from grader.course.courses import find_courses
 
         print(f"grade {__version__}")
         print(f"engine {versions.engine_digest()}")

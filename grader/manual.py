@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from grader.assignment import Manual
+from grader.course.assignment import Manual
 from grader.intake import process as intake
 from grader.journal import Journal
 from grader.model.errors import UsageError

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from grader.assignment import Assignment
-from grader.courses import Courses
+from grader.course.assignment import Assignment
+from grader.course.courses import Courses
 from grader.intake import process as intake
 from grader.model.errors import GraderError, UsageError
 from grader.model.spelling import did_you_mean

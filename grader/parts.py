@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.assignment import Assignment, Part
-from grader.course import source_files
+from grader.course.assignment import Assignment, Part
+from grader.course.course import source_files
 from grader.model.errors import GraderError, GradingLost
 from grader.model.feedback import Feedback
 from grader.model.finding import Finding, found

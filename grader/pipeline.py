@@ -7,7 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader.assignment import Assignment, Part
+from grader.course.assignment import Assignment, Part
+from grader.course.versions import versions
 from grader.intake import process as intake
 from grader.judge.explanation import explaining
 from grader.manual import manual_parts
@@ -26,7 +27,6 @@ from grader.submission import Submission
 from grader.suite.part_context import Launcher
 from grader.suite.prices import prices
 from grader.suite.selection import Selection
-from grader.versions import versions
 
 
 def grade(

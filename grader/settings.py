@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.courses import Courses, find_courses
+from grader.course.courses import Courses, find_courses
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation
 from grader.recording.replay import Find

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from grader import pipeline
-from grader.courses import Courses
-from grader.data import Data
+from grader.course.courses import Courses
+from grader.course.data import Data
 from grader.intake import process as intake
 from grader.journal import Journal, Step
 from grader.judge.explanation import LaunchResult, explain, explaining, student_trace

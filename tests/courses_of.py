@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from grader.course import FILE, Course
-from grader.courses import Courses
+from grader.course.course import FILE, Course
+from grader.course.courses import Courses
 
 TOML = """\
 name = "made-for-a-test"

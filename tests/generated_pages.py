@@ -20,9 +20,9 @@ from red_team.archives import BUILDERS
 from red_team.weakened import WEAKENINGS
 from unit.report import example
 
-from grader import assignment_file
 from grader.authoring import catalogue, price_list
-from grader.courses import bundled
+from grader.course import assignment_file
+from grader.course.courses import bundled
 from grader.model.errors import EXIT_CODES
 from grader.report import json_report
 
@@ -82,7 +82,7 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def assignment_keys() -> str:
     """Return a table of keys for each table of an assignment.toml."""
-    meanings = _docstrings(ROOT / "grader" / "assignment_file.py")
+    meanings = _docstrings(ROOT / "grader" / "course" / "assignment_file.py")
     return "\n".join(
         f"## {heading}\n\n"
         + table(

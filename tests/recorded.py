@@ -8,7 +8,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from grader import observing
-from grader.courses import bundled
+from grader.course.courses import bundled
+from grader.course.versions import lock_digest, observer_digest, packages
 from grader.judge.explanation import explaining
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation, Observer
@@ -17,7 +18,6 @@ from grader.recording.replay import filling
 from grader.recording.store import Store
 from grader.runner.fork_server import ForkServer
 from grader.trace.build import cache_folder
-from grader.versions import lock_digest, observer_digest, packages
 
 
 def store(observer: str | None = None) -> Store:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from grader import pipeline
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.model.report import Verdict
 from grader.settings import Settings
 from grader.verification.graded_checks import check_near_misses

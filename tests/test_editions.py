@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from grader import pipeline
-from grader.course import Course
-from grader.courses import Courses, bundled
-from grader.edition import edition, write
+from grader.course.course import Course
+from grader.course.courses import Courses, bundled
+from grader.course.edition import edition, write
 from grader.model.points import total
 from grader.model.report import Verdict
 from grader.settings import Settings

@@ -21,7 +21,7 @@ from engine_wheel import make_wheel
 
 from grader import __version__
 from grader.authoring import skeleton
-from grader.versions import engine_digest, lock_digest
+from grader.course.versions import engine_digest, lock_digest
 
 ROOT = Path(__file__).resolve().parents[1]
 WHEELHOUSE = ROOT / "wheelhouse"

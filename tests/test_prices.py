@@ -3,7 +3,7 @@
 import pytest
 
 from grader.authoring import price_list
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.model.errors import GraderError
 from grader.model.points import total, written
 from grader.suite.prices import prices

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from grader import pipeline
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.model.report import PartResult, Verdict
 from grader.report.causes import causes
 from grader.settings import Settings

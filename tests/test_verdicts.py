@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader import pipeline
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.intake import process as intake
 from grader.judge.explanation import LaunchResult
 from grader.model.report import RunFailure, Verdict

@@ -58,7 +58,7 @@ be; `GraderError` is the grader's own failure. Neither costs anybody points.
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from grader.data import Data
+from grader.course.data import Data
 from grader.judge.arrivals import arrival_text
 from grader.judge.bounds import Bounds
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer

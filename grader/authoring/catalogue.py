@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from grader.assignment import Assignment, Manual, Part
-from grader.courses import Courses
+from grader.course.assignment import Assignment, Manual, Part
+from grader.course.courses import Courses
 from grader.model.errors import GraderError
 from grader.model.points import total, written
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from grader.assignment import Assignment
+from grader.course.assignment import Assignment
 from grader.model.points import total, written
 
 _HEADING = re.compile(r"(#+) (.*)")

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from grader.assignment import Assignment
 from grader.authoring.catalogue import code, row
+from grader.course.assignment import Assignment
 from grader.model.points import written
 from grader.suite.prices import Price
 from grader.suite.prices import prices as prices_in

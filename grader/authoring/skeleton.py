@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.authoring.template import generate
-from grader.course import FILE, Course
+from grader.course.course import FILE, Course
+from grader.course.strict_toml import NAME
 from grader.model.errors import UsageError
-from grader.strict_toml import NAME
 
 _SKELETON = Path(__file__).parent / "new_assignment"
 _NAME = "example"

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 
-from grader.assignment import Assignment
 from grader.authoring.handout_parts import of_parts
 from grader.authoring.solutions import strip_solutions
+from grader.course.assignment import Assignment
 from grader.model.errors import GraderError, UsageError
 
 HANDOUT = "HANDOUT.md"

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Meta, Struct, field
 
-from grader import strict_toml
 from grader.classroom.hand_in_names import BEGIN_WITH_ASSIGNMENT, PLATFORMS
 from grader.classroom.policy import Policy
+from grader.course import strict_toml
 from grader.model.errors import GraderError, UsageError
 
 NAME = "class.toml"

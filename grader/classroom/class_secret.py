@@ -5,8 +5,8 @@ import secrets
 from pathlib import Path
 
 from grader.classroom.gradings import write_atomically
+from grader.course.secret import NUM_BYTES, course_secret, read_secret
 from grader.model.errors import UsageError
-from grader.secret import NUM_BYTES, course_secret, read_secret
 
 _NAME = "secret"
 _RECORDING_KEY = "recording.key"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grader.authoring import catalogue, skeleton, template
 from grader.commands.context import courses_of, is_sealed, named_courses
-from grader.courses import VARIABLE
+from grader.course.courses import VARIABLE
 from grader.model.errors import UsageError
 
 

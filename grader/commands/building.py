@@ -4,17 +4,17 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader import edition as editions
 from grader.authoring import template
 from grader.commands.context import courses_of, named_courses, say
 from grader.container.course_image import build_context
-from grader.course import Course
-from grader.edition import edition
+from grader.course import edition as editions
+from grader.course.course import Course
+from grader.course.edition import edition
+from grader.course.versions import engine_digest, lock_file
 from grader.installation import folder
 from grader.installation.engine_wheels import EngineWheels
 from grader.model.errors import GraderError, UsageError
 from grader.verification.static_checks import check_student_edition
-from grader.versions import engine_digest, lock_file
 
 
 def build(options: argparse.Namespace) -> int:

@@ -28,7 +28,8 @@ from grader.commands.reporting import (
 )
 from grader.commands.watched import watched
 from grader.container.output import RECORDING_MARK
-from grader.data import Data
+from grader.course.data import Data
+from grader.course.secret import require_kept, require_private, secret_beside_ranks
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
 from grader.journal import Journal, Resume
@@ -36,7 +37,6 @@ from grader.model.errors import GradingLost
 from grader.model.report import Report
 from grader.recording.recording import Recording, packed, write
 from grader.report.files import require_writable
-from grader.secret import require_kept, require_private, secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.selection import Selection
 

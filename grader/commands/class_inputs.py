@@ -5,7 +5,6 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.assignment import Assignment
 from grader.classroom import (
     arrivals,
     class_file,
@@ -22,10 +21,11 @@ from grader.classroom.manual_marks import Marks
 from grader.classroom.marking import Questions
 from grader.classroom.roster import Roster
 from grader.commands.context import courses_of, data_folder, named_courses
-from grader.courses import Courses
+from grader.course.assignment import Assignment
+from grader.course.courses import Courses
+from grader.course.versions import engine_digest
 from grader.model.errors import UsageError
 from grader.model.points import total
-from grader.versions import engine_digest
 
 
 @dataclass(frozen=True)

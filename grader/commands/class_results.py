@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.assignment import Assignment
 from grader.classroom import (
     filled_in,
     marking_sheets,
@@ -25,6 +24,7 @@ from grader.classroom.similarity import Pair
 from grader.classroom.standing import Standing
 from grader.commands.class_inputs import ClassInputs
 from grader.commands.context import say_visibly
+from grader.course.assignment import Assignment
 from grader.intake import process as intake
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import Report

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from grader.courses import Courses, find_courses
+from grader.course.courses import Courses, find_courses
 from grader.report.live import Live
 from grader.report.page import Page
 from grader.report.safe_text import disarm, one_line

@@ -29,8 +29,8 @@ from grader.commands import class_inputs, class_results
 from grader.commands.class_inputs import ClassInputs, circumstances, grading_options
 from grader.commands.class_results import show
 from grader.commands.context import is_sealed, say_visibly
+from grader.course.secret import read_secret
 from grader.model.errors import GraderError, UsageError
-from grader.secret import read_secret
 
 _REGRADE = "regrade.csv"
 

@@ -10,7 +10,9 @@ from grader.commands.context import courses_of, data_folder, is_sealed, live_vie
 from grader.commands.recorder import last_recording, require_observer
 from grader.commands.recordings import secret_of
 from grader.commands.reporting import named_seed
-from grader.data import Data
+from grader.course.data import Data
+from grader.course.secret import secret_beside_ranks
+from grader.course.versions import observer_digest
 from grader.model.errors import GraderError
 from grader.recording.recording import read
 from grader.recording.replay import Find, replaying
@@ -20,8 +22,6 @@ from grader.report.perfetto import perfetto_json
 from grader.report.trace_json import trace_json
 from grader.report.trace_page import trace_page
 from grader.report.traced import evidence_of
-from grader.secret import secret_beside_ranks
-from grader.versions import observer_digest
 
 
 def show_trace(options: argparse.Namespace) -> int:

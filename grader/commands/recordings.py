@@ -9,8 +9,10 @@ from grader.commands.checking import grade_here, selection_of, settings_of
 from grader.commands.context import courses_of, data_folder, is_sealed, named_courses, say_visibly
 from grader.commands.recorder import Recorder, require_observer
 from grader.commands.reporting import finish, named_seed, named_submission, require_reports_writable
-from grader.courses import Courses
-from grader.data import Data
+from grader.course.courses import Courses
+from grader.course.data import Data
+from grader.course.secret import PUBLIC, Secret, named_secret, recording_key, require_kept
+from grader.course.versions import observer_digest
 from grader.intake import process as intake
 from grader.judge.explanation import explaining
 from grader.model.errors import GraderError, UsageError
@@ -19,9 +21,7 @@ from grader.model.report import Verdict
 from grader.recording.recording import Header, read, write
 from grader.recording.replay import replaying
 from grader.report.files import require_writable
-from grader.secret import PUBLIC, Secret, named_secret, recording_key, require_kept
 from grader.settings import Settings
-from grader.versions import observer_digest
 
 
 def observe(options: argparse.Namespace) -> int:

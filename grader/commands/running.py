@@ -14,13 +14,13 @@ from grader.commands.reporting import (
 )
 from grader.container import sealed_grading
 from grader.container.plan import ContainerLimits
-from grader.course import Course
+from grader.course.course import Course
+from grader.course.secret import recording_key, require_kept, sealed_secret
 from grader.model.errors import GraderError
 from grader.model.report import Report
 from grader.recording.recording import parse, write_packed
 from grader.report import json_report
 from grader.report.files import require_writable
-from grader.secret import recording_key, require_kept, sealed_secret
 
 
 def run(options: argparse.Namespace) -> int:

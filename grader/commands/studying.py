@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grader.commands.context import courses_of, data_folder, is_sealed, look, say
-from grader.data import require_known_files
+from grader.course.data import require_known_files
 from grader.intake import process as intake
 from grader.model.errors import INTERRUPTED, GraderError, UsageError
 from grader.placement.recognition import require_likely

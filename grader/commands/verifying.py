@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from grader.commands.context import courses_of
-from grader.courses import Courses, bundled_root
+from grader.course.courses import Courses, bundled_root
 from grader.model.errors import UsageError
 from grader.report.safe_text import one_line
 from grader.verification.verify import Checked, verify

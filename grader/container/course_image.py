@@ -5,7 +5,7 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from grader.edition import Files
+from grader.course.edition import Files
 
 IN_IMAGE = PurePosixPath("/opt/course")
 _ROOT_ALONE = 0o600

@@ -11,8 +11,8 @@ from grader.container.output import BrokenOff, Output, listen
 from grader.container.plan import DATA_IN_CONTAINER, ContainerLimits, ContainerPlan
 from grader.container.resume import ContainerDied, Record, until_reported, when_engine_is_back
 from grader.container.watchdog import Watchdog
-from grader.courses import Courses
-from grader.data import require_known_files
+from grader.course.courses import Courses
+from grader.course.data import require_known_files
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
 from grader.journal import Failing, Finished

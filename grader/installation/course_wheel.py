@@ -7,9 +7,9 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from grader.course import Course
-from grader.courses import GROUP
-from grader.edition import Files
+from grader.course.course import Course
+from grader.course.courses import GROUP
+from grader.course.edition import Files
 from grader.installation.engine_wheels import DISTRIBUTION
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)

@@ -11,8 +11,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from grader import __version__
+from grader.course.versions import engine_digest
 from grader.model.errors import GraderError
-from grader.versions import engine_digest
 
 DISTRIBUTION = "distributed-grader"
 """What the engine is called where packages are published."""

@@ -4,8 +4,8 @@ import hashlib
 from pathlib import Path
 
 from grader import __version__
-from grader.course import Course
-from grader.edition import Files
+from grader.course.course import Course
+from grader.course.edition import Files
 from grader.installation import course_wheel, lock
 from grader.installation.engine_wheels import DISTRIBUTION, EngineWheels
 from grader.model.errors import UsageError

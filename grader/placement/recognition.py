@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from grader.assignment import Assignment, Part
+from grader.course.assignment import Assignment, Part
 from grader.model.errors import GraderError, UsageError
 from grader.model.paths import nearness
 from grader.model.spelling import likeness, meant_files

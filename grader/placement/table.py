@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 
-from grader.assignment import Assignment, Part
+from grader.course.assignment import Assignment, Part
 from grader.listing.entries import IS_OF_NO_KIND
 from grader.model.paths import nearness
 from grader.model.report import HandedInFile

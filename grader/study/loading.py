@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from grader.assignment import Assignment
+from grader.course.assignment import Assignment
 from grader.model.errors import GraderError, UsageError
 from grader.study.figures import Figure
 from grader.study.plan import Extent, Point, problems

@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from grader.course.support.images import found_in
 from grader.study.measure import measure
 from grader.study.plan import Extent, Point, in_order
 from grader.study.results import Machine, Measurement, Results
 from grader.study.store import Store, key_of
 from grader.study.workplace import Sources
-from grader.support.images import found_in
 
 _LEAST_LIMIT_S = 5.0
 """With less time than this left, no point is begun."""

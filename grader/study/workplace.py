@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from grader.assignment import SHARED_SUPPORT, Assignment
+from grader.course.assignment import SHARED_SUPPORT, Assignment
 from grader.model.errors import UsageError
 from grader.placement.table import place
 from grader.submission import Submission

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.assignment import Assignment
+from grader.course.assignment import Assignment
 from grader.model.errors import GraderError, UsageError
 from grader.study import loading
 from grader.study.captions import QUIET, caption, is_empty

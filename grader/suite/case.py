@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.data import Data
+from grader.course.data import Data
 from grader.model.report import Array, MessageFault, Text
 
 __all__ = ["Array", "Case", "Data", "MessageFault", "Text"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.data import Data
+from grader.course.data import Data
 from grader.model.errors import GraderError
 from grader.recording.launch_plan import CaseCall
 from grader.suite.case import Case

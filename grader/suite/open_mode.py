@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.assignment import Assignment
-from grader.course import Course
-from grader.data import Data
+from grader.course.assignment import Assignment
+from grader.course.course import Course
+from grader.course.data import Data
+from grader.course.secret import PUBLIC_SECRET
 from grader.judge import slips
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.listing.names import is_skipped
@@ -39,7 +40,6 @@ from grader.recording.launch_plan import CaseCall
 from grader.runner.rank_files import RankFiles
 from grader.runner.wire import Frame
 from grader.runner.work_folders import work_folders
-from grader.secret import PUBLIC_SECRET
 from grader.suite.continuation import Answer, NotRun, naming
 from grader.suite.inputs import case_calls
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.data import Data
+from grader.course.data import Data
+from grader.course.secret import PUBLIC_SECRET
 from grader.journal import Journal
 from grader.judge.explanation import LaunchResult
 from grader.model.feedback import Feedback
 from grader.recording.launch_plan import LaunchPlan, Limits
-from grader.secret import PUBLIC_SECRET
 from grader.suite.selection import Selection
 
 Launcher = Callable[[LaunchPlan], LaunchResult]

@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from grader.api import DEPRECATED
-from grader.assignment import Assignment
-from grader.course import Course
+from grader.course.assignment import Assignment
+from grader.course.course import Course
 from grader.verification.problem import Problem
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader import pipeline
-from grader.assignment import Assignment
-from grader.course import Course
-from grader.courses import Courses
+from grader.course.assignment import Assignment
+from grader.course.course import Course
+from grader.course.courses import Courses
 from grader.judge.explanation import explaining
 from grader.model.report import Report
 from grader.recording.observation import Observer

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from grader.assignment import Assignment, Part
-from grader.course import Course
+from grader.course.assignment import Assignment, Part
+from grader.course.course import Course
 from grader.model.errors import GraderError
 from grader.model.points import total, written
 from grader.model.spelling import did_you_mean

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from grader import strict_toml
+from grader.course import strict_toml
+from grader.course.strict_toml import Table, found_text
 from grader.model.finding import Finding
 from grader.model.points import written
 from grader.model.report import PartResult, Verdict
-from grader.strict_toml import Table, found_text
 
 FILE = "expected.toml"
 NOT_HANDED_IN = "not_handed_in"

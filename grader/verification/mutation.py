@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from grader.assignment import Assignment
 from grader.authoring.kill_matrix import Row
 from grader.authoring.mutants import Mutant, mutants
+from grader.course.assignment import Assignment
 from grader.model.report import Report, Verdict
 from grader.suite.selection import Selection
 from grader.verification.grading import Grader

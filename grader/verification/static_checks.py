@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from grader.assignment import Assignment, Part
 from grader.authoring.template import drift
-from grader.course import Course, is_hidden
-from grader.edition import given
+from grader.course.assignment import Assignment, Part
+from grader.course.course import Course, is_hidden
+from grader.course.edition import given
 from grader.model.errors import GraderError
 from grader.model.points import total, written
 from grader.model.spelling import did_you_mean

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.model.errors import GraderError, GradingLost, LaunchError
 from grader.observing import observer
 from grader.recording.observation import Observer

@@ -12,7 +12,7 @@ from red_team.archives import BUILDERS, READ_TWO_WAYS
 from red_team.archives.contents import FILE, SEEN, WRONG
 from red_team.attack import Attack
 
-from grader.courses import find_courses
+from grader.course.courses import find_courses
 from grader.intake import process as intake
 from grader.model.errors import UsageError
 from grader.model.report import Verdict

@@ -16,7 +16,7 @@ from this_checkout import IMAGE, ROOT
 from grader.container import sealed_grading
 from grader.container.plan import CLIENT_LABEL, client
 from grader.container.resume import Record
-from grader.courses import find_courses
+from grader.course.courses import find_courses
 
 REFERENCE = ROOT / "reference" / "mpi_sgd"
 PARTS = ("naive_allreduce", "ring_allreduce")

@@ -19,7 +19,7 @@ from this_checkout import IMAGE, ROOT, TAG
 
 from grader.container import sealed_grading
 from grader.container.plan import CLIENT_LABEL, client
-from grader.courses import find_courses
+from grader.course.courses import find_courses
 
 IMPATIENT = f"grade-impatient:{TAG}"
 LIMIT_S = 240

@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 import observations
 
-from grader import assignment as assignments
 from grader import journal, notebook
 from grader import submission as submissions
 from grader.container import output as container_output
+from grader.course import assignment as assignments
 from grader.intake import submission_codec
 from grader.intake.answer import READY, submission_in
 from grader.intake.submission_codec import BrokenMessageError, SubmissionMessage

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.authoring import catalogue
-from grader.courses import bundled
+from grader.course.courses import bundled
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"

@@ -8,7 +8,7 @@ import pytest
 from pypdf import PdfWriter
 
 from grader import manual
-from grader.assignment import Assignment, Manual
+from grader.course.assignment import Assignment, Manual
 from grader.placement.table import place
 from grader.submission import of_files
 

@@ -4,7 +4,7 @@ import pytest
 from courses_of import courses_of
 
 from grader import parts, pipeline, submission
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.judge.explanation import LaunchResult
 from grader.model import report
 from grader.model.report import Attempt, Outcome, PartResult, RunFailure, Verdict

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from grader import pipeline
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.model.errors import GraderError
 from grader.selftest.protections import Protection
 from grader.settings import Settings

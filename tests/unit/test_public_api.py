@@ -9,7 +9,7 @@ from public_api import RECORD, needed_version, problem, sentence, surface
 
 from grader import api
 from grader.authoring import skeleton
-from grader.course import Course
+from grader.course.course import Course
 from grader.verification.deprecated import check_deprecated_names
 
 

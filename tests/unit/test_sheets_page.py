@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import Assignment
-from grader.courses import bundled
+from grader.course.assignment import Assignment
+from grader.course.courses import bundled
 from grader.study import Machine, Results
 from grader.study.loading import load
 

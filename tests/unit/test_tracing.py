@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.courses import find_courses
-from grader.data import Data
+from grader.course.courses import find_courses
+from grader.course.data import Data
 from grader.model.errors import UsageError
 from grader.report.text_layout import num_columns
 from grader.tracing import trace

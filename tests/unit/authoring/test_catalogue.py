@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from grader.assignment import Assignment, Manual, Part
 from grader.authoring import catalogue
-from grader.courses import bundled
+from grader.course.assignment import Assignment, Manual, Part
+from grader.course.courses import bundled
 
 KNOWN = bundled().assignments()
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from grader.assignment import Assignment
 from grader.authoring import template
 from grader.authoring.handout_parts import of_parts
-from grader.courses import bundled
+from grader.course.assignment import Assignment
+from grader.course.courses import bundled
 from grader.model.errors import UsageError
 from grader.verification.handout import _tables, _wrong_parts
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from grader.assignment import Assignment, Part
 from grader.authoring.price_list import prices
+from grader.course.assignment import Assignment, Part
 from grader.suite.prices import Price
 from grader.suite.prices import prices as prices_in
 

@@ -3,7 +3,7 @@
 import pytest
 
 from grader.authoring import skeleton
-from grader.course import Course
+from grader.course.course import Course
 from grader.model.errors import UsageError
 
 

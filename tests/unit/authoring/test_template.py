@@ -12,7 +12,7 @@ import pytest
 
 from grader.authoring.solutions import strip_solutions
 from grader.authoring.template import copy, drift, generate
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.model.errors import GraderError, UsageError
 
 ROOT = Path(__file__).parents[3]

@@ -9,9 +9,9 @@ from grader.classroom import class_secret, task
 from grader.classroom.arrivals import digest_of
 from grader.classroom.gradings import Gradings
 from grader.classroom.task import Task, nameless
+from grader.course.secret import read_key
 from grader.listing import names
 from grader.report.safe_text import one_line
-from grader.secret import read_key
 
 SHORT = "/home/prof/class/Ann Lee_1_assignsubmission_file_"
 LONG = f"/home/prof/{'deep/' * 100}Ann Lee_1_assignsubmission_file_"

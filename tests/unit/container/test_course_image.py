@@ -5,8 +5,8 @@ from pathlib import PurePosixPath
 import pytest
 
 from grader.authoring import skeleton
-from grader.course import Course
-from grader.edition import edition
+from grader.course.course import Course
+from grader.course.edition import edition
 from grader.model.errors import GraderError
 
 

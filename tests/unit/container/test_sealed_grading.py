@@ -16,7 +16,7 @@ from grader.container import output as container_output
 from grader.container.docker_engine import DockerEngine
 from grader.container.plan import ContainerLimits, client
 from grader.container.sealed_grading import grade_in_container
-from grader.courses import find_courses
+from grader.course.courses import find_courses
 from grader.intake import submission_codec
 from grader.intake.stream import read_secret, read_submission
 from grader.model.errors import GraderError, UsageError

@@ -12,11 +12,12 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 
-from grader import __version__, courses
+from grader import __version__
 from grader.authoring import skeleton
-from grader.course import Course
-from grader.courses import find_courses
-from grader.edition import edition
+from grader.course import courses
+from grader.course.course import Course
+from grader.course.courses import find_courses
+from grader.course.edition import edition
 from grader.installation import course_wheel, engine_wheels, folder
 from grader.installation.engine_wheels import EngineWheels
 from grader.model.errors import GraderError, UsageError

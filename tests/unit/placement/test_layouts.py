@@ -4,7 +4,7 @@ import pytest
 from layouts import LAYOUTS, NAIVE, RING, RING_DONE, written, zipped
 
 from grader import submission as submissions
-from grader.courses import find_courses
+from grader.course.courses import find_courses
 from grader.intake import process as intake
 from grader.placement.table import place
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.placement.matching import Rule, counts_for, num_folders_above, rule_of
 from grader.placement.table import names_of
 

@@ -8,8 +8,8 @@ import pytest
 
 from grader import parts, pipeline
 from grader import submission as submissions
-from grader.assignment import Assignment, Part
-from grader.courses import bundled, find_courses
+from grader.course.assignment import Assignment, Part
+from grader.course.courses import bundled, find_courses
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import Verdict
 from grader.placement.recognition import (

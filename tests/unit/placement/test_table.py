@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grader import submission as submissions
-from grader.assignment import Assignment, Manual, Part
-from grader.courses import bundled
+from grader.course.assignment import Assignment, Manual, Part
+from grader.course.courses import bundled
 from grader.intake import submission_codec
 from grader.listing import names
 from grader.listing.entries import MAX_DEPTH

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from grader.course.secret import read_key
 from grader.model.errors import UsageError
 from grader.recording import recording as module
 from grader.recording.codec import UnreadableRecording
 from grader.recording.recording import Header, RecordedLaunch, Recording, read, write
-from grader.secret import read_key
 
 KEY = b"k" * 32
 HEADER = Header("0123", "sealed", {"python": "3.11.7"}, "ab", "mpi_sgd", "bundled", "cd")

@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "reference" / "lenet_eyeriss"
-SUPPORT = ROOT / "grader" / "support"
+SUPPORT = ROOT / "grader" / "course" / "support"
 MODULES = ("lenet", "dataflow", "images", "train", "allreduce", "ring_allreduce", "eyeriss")
 IFMAP = np.array([[1, 3, 9], [4, 5, 6], [7, 4, 9]])
 KERNEL = np.array([[-1, 2], [2, -1]])

@@ -11,10 +11,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from grader.courses import bundled
+from grader.course.courses import bundled
 
 REFERENCE = Path(__file__).parents[3] / "reference" / "mpi_sgd"
-SHARED_SUPPORT = Path(__file__).parents[3] / "grader" / "support"
+SHARED_SUPPORT = Path(__file__).parents[3] / "grader" / "course" / "support"
 MODULES = ("utils", "network", "images", "collect")
 
 

@@ -33,7 +33,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     monkeypatch.setattr(mpi4py.rc, "finalize", False)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.delenv("GRADER_DATA", raising=False)
-    monkeypatch.syspath_prepend(ROOT / "grader" / "support")
+    monkeypatch.syspath_prepend(ROOT / "grader" / "course" / "support")
     monkeypatch.syspath_prepend(REFERENCE)
     for name in MODULES:
         monkeypatch.delitem(sys.modules, name, raising=False)

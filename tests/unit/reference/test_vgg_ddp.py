@@ -142,7 +142,7 @@ def test_what_the_small_torchvision_lacks_is_named(given, module, name):
 
 def test_without_given_images_the_course_s_own_are_read(given, monkeypatch):
     """Digits of 32 x 32 pixels, or CIFAR-10 where GRADER_DATA has it: images.py decides."""
-    monkeypatch.syspath_prepend(REFERENCE.parents[1] / "grader" / "support")
+    monkeypatch.syspath_prepend(REFERENCE.parents[1] / "grader" / "course" / "support")
     monkeypatch.delitem(sys.modules, "images", raising=False)
     monkeypatch.delenv("GRADER_DATA", raising=False)
     train = given["torchvision.datasets"].CIFAR10(root="./data", train=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.study import Chart, Extent, Machine, Measurement, Results
 from grader.study.captions import caption, is_empty
 from grader.study.draw import draw

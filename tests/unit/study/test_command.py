@@ -21,7 +21,7 @@ from grader.study.plan import Launcher, Point
 from grader.study.workplace import Sources
 
 ROOT = Path(grader.__file__).resolve().parents[1]
-SHARED = (ROOT / "grader" / "support" / "study_point.py").read_bytes()
+SHARED = (ROOT / "grader" / "course" / "support" / "study_point.py").read_bytes()
 STUDY = '''"""Times my_sum on one and two ranks."""
 from grader.study import Chart, Dot, Point, Series
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.rank import probe_modules
 from grader.suite.asked_probes import asked_probes
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from grader import api, pipeline
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.recording.launch_plan import CaseCall
 from grader.runner import connections
 from grader.runner.wire import encode

@@ -6,8 +6,8 @@ import pytest
 
 from grader import pipeline
 from grader.authoring import skeleton
-from grader.course import Course
-from grader.courses import Courses
+from grader.course.course import Course
+from grader.course.courses import Courses
 from grader.model.errors import GraderError
 from grader.model.report import Verdict
 from grader.settings import Settings

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course
-from grader.courses import bundled
+from grader.course.course import Course
+from grader.course.courses import bundled
 from grader.model.errors import GraderError
 from grader.suite.prices import Price
 from grader.verification import handout

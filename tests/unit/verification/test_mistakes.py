@@ -5,7 +5,7 @@ import re
 import pytest
 
 from grader.authoring import skeleton
-from grader.course import Course
+from grader.course.course import Course
 from grader.verification.verify import verify
 
 SUITE = "tests/suites/sums/test_sum.py"

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from grader.course import Course
+from grader.course.course import Course
 from grader.verification.labels import labelled, read_label
 from grader.verification.verify import verify
 

@@ -13,7 +13,7 @@ import pytest
 from lenet_eyeriss.eyeriss_cases import CONVOLUTIONS, COUNTS
 from lenet_eyeriss.schedule import works
 
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.rank import probe_modules
 
 IFMAP, KERNEL = np.array([[1, 3, 9], [4, 5, 6], [7, 4, 9]]), np.array([[-1, 2], [2, -1]])

@@ -15,7 +15,7 @@ from mpi_sgd import allreduce_cases, allreduce_numbers, serial
 from mpi_sgd.fit_cases import Fit
 from mpi_sgd.sync_cases import SEVERAL_EPOCHS, cases_by_ranks
 
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.rank import mpi_shim, probe_modules
 
 from .outcomes import inputs_of

@@ -24,7 +24,7 @@ from psgd_hogwild import (
 from psgd_hogwild.sources import LOCKS, SOLVERS
 
 from grader.api import WrongAnswer
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.rank import probe_modules
 
 from .made_outcomes import inputs_of, outcome_of
@@ -78,7 +78,7 @@ def probes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.setattr(mpi4py.rc, "initialize", False)
     monkeypatch.setattr(mpi4py.rc, "finalize", False)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.syspath_prepend(ROOT / "grader" / "support")
+    monkeypatch.syspath_prepend(ROOT / "grader" / "course" / "support")
     monkeypatch.syspath_prepend(REFERENCE)
     for name in MODULES:
         monkeypatch.delitem(sys.modules, name, raising=False)

@@ -11,7 +11,7 @@ import pytest
 from vgg_ddp import batches, checks, examples, exchange
 from vgg_ddp.train_cases import Training
 
-from grader.courses import bundled
+from grader.course.courses import bundled
 from grader.rank import probe_modules
 from grader.rank.toolbox import replaced
 from grader.suite.case import Data

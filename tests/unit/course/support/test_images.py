@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader.support import images
+from grader.course.support import images
 
 IMAGES_PY = Path(images.__file__)
 RANDOM = np.random.default_rng(5)

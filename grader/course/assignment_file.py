@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from grader import cross_references, strict_toml
+from grader.course import cross_references, strict_toml
 from grader.model.feedback import Feedback
 from grader.model.points import MAX_POINTS
 from grader.model.report import BACKENDS
@@ -78,7 +78,7 @@ StandIn = Annotated[
 
 
 class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a `[[parts]]` says; see grader.assignment.Part."""
+    """What a `[[parts]]` says; see grader.course.assignment.Part."""
 
     name: Name
     """What `--part` and reports call it; no other part or manual part has it."""
@@ -128,7 +128,7 @@ class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class RubricTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a `[[manual.rubric]]` says; see grader.assignment.RubricLine."""
+    """What a `[[manual.rubric]]` says; see grader.course.assignment.RubricLine."""
 
     points: Points
     """What this line is worth."""
@@ -137,7 +137,7 @@ class RubricTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class ManualTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a `[[manual]]` says; see grader.assignment.Manual."""
+    """What a `[[manual]]` says; see grader.course.assignment.Manual."""
 
     name: Name
     """What reports call it; no other part or manual part has it."""
@@ -157,7 +157,7 @@ class ManualTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class AssignmentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a file says; see grader.assignment.Assignment."""
+    """What a file says; see grader.course.assignment.Assignment."""
 
     name: Name | None = None
     """What `--assignment` calls it: the name of the folder, which also is the default."""
@@ -171,7 +171,7 @@ class AssignmentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """What a person marks, in the order of the handout."""
     support: FilePaths = ()
     """Files that are always the course's, whatever was handed in under these names: of the
-    template, the reference or `grader/support`."""
+    template, the reference or `grader/course/support`."""
     students: FilePaths = ()
     """Files of this folder that students get, beside this one; by default all that is not
     hidden. A file of the same path in the folder `students` replaces it. Test that no part

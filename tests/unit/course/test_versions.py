@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from grader import assignment, versions
-from grader.course import Course
-from grader.courses import bundled
+from grader.course import assignment, versions
+from grader.course.course import Course
+from grader.course.courses import bundled
 
 SUPPORT = [(each.name, file) for each in bundled().assignments() for file in each.support]
 
@@ -23,7 +23,7 @@ def root(tmp_path_factory):
         )
     shutil.copy(root / "course.toml", copy)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assignment, "SHARED_SUPPORT", copy / "grader/support")
+        patch.setattr(assignment, "SHARED_SUPPORT", copy / "grader/course/support")
         yield copy
 
 

@@ -10,13 +10,14 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from grader import __version__, assignment, strict_toml
-from grader.assignment import Assignment
-from grader.assignment_file import Level
+from grader import __version__
+from grader.course import assignment, strict_toml
+from grader.course.assignment import Assignment
+from grader.course.assignment_file import Level
+from grader.course.strict_toml import Table, found_text
 from grader.model.errors import GraderError, UsageError
 from grader.model.feedback import Feedback
 from grader.model.spelling import did_you_mean
-from grader.strict_toml import Table, found_text
 
 FILE = "course.toml"
 Line = Annotated[str, Meta(pattern=r"\A\S[^\n\r]*\Z", description="a text of one line")]

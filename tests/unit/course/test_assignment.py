@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from courses_of import courses_of
 
-from grader.assignment import SHARED_SUPPORT
-from grader.courses import bundled
+from grader.course.assignment import SHARED_SUPPORT
+from grader.course.courses import bundled
 from grader.model.errors import GraderError, UsageError
 
 TOML = """

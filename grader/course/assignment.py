@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from grader import assignment_file, support
+from grader.course import assignment_file, support
 from grader.model.errors import GraderError
 from grader.model.feedback import Feedback
 from grader.model.spelling import did_you_mean

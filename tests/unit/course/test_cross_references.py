@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import pytest
 
-from grader.cross_references import disagreements
+from grader.course.cross_references import disagreements
 
 RING = {"name": "ring", "file": ["ring.py"], "suite": "test_ring.py", "backend": "mpi", "points": 1}
 FIT = {

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from grader.assignment import Assignment
-from grader.course import FILE, Course
+from grader.course.assignment import Assignment
+from grader.course.course import FILE, Course
 from grader.model.errors import GraderError, UsageError
 from grader.model.spelling import did_you_mean
 
@@ -82,7 +82,7 @@ class Courses:
 
 def bundled_root() -> Path | None:
     """Return the folder of the course that lies around this package, if one does."""
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     return root if (root / FILE).is_file() else None
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from grader.assignment import Assignment
-from grader.course import FILE, Course, is_hidden
-from grader.cross_references import FOR_STUDENTS
+from grader.course.assignment import Assignment
+from grader.course.course import FILE, Course, is_hidden
+from grader.course.cross_references import FOR_STUDENTS
 from grader.model.errors import GraderError
 
 Files = Mapping[PurePosixPath, Path]

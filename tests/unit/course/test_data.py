@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grader import data as data_module
-from grader.data import Data, require_known_files
+from grader.course import data as data_module
+from grader.course.data import Data, require_known_files
+from grader.course.support.images import Images
 from grader.model.errors import UsageError
-from grader.support.images import Images
 
 NAMES = (
     "train-images-idx3-ubyte",

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from grader.course.support import images
+from grader.course.support.images import Images
 from grader.model.errors import UsageError
-from grader.support import images
-from grader.support.images import Images
 
 _READERS = {"MNIST": images.mnist, "CIFAR-10": images.cifar10}
 

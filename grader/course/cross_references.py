@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from grader.course.strict_toml import Table, found_text, item_paths, key_path
 from grader.model.points import checked, total, written
 from grader.model.report import BACKENDS
 from grader.model.spelling import did_you_mean
-from grader.strict_toml import Table, found_text, item_paths, key_path
 
 FOR_STUDENTS = "students"
 """In the folder of an assignment: what students get in place of the files of these names."""

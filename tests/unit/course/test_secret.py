@@ -3,8 +3,7 @@
 import pytest
 
 from grader.classroom import class_secret
-from grader.model.errors import GraderError, UsageError
-from grader.secret import (
+from grader.course.secret import (
     PUBLIC,
     Secret,
     named_secret,
@@ -12,6 +11,7 @@ from grader.secret import (
     sealed_secret,
     secret_beside_ranks,
 )
+from grader.model.errors import GraderError, UsageError
 
 
 @pytest.fixture(autouse=True)

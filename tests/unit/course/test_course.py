@@ -6,11 +6,12 @@ import shutil
 
 import pytest
 
-from grader import __version__, cli, courses
+from grader import __version__, cli
 from grader.arguments import parser
 from grader.commands.context import courses_of
-from grader.course import Course
-from grader.courses import bundled, bundled_root, find_courses
+from grader.course import courses
+from grader.course.course import Course
+from grader.course.courses import bundled, bundled_root, find_courses
 from grader.model.errors import GraderError, UsageError
 from grader.placement.recognition import recognise
 from grader.submission import Submission

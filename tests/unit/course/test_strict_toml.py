@@ -5,7 +5,7 @@ from typing import Annotated
 import pytest
 from msgspec import Meta, Struct, field
 
-from grader import strict_toml
+from grader.course import strict_toml
 from grader.model.errors import GraderError
 
 Number = Annotated[int, Meta(ge=0, description="a whole number from 0")]

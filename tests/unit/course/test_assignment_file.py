@@ -9,9 +9,9 @@ from functools import partial
 
 import pytest
 
-from grader import assignment_file
-from grader.assignment_file import AssignmentTable, ManualTable, PartTable, RubricTable
-from grader.courses import bundled
+from grader.course import assignment_file
+from grader.course.assignment_file import AssignmentTable, ManualTable, PartTable, RubricTable
+from grader.course.courses import bundled
 from grader.model.errors import GraderError
 from grader.model.report import BACKENDS
 

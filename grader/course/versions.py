@@ -8,10 +8,10 @@ from importlib import metadata
 from pathlib import Path
 
 from grader import __version__
-from grader.course import Course, digest_of, source_files
+from grader.course.course import Course, digest_of, source_files
 from grader.model.report import Versions
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 _PACKAGES = (
     "mpi4py",

@@ -1,0 +1,1 @@
+"""What authors have written: courses and assignments, their data and their secret."""
