@@ -8,10 +8,10 @@ from pathlib import Path, PurePosixPath
 from grader.course.assignment import Assignment
 from grader.course.courses import Courses
 from grader.intake import process as intake
+from grader.intake.placement.recognition import recognise, require_likely
+from grader.intake.placement.table import Placement, place
 from grader.model.errors import GraderError, UsageError
 from grader.model.spelling import did_you_mean
-from grader.placement.recognition import recognise, require_likely
-from grader.placement.table import Placement, place
 from grader.runner.machine import check_machine
 from grader.suite.open_session import OpenEnd, OpenOrder, run_openly
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from grader.course.assignment import Assignment, Part
 from grader.course.course import source_files
+from grader.intake.placement.recognition import missing_text, unused_text
+from grader.intake.placement.table import Placement
+from grader.intake.submission import Submission
 from grader.model.errors import GraderError, GradingLost
 from grader.model.feedback import Feedback
 from grader.model.finding import Finding, found
 from grader.model.points import total, written
 from grader.model.report import PartResult, TestResult, Verdict
-from grader.placement.recognition import missing_text, unused_text
-from grader.placement.table import Placement
 from grader.recording.launch_plan import Limits
 from grader.settings import Settings
-from grader.submission import Submission
 from grader.suite.part_context import Launcher, PartContext
 from grader.suite.prices import prices
 from grader.suite.session import SuiteResult, grade_suite

@@ -10,20 +10,20 @@ from pathlib import Path
 from grader.course.assignment import Assignment, Part
 from grader.course.versions import versions
 from grader.intake import process as intake
+from grader.intake.manual import manual_parts
+from grader.intake.placement.recognition import full_name, recognise, require_likely
+from grader.intake.placement.table import place
+from grader.intake.submission import Submission
 from grader.judge.explanation import explaining
-from grader.manual import manual_parts
 from grader.model.errors import GraderError, UsageError
 from grader.model.points import NOT_ALL_TESTS, total, written
 from grader.model.report import PartResult, Report, Verdict
 from grader.model.spelling import did_you_mean
 from grader.parts import GradingTask, PartOutcome, grade_part, whole_limit_s, with_hidden_tests
-from grader.placement.recognition import full_name, recognise, require_likely
-from grader.placement.table import place
 from grader.progress import Progress
 from grader.runner.users import run_uids
 from grader.selftest.protections import Protection, note, refusal
 from grader.settings import Settings
-from grader.submission import Submission
 from grader.suite.part_context import Launcher
 from grader.suite.prices import prices
 from grader.suite.selection import Selection

@@ -18,7 +18,7 @@ from grader.classroom.hand_in_names import (
     Naming,
     is_archive,
 )
-from grader.listing.names import is_skipped
+from grader.intake.archives.names import is_skipped
 from grader.model.errors import UsageError
 
 _CHUNK_NUM_BYTES = 1 << 20

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from grader.intake.submission import IS_EMPTY
 from grader.model.errors import GraderError
 from grader.model.report import Report
 from grader.report import json_report
-from grader.submission import IS_EMPTY
 
 _REPORT = "report.json"
 _OUTCOME = "outcome.json"

@@ -15,8 +15,8 @@ from pathlib import Path
 from grader.classroom.arrivals import digest_of
 from grader.classroom.cores import blocks, cores_here, joined, taken
 from grader.classroom.gradings import Gradings, Outcome
+from grader.intake.archives import names
 from grader.launched import without_launcher
-from grader.listing import names
 from grader.model.report import NEEDS_REVIEW
 from grader.report.safe_text import one_line
 from grader.runner.machine import ending_with_us

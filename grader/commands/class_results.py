@@ -26,9 +26,9 @@ from grader.commands.class_inputs import ClassInputs
 from grader.commands.context import say_visibly
 from grader.course.assignment import Assignment
 from grader.intake import process as intake
+from grader.intake.placement.table import place
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import Report
-from grader.placement.table import place
 from grader.report.safe_text import disarm, visible
 
 _MOST_SHOWN = 20

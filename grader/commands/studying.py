@@ -9,8 +9,8 @@ from pathlib import Path
 from grader.commands.context import courses_of, data_folder, is_sealed, look, say
 from grader.course.data import require_known_files
 from grader.intake import process as intake
+from grader.intake.placement.recognition import require_likely
 from grader.model.errors import INTERRUPTED, GraderError, UsageError
-from grader.placement.recognition import require_likely
 from grader.report.safe_text import disarm, one_line, visible
 from grader.runner.machine import check_machine
 from grader.study.failure import by_reason

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from grader import submission as submissions
+from grader.intake import submission as submissions
 from grader.intake import submission_codec
 from grader.intake.answer import NOT_CONFINED, OUT_OF_MEMORY, READY
 from grader.intake.reader_sandbox import confine

@@ -4,9 +4,9 @@ import signal
 
 from grader.intake import submission_codec
 from grader.intake.reader_sandbox import CPU_TIME_S, MEMORY_NUM_BYTES
+from grader.intake.submission import Submission
 from grader.intake.submission_codec import SubmissionMessage
 from grader.model.errors import GraderError, UsageError
-from grader.submission import Submission
 
 READY = b"grader intake 1\n"
 """What the reading process says first: all that comes before is our own doing."""

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from grader.intake.answer import DEADLINE_S, MAX_NUM_BYTES, message_in, submission_in
-from grader.listing import names
+from grader.intake.archives import names
+from grader.intake.submission import Submission
 from grader.model.errors import GraderError, UsageError
-from grader.submission import Submission
 
 _PROGRAM = Path(__file__).resolve().parent / "__main__.py"
 _CHUNK_NUM_BYTES = 1 << 16
@@ -23,7 +23,7 @@ _PATIENCE_S = 5.0
 
 
 def read(path: Path, wanted: Iterable[str], uid: int | None = None) -> Submission:
-    """Read a folder, zip or tar in a process of its own; see grader.submission.read.
+    """Read a folder, zip or tar in a process of its own; see grader.intake.submission.read.
 
     uid: who that process is where the owner of `path` is root, else it is the owner; None where it
     is who we are. Raises UsageError when there is nothing to grade, GraderError when no process can

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from grader.intake import submission_codec
+from grader.intake.submission import Submission
 from grader.model.errors import GraderError, UsageError
-from grader.submission import Submission
 
 _MAX_SECRET_NUM_BYTES = 4096
 _LENGTH = struct.Struct(">Q")

@@ -12,8 +12,8 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from grader.listing.names import problem_of, shown_text
-from grader.submission import (
+from grader.intake.archives.names import problem_of, shown_text
+from grader.intake.submission import (
     MAX_FILES,
     MAX_FOLDERS,
     MAX_NOT_READ,

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import IO
 
 from grader.course.assignment import SHARED_SUPPORT, Assignment
+from grader.intake.placement.table import place
+from grader.intake.submission import Submission
 from grader.model.errors import UsageError
-from grader.placement.table import place
-from grader.submission import Submission
 
 SHARED_PROGRAM = "study_point.py"
 NOT_HANDED_IN = "not handed in"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.course.assignment import Assignment
+from grader.intake.submission import Submission
 from grader.model.errors import GraderError, UsageError
 from grader.study import loading
 from grader.study.captions import QUIET, caption, is_empty
@@ -16,7 +17,6 @@ from grader.study.results import Results
 from grader.study.running import Job, run
 from grader.study.store import FILE, Store
 from grader.study.workplace import sources
-from grader.submission import Submission
 
 PAGE = "README.md"
 

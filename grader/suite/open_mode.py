@@ -26,9 +26,9 @@ from grader.course.assignment import Assignment
 from grader.course.course import Course
 from grader.course.data import Data
 from grader.course.secret import PUBLIC_SECRET
+from grader.intake.archives.names import is_skipped
 from grader.judge import slips
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
-from grader.listing.names import is_skipped
 from grader.model.paths import folders_above
 from grader.model.report import RunFailure
 from grader.rank import missing_packages, mpi_shim, probe_modules, problem

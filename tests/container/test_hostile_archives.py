@@ -14,9 +14,9 @@ from red_team.attack import Attack
 
 from grader.course.courses import find_courses
 from grader.intake import process as intake
+from grader.intake.placement.table import place
 from grader.model.errors import UsageError
 from grader.model.report import Verdict
-from grader.placement.table import place
 
 CANARY = "a line of another student's file"
 LIMIT_S = 240.0

@@ -26,12 +26,13 @@ from typing import Any
 import numpy as np
 import observations
 
-from grader import journal, notebook
-from grader import submission as submissions
+from grader import journal
 from grader.container import output as container_output
 from grader.course import assignment as assignments
-from grader.intake import submission_codec
+from grader.intake import notebook, submission_codec
+from grader.intake import submission as submissions
 from grader.intake.answer import READY, submission_in
+from grader.intake.submission import Submission
 from grader.intake.submission_codec import BrokenMessageError, SubmissionMessage
 from grader.judge.crash_messages import failure_of_problem
 from grader.judge.explanation import explain
@@ -57,7 +58,6 @@ from grader.recording.replay import observation_of
 from grader.report import json_report
 from grader.runner.wire import FrameReader, ProtocolError
 from grader.runner.wire import encode as encode_frame
-from grader.submission import Submission
 from grader.trace import layout
 from grader.trace.memory import TraceMemory
 from grader.trace.records import Copy, calls_of

@@ -20,7 +20,7 @@ from grader import journal
 from grader.container.hardening import hardening
 from grader.container.plan import ContainerLimits
 from grader.intake import stream as intake_stream
-from grader.submission import Submission
+from grader.intake.submission import Submission
 
 from .canaries import Canaries
 

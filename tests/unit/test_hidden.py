@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from courses_of import courses_of
 
-from grader import observing, pipeline, submission
+from grader import observing, pipeline
+from grader.intake import submission
 from grader.judge.explanation import LaunchResult
 from grader.model.errors import GraderError, UsageError
 from grader.model.feedback import Feedback

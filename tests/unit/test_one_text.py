@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader import notebook
-from grader import submission as submissions
+from grader.intake import notebook
+from grader.intake import submission as submissions
 
 HOSTILE = Path(__file__).parents[1] / "hostile"
 FILE = "my_naive_allreduce.py"

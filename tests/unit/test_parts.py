@@ -3,8 +3,9 @@
 import pytest
 from courses_of import courses_of
 
-from grader import parts, pipeline, submission
+from grader import parts, pipeline
 from grader.course.courses import bundled
+from grader.intake import submission
 from grader.judge.explanation import LaunchResult
 from grader.model import report
 from grader.model.report import Attempt, Outcome, PartResult, RunFailure, Verdict

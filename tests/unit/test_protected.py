@@ -6,10 +6,10 @@ import pytest
 
 from grader import pipeline
 from grader.course.courses import bundled
+from grader.intake.submission import Submission
 from grader.model.errors import GraderError
 from grader.selftest.protections import Protection
 from grader.settings import Settings
-from grader.submission import Submission
 
 OPEN = Protection("Files cannot be read", False, "not refused: read /judge", True)
 WRITABLE = Protection("The image cannot be changed", False, "writable", False, "--read-only")

@@ -10,7 +10,7 @@ from grader.classroom.arrivals import digest_of
 from grader.classroom.gradings import Gradings
 from grader.classroom.task import Task, nameless
 from grader.course.secret import read_key
-from grader.listing import names
+from grader.intake.archives import names
 from grader.report.safe_text import one_line
 
 SHORT = "/home/prof/class/Ann Lee_1_assignsubmission_file_"

@@ -12,9 +12,9 @@ from grader.commands.context import courses_of
 from grader.course import courses
 from grader.course.course import Course
 from grader.course.courses import bundled, bundled_root, find_courses
+from grader.intake.placement.recognition import recognise
+from grader.intake.submission import Submission
 from grader.model.errors import GraderError, UsageError
-from grader.placement.recognition import recognise
-from grader.submission import Submission
 
 COMMANDS = (
     *("check", "run", "class", "selftest", "open", "trace", "study"),

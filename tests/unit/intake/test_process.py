@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from pypdf import PdfWriter
 
-from grader import submission as submissions
 from grader.intake import answer, process, submission_codec
+from grader.intake import submission as submissions
 from grader.intake.answer import OUT_OF_MEMORY, READY, submission_in
 from grader.intake.submission_codec import SubmissionMessage
 from grader.model.errors import GraderError, UsageError
@@ -85,7 +85,7 @@ def test_what_is_no_parcel_is_one_sentence():
 
 
 def test_a_refusal_arrives_as_it_was_said(tmp_path):
-    """The sentences are those of grader.submission."""
+    """The sentences are those of grader.intake.submission."""
     with pytest.raises(UsageError, match="is empty; put the files to hand in there"):
         process.read(tmp_path, WANTED)
     with pytest.raises(UsageError, match="does not exist; name the folder"):

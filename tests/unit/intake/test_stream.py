@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader import submission as submissions
 from grader.intake import stream as intake_stream
+from grader.intake import submission as submissions
 from grader.intake import submission_codec
 from grader.intake.stream import pack, read_submission
 from grader.model.errors import UsageError

@@ -8,7 +8,8 @@ from courses_of import courses_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader import pipeline, submission
+from grader import pipeline
+from grader.intake import submission
 from grader.judge.explanation import LaunchResult
 from grader.model import points
 from grader.model.errors import GraderError

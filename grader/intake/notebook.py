@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from grader.listing.names import problem_of, shown_text
+from grader.intake.archives.names import problem_of, shown_text
 
 _MAX_FILES = 200
 _MAX_ARGUMENTS_CHARS = 1000

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from grader.listing import names
-from grader.listing.entries import (
+from grader.intake.archives import names
+from grader.intake.archives.entries import (
     IS_A_LINK,
     IS_OF_A_TOOL,
     IS_SPECIAL,

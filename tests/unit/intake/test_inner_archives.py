@@ -8,9 +8,9 @@ import archives
 import pytest
 from archives import tar_of
 
-from grader import submission as submissions
+from grader.intake import submission as submissions
 from grader.intake import submission_codec
-from grader.listing import entries
+from grader.intake.archives import entries
 from grader.model.errors import UsageError
 
 WANTED = ["ring.py", "report.pdf"]

@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from grader.listing import names
-from grader.listing.entries import (
+from grader.intake.archives import names
+from grader.intake.archives.entries import (
     IS_A_LINK,
     IS_SPECIAL,
     MAX_ENTRIES,

@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from grader import parts, pipeline
-from grader import submission as submissions
 from grader.course.assignment import Assignment, Part
 from grader.course.courses import bundled, find_courses
-from grader.model.errors import GraderError, UsageError
-from grader.model.report import Verdict
-from grader.placement.recognition import (
+from grader.intake import submission as submissions
+from grader.intake.placement.recognition import (
     meant_by,
     missing_text,
     recognise,
     require_likely,
     unused_text,
 )
-from grader.placement.table import place
+from grader.intake.placement.table import place
+from grader.model.errors import GraderError, UsageError
+from grader.model.report import Verdict
 from grader.settings import Settings
 
 

@@ -11,13 +11,19 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from grader import notebook
-from grader.listing import entries, names, source_text
-from grader.listing.entries import IS_OF_A_TOOL, IS_OF_NO_KIND, MAX_FILE_NUM_BYTES, Entry, Listing
-from grader.listing.folder import of_folder
-from grader.listing.source_text import SourceText
-from grader.listing.tars import is_tar, of_tar
-from grader.listing.zips import of_zip
+from grader.intake import notebook
+from grader.intake.archives import entries, names, source_text
+from grader.intake.archives.entries import (
+    IS_OF_A_TOOL,
+    IS_OF_NO_KIND,
+    MAX_FILE_NUM_BYTES,
+    Entry,
+    Listing,
+)
+from grader.intake.archives.folder import of_folder
+from grader.intake.archives.source_text import SourceText
+from grader.intake.archives.tars import is_tar, of_tar
+from grader.intake.archives.zips import of_zip
 from grader.model.errors import UsageError
 from grader.model.paths import folders_above, nearness
 

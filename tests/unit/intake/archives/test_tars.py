@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from archives import PACKINGS, member, tar_of, zip_of
 
-from grader import submission as submissions
-from grader.listing import tars
-from grader.listing.entries import IS_OF_NO_KIND
+from grader.intake import submission as submissions
+from grader.intake.archives import tars
+from grader.intake.archives.entries import IS_OF_NO_KIND
+from grader.intake.submission import Submission
 from grader.model.errors import UsageError
-from grader.submission import Submission
 
 WANTED = ["ring.py", "sync.py", "part1/main.py", "report.pdf"]
 HONEST = ("sync.py", b"2")

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from grader.course.courses import bundled
-from grader.placement.matching import Rule, counts_for, num_folders_above, rule_of
-from grader.placement.table import names_of
+from grader.intake.placement.matching import Rule, counts_for, num_folders_above, rule_of
+from grader.intake.placement.table import names_of
 
 ADDED, SPELT = Rule.WITH_ADDITIONS, Rule.SAME_LETTERS
 RING = ("my_ring.py", "1a.py")

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grader import submission as submissions
 from grader.course.assignment import Assignment, Manual, Part
 from grader.course.courses import bundled
+from grader.intake import submission as submissions
 from grader.intake import submission_codec
-from grader.listing import names
-from grader.listing.entries import MAX_DEPTH
-from grader.placement.table import Placement, place
-from grader.submission import of_files
+from grader.intake.archives import names
+from grader.intake.archives.entries import MAX_DEPTH
+from grader.intake.placement.table import Placement, place
+from grader.intake.submission import of_files
 
 TEMPLATE = b"# your code\ndef ring(comm):\n    raise NotImplementedError\n"
 MINE = b"def ring(comm):\n    return 1\n"

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
-from grader.listing import names
-from grader.listing.entries import (
+from grader.intake.archives import names
+from grader.intake.archives.entries import (
     IS_A_LINK,
     IS_OF_NO_KIND,
     IS_SPECIAL,
@@ -25,7 +25,7 @@ from grader.listing.entries import (
     in_memory,
     left_out,
 )
-from grader.listing.zips import remark
+from grader.intake.archives.zips import remark
 from grader.model.errors import UsageError
 
 _NOT_A_TAR = (

@@ -8,18 +8,18 @@ from functools import cached_property
 from itertools import zip_longest
 
 from grader.course.assignment import Assignment, Part
-from grader.listing.entries import IS_OF_NO_KIND
-from grader.model.paths import nearness
-from grader.model.report import HandedInFile
-from grader.placement.imported import Scripts
-from grader.placement.matching import (
+from grader.intake.archives.entries import IS_OF_NO_KIND
+from grader.intake.placement.imported import Scripts
+from grader.intake.placement.matching import (
     Rule,
     counts_for,
     is_of_old_version,
     num_folders_above,
     numbers_in,
 )
-from grader.submission import Submission, is_hidden
+from grader.intake.submission import Submission, is_hidden
+from grader.model.paths import nearness
+from grader.model.report import HandedInFile
 
 _RULES = {
     Rule.OWN_NAME: "it has that name",

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from archives import member, tar_of, zip_of
 
-from grader import submission as submissions
 from grader.intake import stream, submission_codec
+from grader.intake import submission as submissions
+from grader.intake.submission import Submission
 from grader.model.errors import UsageError
-from grader.submission import Submission
 from grader.suite.source_excerpts import source_excerpts
 
 FLAT = ("ring.py", "sync.py", "fed.py")
@@ -421,7 +421,7 @@ def test_names_that_no_text_can_hold_are_left_out(tmp_path):
 
 
 RING = (
-    (Path(__file__).parents[2] / "reference/mpi_sgd/my_ring_allreduce.py")
+    (Path(__file__).parents[3] / "reference/mpi_sgd/my_ring_allreduce.py")
     .read_text()
     .replace("import mpi4py\n", "import mpi4py  # übung, größer\n", 1)
 )

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
-from grader.listing.entries import IS_OF_A_TOOL, MAX_DEPTH
+from grader.intake.archives.entries import IS_OF_A_TOOL, MAX_DEPTH
 
 _MAX_NAME_NUM_BYTES = 255
 _MAX_SHOWN_CHARS = 200

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader import notebook
+from grader.intake import notebook
 
 
 def of(*sources: str | list[str], kind: str = "code") -> bytes:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from grader.listing.source_text import SourceText, read
+from grader.intake.archives.source_text import SourceText, read
 
 TEXT = "# Übung von Zoë\nx = 'é'\n"
 UTF_16 = "was converted from UTF-16, which Python does not read; save it as UTF-8"

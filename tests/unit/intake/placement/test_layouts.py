@@ -3,10 +3,10 @@
 import pytest
 from layouts import LAYOUTS, NAIVE, RING, RING_DONE, written, zipped
 
-from grader import submission as submissions
 from grader.course.courses import find_courses
 from grader.intake import process as intake
-from grader.placement.table import place
+from grader.intake import submission as submissions
+from grader.intake.placement.table import place
 
 MPI_SGD = find_courses().assignment("mpi_sgd")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pypdf import PdfWriter
 
-from grader import manual
 from grader.course.assignment import Assignment, Manual
-from grader.placement.table import place
-from grader.submission import of_files
+from grader.intake import manual
+from grader.intake.placement.table import place
+from grader.intake.submission import of_files
 
 TIMES = Manual("times", "Times", 3, "report.pdf", other_names=("hw3.pdf",), max_pages=5)
 

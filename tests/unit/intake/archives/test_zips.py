@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from archives import zip_of, zip_with_modes
 
-from grader import submission as submissions
-from grader.listing import zips
-from grader.listing.entries import IS_A_LINK, IS_SPECIAL
+from grader.intake import submission as submissions
+from grader.intake.archives import zips
+from grader.intake.archives.entries import IS_A_LINK, IS_SPECIAL
+from grader.intake.submission import Submission
 from grader.model.errors import UsageError
-from grader.submission import Submission
 
 WANTED = ["ring.py", "sync.py", "part1/main.py"]
 HONEST = ("sync.py", b"2")

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from grader.placement.imported import Scripts
+from grader.intake.placement.imported import Scripts
 
 
 def beside(files: dict[str, bytes], root: str, *own: str) -> dict[str, str]:

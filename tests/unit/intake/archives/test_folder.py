@@ -9,10 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from grader import submission as submissions
-from grader.listing import folder as folders
-from grader.listing.entries import IS_A_LINK, IS_OF_A_TOOL, IS_OF_NO_KIND, IS_SPECIAL, Listing
-from grader.listing.folder import of_folder
+from grader.intake import submission as submissions
+from grader.intake.archives import folder as folders
+from grader.intake.archives.entries import (
+    IS_A_LINK,
+    IS_OF_A_TOOL,
+    IS_OF_NO_KIND,
+    IS_SPECIAL,
+    Listing,
+)
+from grader.intake.archives.folder import of_folder
 from grader.model.errors import UsageError
 
 WANTED = ["ring.py", "sync.py", "part1/main.py"]

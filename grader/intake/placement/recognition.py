@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 
 from grader.course.assignment import Assignment, Part
+from grader.intake.placement.matching import Rule, counts_for
+from grader.intake.placement.table import Placement, names_of
+from grader.intake.submission import Submission, is_hidden
 from grader.model.errors import GraderError, UsageError
 from grader.model.paths import nearness
 from grader.model.spelling import likeness, meant_files
-from grader.placement.matching import Rule, counts_for
-from grader.placement.table import Placement, names_of
-from grader.submission import Submission, is_hidden
 
 _MAX_FOUND = 8
 _MAX_NOTES = 5

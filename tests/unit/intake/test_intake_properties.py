@@ -15,11 +15,11 @@ from archives import PACKINGS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grader import submission as submissions
+from grader.intake import submission as submissions
 from grader.intake import submission_codec
+from grader.intake.submission import MAX_FILES, Submission
 from grader.intake.submission_codec import SubmissionMessage
 from grader.model.errors import UsageError
-from grader.submission import MAX_FILES, Submission
 
 CANARY = b"what nobody may read"
 WANTED = ["ring.py", "part1/main.py", "sync.py"]
