@@ -10,11 +10,11 @@ from grader.course.data import Data
 from grader.intake import process as intake
 from grader.intake.placement.recognition import recognise
 from grader.intake.placement.table import place
-from grader.journal import Journal, Step
 from grader.judge.explanation import LaunchResult, explain, explaining, student_trace
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import Outcome, PartResult, RunFailure, Verdict
 from grader.observing import telling
+from grader.recording.journal import Journal, Step
 from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, CaseCall, LaunchPlan
 from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.replay import Find

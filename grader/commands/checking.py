@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from grader import journal, pipeline
+from grader import pipeline
 from grader.commands.context import (
     courses_of,
     data_folder,
@@ -32,9 +32,10 @@ from grader.course.data import Data
 from grader.course.secret import require_kept, require_private, secret_beside_ranks
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
-from grader.journal import Journal, Resume
 from grader.model.errors import GradingLost
 from grader.model.report import Report
+from grader.recording import journal
+from grader.recording.journal import Journal, Resume
 from grader.recording.recording import Recording, packed, write
 from grader.report.files import require_writable
 from grader.settings import Settings

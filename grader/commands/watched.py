@@ -17,9 +17,9 @@ from collections.abc import Callable
 from grader.commands import process_ends
 from grader.container.resume import ContainerDied, Record, until_reported
 from grader.container.watchdog import Watchdog
-from grader.journal import PREFIX, Resume
 from grader.model.errors import INTERRUPTED, GraderError
 from grader.model.report import Report
+from grader.recording.journal import PREFIX, Resume
 from grader.zygote.confinement import adopt_orphans, die_with
 
 _TICK_S = 0.2

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from grader import journal
 from grader.model.errors import GraderError
+from grader.recording import journal
 
 MAX_REPORT_NUM_BYTES = 32 << 20
 MAX_LINE_NUM_BYTES = 4096

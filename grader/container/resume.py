@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from grader.container.watchdog import Watchdog
-from grader.journal import Failing, Finished, Lost, Resume, Step, parse
 from grader.model.errors import GraderError
+from grader.recording.journal import Failing, Finished, Lost, Resume, Step, parse
 
 MAX_CONTAINERS = 4
 """The last of them tries no more tests: it only puts the report together."""

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from grader import journal
 from grader.container.docker_engine import Attached, DockerEngine
 from grader.container.output import BrokenOff, Output, listen
 from grader.container.plan import DATA_IN_CONTAINER, ContainerLimits, ContainerPlan
@@ -15,9 +14,10 @@ from grader.course.courses import Courses
 from grader.course.data import require_known_files
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
-from grader.journal import Failing, Finished
 from grader.model.errors import INTERRUPTED, GraderError, UsageError
 from grader.model.report import NEEDS_REVIEW
+from grader.recording import journal
+from grader.recording.journal import Failing, Finished
 from grader.recording.recording import MAX_NUM_BYTES
 
 _NOT_STARTED = (126, 127)

@@ -9,7 +9,15 @@ small things says nothing either: what counts is that it gets on, not that it is
 import time
 from collections.abc import Callable
 
-from grader.journal import JUDGING_S, Failing, Finished, Heartbeat, Step, Told, WholeLimit
+from grader.recording.journal import (
+    JUDGING_S,
+    Failing,
+    Finished,
+    Heartbeat,
+    Step,
+    Told,
+    WholeLimit,
+)
 
 FIRST_WORD_S = 300.0
 """What a judge may take to start and to read a submission, before it says anything."""

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from grader.course.assignment import Manual
 from grader.intake import process as intake
 from grader.intake.placement.table import Placement
-from grader.journal import Journal
 from grader.model.errors import UsageError
 from grader.model.report import ManualPart
+from grader.recording.journal import Journal
 
 
 def manual_parts(

@@ -4,8 +4,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from grader.journal import Failing, Finished
 from grader.model.report import TestResult, Verdict
+from grader.recording.journal import Failing, Finished
 from grader.report.feedback import result_for_student
 from grader.report.page import INDENT, Page
 from grader.report.safe_text import disarm, one_line, visible

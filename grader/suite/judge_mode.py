@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from grader.journal import Failing, Finished, Step
 from grader.judge.explanation import LaunchResult
 from grader.judge.slips import MAX_REMARKS
 from grader.model.errors import GradingLost
 from grader.model.finding import Finding
 from grader.model.points import total
 from grader.model.report import RunFailure, TestResult, Verdict
+from grader.recording.journal import Failing, Finished, Step
 from grader.recording.launch_plan import (
     MOST_TRACE_NUM_BYTES,
     LaunchAllowance,

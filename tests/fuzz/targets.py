@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 import observations
 
-from grader import journal
 from grader.container import output as container_output
 from grader.course import assignment as assignments
 from grader.intake import notebook, submission_codec
@@ -52,6 +51,7 @@ from grader.model.report import (
     Versions,
 )
 from grader.rank import wire as rank_wire
+from grader.recording import journal
 from grader.recording.codec import decode, encode
 from grader.recording.recording import Header, RecordedLaunch, Recording, read, write
 from grader.recording.replay import observation_of

@@ -16,7 +16,7 @@ PROGRAM = """
     import ctypes, os, select, signal, socket, struct, sys, time
     from grader.commands.watched import watched
     from grader.container.watchdog import Watchdog
-    from grader.journal import Finished, Journal, Step
+    from grader.recording.journal import Finished, Journal, Step
     from grader.model.report import TestResult, Verdict
 
     TESTS = ("test_a", "test_b", "test_c")

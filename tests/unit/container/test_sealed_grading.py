@@ -11,7 +11,6 @@ import pytest
 import requests.exceptions
 from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
-from grader import journal
 from grader.container import output as container_output
 from grader.container.docker_engine import DockerEngine
 from grader.container.plan import ContainerLimits, client
@@ -20,6 +19,7 @@ from grader.course.courses import find_courses
 from grader.intake import submission_codec
 from grader.intake.stream import read_secret, read_submission
 from grader.model.errors import GraderError, UsageError
+from grader.recording import journal
 
 RING = "my_ring_allreduce.py"
 

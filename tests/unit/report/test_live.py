@@ -3,9 +3,9 @@
 import contextlib
 import time
 
-from grader.journal import Failing, Finished, Step
 from grader.model.finding import Finding
 from grader.model.report import TestResult, Verdict
+from grader.recording.journal import Failing, Finished, Step
 from grader.report.live import Live
 from grader.report.page import Page
 from grader.report.text_layout import num_columns

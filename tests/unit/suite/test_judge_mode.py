@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grader.journal import Failing, Journal
 from grader.judge.explanation import LaunchResult
 from grader.model.errors import GraderError
 from grader.model.report import Outcome, RunFailure, Verdict
+from grader.recording.journal import Failing, Journal
 from grader.recording.launch_plan import Limits
 from grader.suite.continuation import MOST_FRESH_LAUNCHES, MOST_FRESH_LAUNCHES_OF_PART
 from grader.suite.inputs import case_calls

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from grader.journal import PREFIX, Finished, Journal, Resume, Step, parse
 from grader.judge.explanation import LaunchResult
 from grader.model.errors import GradingLost
 from grader.model.report import Attempt, RunFailure, Verdict
+from grader.recording.journal import PREFIX, Finished, Journal, Resume, Step, parse
 from grader.recording.launch_plan import Limits
 from grader.suite.part_context import PartContext, SuiteSettings
 from grader.suite.session import grade_suite

@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from grader.journal import (
+from grader.model.errors import UsageError
+from grader.model.evidence import CallSpan, Evidence, Timeline
+from grader.model.report import RunFailure, TestResult, Verdict
+from grader.recording.journal import (
     MAX_LINE_NUM_BYTES,
     PREFIX,
     Failing,
@@ -18,9 +21,6 @@ from grader.journal import (
     parse,
     read,
 )
-from grader.model.errors import UsageError
-from grader.model.evidence import CallSpan, Evidence, Timeline
-from grader.model.report import RunFailure, TestResult, Verdict
 
 STEP = Step("ring", "test_ring", "", "test_sum")
 RESULT = TestResult("test_sum", "It sums.", Verdict.WRONG_ANSWER, 0, 6.0, "no", "d", "ranks=4")
