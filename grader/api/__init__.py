@@ -120,20 +120,20 @@ from grader.judge.values import (
     differences_of,
     reduction_tolerance,
 )
-from grader.judge.wording import at as call_site
-from grader.judge.wording import listed, ranks_text
-from grader.judge.wording import name_of as call_name
-from grader.judge.wording import place_of as call_place
 from grader.model.errors import GraderError
 from grader.model.finding import Finding, found
 from grader.model.report import Attempt, MessageFault, Outcome, RunFailure, Verdict
-from grader.mpi import functions
 from grader.suite.case import Array, Case, Text
 from grader.suite.case_wording import case_context
 from grader.suite.fault_injection import inject_faults
 from grader.suite.launch_results import Launch, RunFailed, holds
 from grader.suite.marks import not_run, part, points, stage
 from grader.suite.timing import assert_time_ratio, same_failures_as
+from grader.trace import functions
+from grader.trace.call_formatting import at as call_site
+from grader.trace.call_formatting import listed, ranks_text
+from grader.trace.call_formatting import name_of as call_name
+from grader.trace.call_formatting import place_of as call_place
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
 API_VERSION = "3.0"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.judge.wording import ranks_text
+from grader.trace.call_formatting import ranks_text
 
 _MAX_GROUPS = 3
 

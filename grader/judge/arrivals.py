@@ -1,7 +1,7 @@
 """Whether a rank may have used a message before it had arrived: words for a wrong result."""
 
 from grader.judge.counting import sends_of
-from grader.judge.wording import at, name_of, place_of
+from grader.trace.call_formatting import at, name_of, place_of
 from grader.trace.calls import Call, Trace
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from grader.judge.counting import sends_of
-from grader.mpi.functions import COLLECTIVES, TORCH_BARRIERS, blocking_form
 from grader.trace.calls import Call, Trace
+from grader.trace.functions import COLLECTIVES, TORCH_BARRIERS, blocking_form
 
 _BARRIERS = TORCH_BARRIERS | {"Barrier"}
 _STARTS = frozenset({"Start", "Startall"})

@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from itertools import islice
 
-from grader.judge.wording import at, name_of, place_of, size_text
 from grader.model.finding import Finding, found
-from grader.mpi.collectives import CollectiveMatches, Gathering
-from grader.mpi.functions import (
+from grader.trace.call_formatting import at, name_of, place_of, size_text
+from grader.trace.calls import Call, Trace
+from grader.trace.collectives import CollectiveMatches, Gathering
+from grader.trace.functions import (
     COMMUNICATORS_OTHERWISE,
     PROCESSES,
     ROOTED_COLLECTIVES,
     blocking_form,
 )
-from grader.trace.calls import Call, Trace
 from grader.trace.layout import OPERATIONS
 
 _REDUCTIONS = {"Allreduce", "Reduce", "Reduce_scatter_block", "Scan", "Exscan"}

@@ -7,8 +7,8 @@ from grader.judge.check_failures import NotProven, RuleViolation
 from grader.judge.collective_calls import CollectiveCall, collective_calls
 from grader.judge.counting import assert_not_truncated
 from grader.judge.volume import PICKLE_NUM_BYTES
-from grader.judge.wording import at, name_of, place_of
 from grader.model.finding import found
+from grader.trace.call_formatting import at, name_of, place_of
 from grader.trace.calls import Trace
 
 

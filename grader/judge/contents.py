@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from grader.judge.check_failures import NotProven
 from grader.judge.counting import assert_not_truncated, recorded_sends
-from grader.judge.wording import at, name_of
 from grader.model.finding import found
-from grader.mpi.functions import BY_OTHER_THAN_MESSAGES
+from grader.trace.call_formatting import at, name_of
 from grader.trace.calls import Call, Trace
+from grader.trace.functions import BY_OTHER_THAN_MESSAGES
 
 Values = NDArray[Any]
 Ranks = frozenset[int]

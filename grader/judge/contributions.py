@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.judge.differences import index_text
-from grader.judge.wording import listed, ranks_text
+from grader.trace.call_formatting import listed, ranks_text
 
 Values = NDArray[Any]
 

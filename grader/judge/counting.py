@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterator
 
 from grader.judge.check_failures import NotProven
-from grader.judge.wording import at, name_of, place_of
 from grader.model.finding import found
-from grader.mpi.functions import ALL
+from grader.trace.call_formatting import at, name_of, place_of
 from grader.trace.calls import PROC_NULL, Call, Calls, Mask, Trace
+from grader.trace.functions import ALL
 
 
 def assert_no_doubts(trace: Trace) -> None:

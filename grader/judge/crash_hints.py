@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from grader.judge.sizes import size_mismatch
-from grader.judge.wording import at, signature_of
+from grader.trace.call_formatting import at, signature_of
 from grader.trace.calls import Trace
 
 _NO_MODULE = "No module named "

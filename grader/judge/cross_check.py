@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.judge.counting import only_prepare
-from grader.judge.wording import at, name_of
-from grader.mpi.functions import (
+from grader.trace.call_formatting import at, name_of
+from grader.trace.calls import PROC_NULL, Calls, Counted, Mask, RankTrace, Trace
+from grader.trace.functions import (
     PARTITIONED,
     TESTS_FOR_ALL,
     TESTS_FOR_ANY,
     TORCH_POINT_TO_POINT,
 )
-from grader.mpi.pending_requests import have_got
-from grader.trace.calls import PROC_NULL, Calls, Counted, Mask, RankTrace, Trace
+from grader.trace.pending_requests import have_got
 
 Rows = NDArray[np.int64]
 """Of messages: world rank of the sender, tag, communicator, size in bytes, rank of the receiver."""

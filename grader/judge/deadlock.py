@@ -5,8 +5,8 @@ from grader.judge.lower_case import name_lower_case
 from grader.judge.reasons import picture, sentence
 from grader.model.evidence import Deadlock
 from grader.model.finding import Finding
-from grader.mpi.stalled_run import stalled_run, waiting_run
 from grader.trace.calls import Trace
+from grader.trace.wait_for_graph import stalled_run, waiting_run
 
 
 def find_deadlock(
@@ -14,7 +14,7 @@ def find_deadlock(
 ) -> tuple[str, Deadlock, Finding] | None:
     """Return why no rank will ever go on, in a sentence, as a picture, and its cause; or None.
 
-    trace, returned, makes_progress: as for grader.mpi.stalled_run.stalled_run.
+    trace, returned, makes_progress: as for grader.trace.wait_for_graph.stalled_run.
     """
     found = stalled_run(trace, returned, makes_progress=makes_progress)
     if found is None:

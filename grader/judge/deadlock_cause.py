@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 from grader.judge.collective_differences import difference_in
 from grader.judge.unmatched_messages import difference
-from grader.judge.wording import name_of, ranks_have, ranks_text
 from grader.model.evidence import Deadlock
 from grader.model.finding import Fact, Finding, found
-from grader.mpi.collectives import is_collective
-from grader.mpi.stalled_run import StalledRun
+from grader.trace.call_formatting import name_of, ranks_have, ranks_text
+from grader.trace.collectives import is_collective
+from grader.trace.wait_for_graph import StalledRun
 
 _FEWEST_OF_A_RING = 3
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from grader.judge.wording import place_of, ranks_text
 from grader.model.evidence import PlaceNote
-from grader.mpi.collectives import is_collective
-from grader.mpi.stalled_run import StalledRun
+from grader.trace.call_formatting import place_of, ranks_text
 from grader.trace.calls import ANY_SOURCE, Call
+from grader.trace.collectives import is_collective
+from grader.trace.wait_for_graph import StalledRun
 
 _MOST_PAIRS = 4
 _RECEIVES, _SENDS, _WAITS, _STANDS = "receives", "sends", "waits", "never returns"

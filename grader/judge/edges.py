@@ -9,8 +9,8 @@ from grader.judge.collective_calls import messages_of
 from grader.judge.counting import assert_not_truncated
 from grader.judge.neighbours import assert_neighbours_are_known
 from grader.judge.volume import PICKLE_NUM_BYTES
-from grader.judge.wording import at, name_of, place_of
 from grader.model.finding import found
+from grader.trace.call_formatting import at, name_of, place_of
 from grader.trace.calls import Call, Trace
 
 

@@ -11,9 +11,9 @@ from grader.judge.check_failures import NotProven, WrongAnswer
 from grader.judge.collective_differences import collective_difference
 from grader.judge.counting import assert_not_truncated, sends_of
 from grader.judge.message_faults import contributions, counted_sends, payload_calls
-from grader.judge.wording import at, listed, name_of, ranks_text
 from grader.model.finding import found
 from grader.model.report import MessageFault, Outcome, RunFailure
+from grader.trace.call_formatting import at, listed, name_of, ranks_text
 from grader.trace.calls import Call, Trace
 
 _LOOK = "your instructor reviews this part"

@@ -8,8 +8,8 @@ from grader.judge.bounds import Bounds, bounds_of, bounds_text
 from grader.judge.check_failures import RuleViolation
 from grader.judge.collective_calls import collective_calls, messages_of
 from grader.judge.counting import assert_not_truncated
-from grader.judge.wording import at, listed, name_of, ranks_text
 from grader.model.finding import found
+from grader.trace.call_formatting import at, listed, name_of, ranks_text
 from grader.trace.calls import Call, Trace
 
 _MOST_PLACES = 4

@@ -8,12 +8,12 @@ from grader.judge.crash_hints import Crash, crash_hint, is_of_sizes
 from grader.judge.deadlock import find_deadlock
 from grader.judge.said import text_of
 from grader.judge.unfinished import left_behind, unfinished
-from grader.judge.wording import name_of
 from grader.model.evidence import Evidence
 from grader.model.finding import Finding, found, joined
 from grader.model.report import RunFailure, Verdict
 from grader.recording.case_time import CaseTime
 from grader.recording.observation import End, EndKind, Excess, LaunchObservation, RankEnd
+from grader.trace.call_formatting import name_of
 
 _CRASHES = frozenset({"SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE"})
 _SLIGHT_SLOWDOWN = 1.2

@@ -7,8 +7,8 @@ from heapq import heappop, heappush
 
 from grader.judge.check_failures import RuleViolation
 from grader.judge.counting import assert_not_truncated, recorded_sends
-from grader.judge.wording import place_of
 from grader.model.finding import found
+from grader.trace.call_formatting import place_of
 from grader.trace.calls import Call, Trace
 
 _MOST_SHOWN = 8

@@ -12,8 +12,8 @@ import numpy as np
 
 from grader.judge.counting import are_sends, recorded_sends
 from grader.model.report import MessageFault, Outcome
-from grader.mpi.functions import ALTERABLE_COLLECTIVES, gloo_operation
 from grader.trace.calls import Call, Calls, Mask, Trace
+from grader.trace.functions import ALTERABLE_COLLECTIVES, gloo_operation
 
 Item = TypeVar("Item")
 

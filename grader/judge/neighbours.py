@@ -4,8 +4,8 @@ from grader.judge.check_failures import NotProven, RuleViolation
 from grader.judge.collective_calls import messages_of, neighbourhood_call
 from grader.judge.counting import assert_not_truncated, messages_sent, sends_of
 from grader.judge.graphs import Graph, assert_graph_of
-from grader.judge.wording import at, name_of, place_of, ranks_text
 from grader.model.finding import found
+from grader.trace.call_formatting import at, name_of, place_of, ranks_text
 from grader.trace.calls import Call, Trace
 
 

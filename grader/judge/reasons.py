@@ -7,13 +7,20 @@ from grader.judge.cycles import cycle_text, shortest_cycle
 from grader.judge.deadlock_places import place_notes
 from grader.judge.unmatched_collectives import ungathered
 from grader.judge.unmatched_messages import undelivered
-from grader.judge.wording import at, name_of, place_of, ranks_have, ranks_text, signature_of
 from grader.model.evidence import Deadlock, WaitingRank
-from grader.mpi.collectives import is_collective
-from grader.mpi.functions import BLOCKING_EXCHANGES
-from grader.mpi.stalled_run import StalledRun
-from grader.mpi.wait_conditions import WaitCondition
+from grader.trace.call_formatting import (
+    at,
+    name_of,
+    place_of,
+    ranks_have,
+    ranks_text,
+    signature_of,
+)
 from grader.trace.calls import ANY_SOURCE, Call
+from grader.trace.collectives import is_collective
+from grader.trace.functions import BLOCKING_EXCHANGES
+from grader.trace.wait_conditions import WaitCondition
+from grader.trace.wait_for_graph import StalledRun
 
 _MOST_RANKS = 6
 _MOST_ITEMS = 3

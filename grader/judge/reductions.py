@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grader.mpi.functions import BLOCKING_POINT_TO_POINT, COLLECTIVES
 from grader.trace.calls import Call, Calls
+from grader.trace.functions import BLOCKING_POINT_TO_POINT, COLLECTIVES
 
 _USING = BLOCKING_POINT_TO_POINT | {"Bcast"}
 

@@ -9,9 +9,10 @@ from grader.judge.counting import (
     assert_not_truncated,
     messages_sent,
 )
-from grader.judge.wording import at, listed, name_of, place_of, ranks_text
 from grader.model.finding import found
-from grader.mpi.functions import (
+from grader.trace.call_formatting import at, listed, name_of, place_of, ranks_text
+from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, Calls, Mask, Trace
+from grader.trace.functions import (
     ALL,
     BLOCKING_EXCHANGES,
     BLOCKING_POINT_TO_POINT,
@@ -21,7 +22,6 @@ from grader.mpi.functions import (
     NONBLOCKING_POINT_TO_POINT,
     TORCH_BARRIERS,
 )
-from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, Calls, Mask, Trace
 
 _NONBLOCKING = NONBLOCKING_POINT_TO_POINT | COMPLETION | NEUTRAL
 _POINT_TO_POINT = _NONBLOCKING | BLOCKING_POINT_TO_POINT

@@ -2,10 +2,10 @@
 
 from collections import defaultdict, deque
 
-from grader.judge.wording import at, signature_of, size_text
-from grader.mpi.functions import COLLECTIVES
-from grader.mpi.pending_requests import has_got
+from grader.trace.call_formatting import at, signature_of, size_text
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call, Trace
+from grader.trace.functions import COLLECTIVES
+from grader.trace.pending_requests import has_got
 
 _TRUNCATE = 15
 """MPI_ERR_TRUNCATE of Open MPI."""

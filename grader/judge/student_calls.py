@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from grader.mpi.functions import BY_OTHER_THAN_MESSAGES
 from grader.recording.launch_plan import LaunchPlan
 from grader.trace.calls import RankTrace, Trace
+from grader.trace.functions import BY_OTHER_THAN_MESSAGES
 
 
 class StudentCalls:

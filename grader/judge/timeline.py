@@ -8,10 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from grader.judge.counting import only_prepare
-from grader.judge.wording import name_of, place_of
 from grader.model.evidence import CallSpan, Edge, Message, Timeline
-from grader.mpi.functions import COLLECTIVES
-from grader.mpi.pending_requests import have_got
+from grader.trace.call_formatting import name_of, place_of
 from grader.trace.calls import (
     ANY_SOURCE,
     ANY_TAG,
@@ -23,6 +21,8 @@ from grader.trace.calls import (
     RankTrace,
     Trace,
 )
+from grader.trace.functions import COLLECTIVES
+from grader.trace.pending_requests import have_got
 
 MOST_SPANS = 240
 MOST_MESSAGES = 160

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from grader.judge.wording import at, signature_of
-from grader.mpi.matching import Matches, match
-from grader.mpi.pending_requests import Posted
-from grader.mpi.stalled_run import PROBES
-from grader.mpi.wait_conditions import needs_of
+from grader.trace.call_formatting import at, signature_of
 from grader.trace.calls import Call, Trace
+from grader.trace.matching import Matches, match
+from grader.trace.pending_requests import Posted
+from grader.trace.wait_conditions import needs_of
+from grader.trace.wait_for_graph import PROBES
 
 
 def left_behind(trace: Trace, returned: frozenset[int]) -> str:

@@ -3,10 +3,17 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from grader.judge.wording import at, listed, name_of, ranks_have, ranks_text, signature_of
-from grader.mpi.collectives import Gathering, is_collective
-from grader.mpi.stalled_run import StalledRun
+from grader.trace.call_formatting import (
+    at,
+    listed,
+    name_of,
+    ranks_have,
+    ranks_text,
+    signature_of,
+)
 from grader.trace.calls import Call
+from grader.trace.collectives import Gathering, is_collective
+from grader.trace.wait_for_graph import StalledRun
 
 _MOST_ITEMS = 3
 

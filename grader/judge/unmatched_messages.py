@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from grader.judge.wording import at, signature_of, tag_text
-from grader.mpi.pending_requests import Posted
-from grader.mpi.stalled_run import PROBES, StalledRun
+from grader.trace.call_formatting import at, signature_of, tag_text
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call
+from grader.trace.pending_requests import Posted
+from grader.trace.wait_for_graph import PROBES, StalledRun
 
 _MOST_ITEMS = 3
 

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from grader.judge.wording import ranks_text
 from grader.report.safe_text import visible_lines
+from grader.trace.call_formatting import ranks_text
 
 _LAST_OUTPUT = re.compile(r"(?:\A|\n\n)last output of rank (\d{1,5}):\n")
 

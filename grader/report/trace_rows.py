@@ -6,11 +6,11 @@ from enum import StrEnum
 from typing import TypeVar
 
 from grader.judge.counting import sends_of
-from grader.judge.wording import name_of, place_of
-from grader.mpi.functions import COLLECTIVES, ROOTED_COLLECTIVES
-from grader.mpi.pending_requests import has_got
-from grader.mpi.stalled_run import PROBES
+from grader.trace.call_formatting import name_of, place_of
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL, Call, RankTrace, Trace
+from grader.trace.functions import COLLECTIVES, ROOTED_COLLECTIVES
+from grader.trace.pending_requests import has_got
+from grader.trace.wait_for_graph import PROBES
 
 Key = TypeVar("Key")
 _NS_PER_MS = 1e6

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from grader.mpi.stalled_run import stalled_run
 from grader.recording.case_time import CaseTime
 from grader.recording.launch_plan import Limits
 from grader.recording.observation import End, EndKind, Excess, RankEnd
 from grader.runner.rank_files import RankFiles
 from grader.trace.calls import Trace
+from grader.trace.wait_for_graph import stalled_run
 
 _STILL_S = 0.5
 """How long nothing may have moved before the run is examined for a deadlock."""

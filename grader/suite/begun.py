@@ -7,8 +7,8 @@ from pathlib import Path
 from grader.judge.explanation import LaunchResult
 from grader.model.finding import Finding
 from grader.model.report import RunFailure, Verdict
-from grader.mpi.functions import COLLECTIVES
 from grader.trace.calls import Call, Trace
+from grader.trace.functions import COLLECTIVES
 
 
 def told_as_begun(

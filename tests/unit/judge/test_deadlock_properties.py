@@ -6,8 +6,8 @@ from functools import partial
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from grader.mpi.functions import ALL
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call, RankTrace, Trace
+from grader.trace.functions import ALL
 
 from .build import as_recorded, explain_deadlock
 from .machine import Machine

@@ -3,7 +3,7 @@
 import pytest
 
 from grader.judge.lower_case import name_lower_case
-from grader.judge.wording import signature_of
+from grader.trace.call_formatting import signature_of
 
 from .build import Run, explain_deadlock
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from grader.judge import traffic
 from grader.judge.check_failures import NotProven, RuleViolation
-from grader.mpi import functions
+from grader.trace import functions
 from grader.trace.calls import ANY_SOURCE, PROC_NULL, Call, RankTrace, Trace
 
 from .build import ITEM_NUM_BYTES, Run, as_recorded

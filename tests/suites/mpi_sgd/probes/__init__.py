@@ -1,12 +1,6 @@
 """Rank-side calls of the student's functions for mpi_sgd; knows no right answer."""
 
-from .reducing import (
-    reduce_in_a_row,
-    reduce_in_groups,
-    reduce_long,
-    reduce_once,
-    reduce_watched,
-)
+from .reducing import reduce_in_a_row, reduce_in_groups, reduce_long, reduce_once, reduce_watched
 from .training import fit, fit_beside_a_slow_worker
 from .yardsticks import mpi_reduces_long, serial_fit
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from grader.mpi.functions import COLLECTIVES, COMMUNICATORS_BY_ALL, ROOTED_COLLECTIVES
 from grader.trace.calls import Call, Trace
+from grader.trace.functions import COLLECTIVES, COMMUNICATORS_BY_ALL, ROOTED_COLLECTIVES
 
 _WORLD = 0
 _ARE_FOR_ALL = COLLECTIVES | COMMUNICATORS_BY_ALL

@@ -5,8 +5,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from grader.mpi.pending_requests import Channel, Key, Posted, has_got, messages_of, receives_of
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call, Trace
+from grader.trace.pending_requests import (
+    Channel,
+    Key,
+    Posted,
+    has_got,
+    messages_of,
+    receives_of,
+)
 
 
 @dataclass

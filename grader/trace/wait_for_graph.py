@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from grader.mpi.collectives import CollectiveMatches, is_collective
-from grader.mpi.matching import Matches, match
-from grader.mpi.wait_conditions import WaitCondition, needs_of
 from grader.trace.calls import ANY_SOURCE, PROC_NULL, Call, Trace
+from grader.trace.collectives import CollectiveMatches, is_collective
+from grader.trace.matching import Matches, match
+from grader.trace.wait_conditions import WaitCondition, needs_of
 
 PROBES = frozenset({"Probe", "Mprobe", "Iprobe", "Improbe"})
 _BUFFERED_SENDS = frozenset({"Bsend", "Ibsend"})

@@ -5,7 +5,7 @@ import sys
 from itertools import combinations
 from pathlib import Path
 
-from grader.mpi import functions
+from grader.trace import functions
 
 
 def _functions_of_header():

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from grader.mpi.collectives import is_collective
-from grader.mpi.functions import (
+from grader.trace.calls import Call, Calls, RankTrace
+from grader.trace.collectives import is_collective
+from grader.trace.functions import (
     BLOCKING_EXCHANGES,
     BLOCKING_RECEIVES,
     BLOCKING_SENDS,
@@ -12,7 +13,6 @@ from grader.mpi.functions import (
     WAITS_FOR_ALL,
     WAITS_FOR_ANY,
 )
-from grader.trace.calls import Call, Calls, RankTrace
 
 _POLLING_PROBES = frozenset({"Iprobe", "Improbe"})
 _BLOCKING_ON_ITSELF = frozenset(

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from grader.mpi.functions import COLLECTIVES, ROOTED_COLLECTIVES
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL, Call
+from grader.trace.functions import COLLECTIVES, ROOTED_COLLECTIVES
 
 _MAX_NAME_CHARS = 60
 _MANY_RANKS = 6
