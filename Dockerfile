@@ -39,9 +39,10 @@ FROM packages AS interposer
 WORKDIR /build
 COPY grader/__init__.py grader/
 COPY grader/model/__init__.py grader/model/errors.py grader/model/
-COPY grader/trace grader/trace
+COPY grader/observe/__init__.py grader/observe/
+COPY grader/observe/interposer grader/observe/interposer
 RUN mkdir /opt/interposer \
-    && /opt/venv/bin/python -m grader.trace.build /opt/interposer/interposer.so
+    && /opt/venv/bin/python -m grader.observe.interposer.build /opt/interposer/interposer.so
 
 # `docker build --target wheel --output dist .`: the engine as students install it, made by the C
 # compiler of the images and for their C library.

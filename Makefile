@@ -35,7 +35,7 @@ MAKEFLAGS += --no-print-directory
 
 setup: .venv/.ready
 	@# Elsewhere `grade` itself says what needs Linux.
-	@test "$$(uname -s)" != Linux || $(BIN)/python -m grader.trace.build \
+	@test "$$(uname -s)" != Linux || $(BIN)/python -m grader.observe.interposer.build \
 	>.venv/interposer.log 2>&1 || { tail -n 1 .venv/interposer.log | sed 's/^[A-Za-z.]*Error: //'; \
 	exit 1; }
 
@@ -74,7 +74,7 @@ check: .venv/.ready-to-develop fresh-templates
 	{ echo "student_template is generated: \`make templates\` writes it anew"; exit 1; }
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(BIN)/clang-format --dry-run --Werror grader/trace/interposer/*.[ch]
+	$(BIN)/clang-format --dry-run --Werror grader/observe/interposer/sources/*.[ch]
 	$(BIN)/python tests/sizes.py
 	$(BIN)/python tests/plain_words.py
 	$(BIN)/mypy
@@ -111,7 +111,7 @@ coverage: setup .venv/.ready-to-develop
 
 # The interposer checks its own memory and arithmetic while ranks call MPI in many ways, are refused
 # things, crash, and are graded.
-SANITIZED := $(wildcard $(addprefix tests/unit/trace/test_,interposer*.py fault_injection.py \
+SANITIZED := $(wildcard $(addprefix tests/unit/observe/interposer/test_,interposer*.py fault_injection.py \
 	monitoring.py)) $(addprefix tests/unit/runner/test_,crashes.py guard.py launch.py phases.py)
 sanitize: setup .venv/.ready-to-develop
 	$(BIN)/python -m pytest -n 2 -p tests.sanitized $(SANITIZED)

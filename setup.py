@@ -29,7 +29,12 @@ class BuildPackage(build_py):
         shutil.copy(ROOT / "requirements.lock", package)
         if IS_LINUX:
             # With the checkout's own sources, by whose digest it is found again.
-            command = [sys.executable, "-m", "grader.trace.build", str(package / "trace")]
+            command = [
+                sys.executable,
+                "-m",
+                "grader.observe.interposer.build",
+                str(package / "observe" / "interposer"),
+            ]
             subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603 - our own command
         return None
 
@@ -49,7 +54,12 @@ class PlatformWheel(bdist_wheel):
         """Return the tag: no ABI of Python, which the interposer looks up by its names."""
         if not IS_LINUX:
             return ("py3", "none", "any")
-        built = Path(self.get_finalized_command("build").build_lib) / "grader" / "trace"
+        built = (
+            Path(self.get_finalized_command("build").build_lib)
+            / "grader"
+            / "observe"
+            / "interposer"
+        )
         libraries = list(built.glob("interposer-*.so"))
         if not libraries:  # an editable installation, whose interposer is compiled at its first use
             return super().get_tag()

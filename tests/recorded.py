@@ -11,13 +11,13 @@ from grader import observing
 from grader.course.courses import bundled
 from grader.course.versions import lock_digest, observer_digest, packages
 from grader.judge.explanation import explaining
+from grader.observe.interposer.build import cache_folder
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.recording import RecordedLaunch
 from grader.recording.replay import filling
 from grader.recording.store import Store
 from grader.runner.fork_server import ForkServer
-from grader.trace.build import cache_folder
 
 
 def store(observer: str | None = None) -> Store:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.observe.interposer import build
 from grader.runner import fork_server
-from grader.trace import build
 
 _FOLDER = Path(tempfile.mkdtemp(prefix="grader-sanitized-"))
 _OPTIONS = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from grader.course.versions import observer_digest
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import Report
+from grader.observe.interposer.build import cache_folder
 from grader.recording.codec import encode
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation
@@ -16,7 +17,6 @@ from grader.recording.recording import Header, RecordedLaunch, Recording, read, 
 from grader.recording.replay import is_worth_keeping, label_of
 from grader.recording.store import remove_oldest
 from grader.settings import Settings
-from grader.trace.build import cache_folder
 
 _LAST_NUM_BYTES = 256 << 20
 """Of the last recording of one folder; a longer one is not kept."""

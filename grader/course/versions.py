@@ -52,7 +52,7 @@ def engine_digest(package: Path | None = None) -> str:
 
 
 _OBSERVING = (
-    *("rank/", "runner/", "trace/", "zygote/", "model/paths.py"),
+    *("rank/", "runner/", "observe/interposer/", "trace/", "zygote/", "model/paths.py"),
     *("recording/case_time", "recording/codec", "recording/launch_plan", "recording/observation"),
     "recording/plan_key",
 )

@@ -17,10 +17,10 @@ from types import TracebackType
 from typing import Any
 
 from grader.model.errors import GraderError, GradingLost, LaunchError
+from grader.observe.interposer import build
 from grader.runner.machine import libraries, mpirun
 from grader.runner.marked import kill_marked
 from grader.runner.zygote_process import Zygote, start_zygote
-from grader.trace import build
 
 _ALWAYS = ("numpy", "mpi4py.MPI")
 _ALSO = {"torch": ("torch._dynamo",)}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from grader.model.errors import GraderError
-from grader.trace import build
+from grader.observe.interposer import build
 
 _FIRST_PORT = 15_000
 _MAX_ATTEMPTS = 100

@@ -10,9 +10,9 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from grader.observe.interposer.memory import TraceMemory
 from grader.runner.rank_files import NUM_TRACE_RECORDS, RankFiles
 from grader.suite.continuation import ranks_text
-from grader.trace.memory import TraceMemory
 
 FOLDER_VARIABLE = "GRADER_OPEN"
 """The variable that names the folder of the session, where somebody watches over it."""

@@ -42,9 +42,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", mark)
     folder = config.getoption("--submission")
     if folder:
+        from grader.observe.interposer.memory import TraceMemory
         from grader.runner.rank_files import NUM_TRACE_RECORDS, RankFiles
         from grader.suite.open_mode import OpenMode
-        from grader.trace.memory import TraceMemory
 
         if not Path(folder).is_dir():
             raise pytest.UsageError(f"--submission {folder}: there is no such folder")
@@ -63,9 +63,9 @@ def _leave_reporting_to_rank_0() -> None:
 
 def _restart_traced() -> None:
     """Execute this very command again, with the interposer in front of MPI."""
+    from grader.observe.interposer import build
+    from grader.observe.interposer.memory import TraceMemory
     from grader.runner.rank_files import NUM_TRACE_RECORDS
-    from grader.trace import build
-    from grader.trace.memory import TraceMemory
 
     try:
         library = build.library()

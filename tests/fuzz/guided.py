@@ -7,7 +7,11 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(
-    include=["grader.runner.wire", "grader.trace.memory", "grader.trace.records"]
+    include=[
+        "grader.runner.wire",
+        "grader.observe.interposer.memory",
+        "grader.observe.interposer.records",
+    ]
 ):
     from targets import TARGETS
 

@@ -50,6 +50,8 @@ from grader.model.report import (
     Verdict,
     Versions,
 )
+from grader.observe.interposer.memory import TraceMemory
+from grader.observe.interposer.records import Copy, calls_of
 from grader.rank import wire as rank_wire
 from grader.recording import journal
 from grader.recording.codec import decode, encode
@@ -59,8 +61,6 @@ from grader.report import json_report
 from grader.runner.wire import FrameReader, ProtocolError
 from grader.runner.wire import encode as encode_frame
 from grader.trace import layout
-from grader.trace.memory import TraceMemory
-from grader.trace.records import Copy, calls_of
 from grader.zygote.stubs import allowed_environment
 
 ROOT = Path(__file__).resolve().parents[2]

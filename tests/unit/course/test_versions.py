@@ -69,7 +69,7 @@ def test_each_file_that_ranks_are_given_is_in_the_courses_digest(root, name, fil
     [
         ("grader/judge/values.py", True),
         ("grader/rank/harness.py", True),
-        ("grader/trace/interposer/guard.c", True),
+        ("grader/observe/interposer/sources/guard.c", True),
         ("tests/suites/mpi_sgd/assignment.toml", False),
         ("tests/suites/mpi_sgd/stand_ins/my_ring_allreduce.py", False),
         ("tests/suites/mpi_sgd/weights.npz", False),
@@ -100,7 +100,7 @@ def test_what_decides_no_mark_is_in_no_digest(root):
         for name in ("__pycache__/a.cpython-311.pyc", ".cache/a.json")
     }
     made[root / "student_template/mpi_sgd/my_ring_allreduce.py"] = b""
-    made[root / "grader/trace/interposer.so"] = b""
+    made[root / "grader/observe/interposer/sources.so"] = b""
     (root / "reference").rename(root / "away")
     try:
         assert digests_holding(root, made) == before

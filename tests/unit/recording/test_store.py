@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from observations import answered
 
+from grader.observe.interposer.build import cache_folder
 from grader.recording.codec import encode
 from grader.recording.observation import LaunchObservation
 from grader.recording.recording import RecordedLaunch
 from grader.recording.store import Store
-from grader.trace.build import cache_folder
 
 NOISE = np.random.default_rng(1).random(5000)
 

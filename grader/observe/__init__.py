@@ -1,0 +1,1 @@
+"""What did the ranks do? Starts them, watches them, and says facts alone."""

@@ -1,0 +1,1 @@
+"""Builds the C library that records every call, and reads what it has written."""
