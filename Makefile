@@ -112,7 +112,7 @@ coverage: setup .venv/.ready-to-develop
 # The interposer checks its own memory and arithmetic while ranks call MPI in many ways, are refused
 # things, crash, and are graded.
 SANITIZED := $(wildcard $(addprefix tests/unit/observe/interposer/test_,interposer*.py fault_injection.py \
-	monitoring.py)) $(addprefix tests/unit/runner/test_,crashes.py guard.py launch.py phases.py)
+	monitoring.py)) $(addprefix tests/unit/observe/run_control/test_,crashes.py guard.py launch.py phases.py)
 sanitize: setup .venv/.ready-to-develop
 	$(BIN)/python -m pytest -n 2 -p tests.sanitized $(SANITIZED)
 	$(BIN)/python -m pytest -n 2 -p tests.sanitized -m "slow or not slow" \

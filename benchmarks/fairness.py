@@ -20,7 +20,7 @@ import numpy as np
 from grader import observing, pipeline
 from grader.course.courses import bundled
 from grader.model.points import written
-from grader.runner.fork_server import ForkServer
+from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,7 +64,7 @@ def main() -> None:
     paid = _paid(Path(sys.argv[1])) if sys.argv[1:] else None
     priced = []
     with ExitStack() as stack:
-        servers: dict[tuple[str, ...], ForkServer] = {}
+        servers: dict[tuple[str, ...], ForkserverClient] = {}
         for file in sorted(SUBMISSIONS.glob("*/*/*/expected.toml")):
             label = tomllib.loads(file.read_text())
             name = file.parent.relative_to(SUBMISSIONS).as_posix()
@@ -82,7 +82,7 @@ def main() -> None:
             else:
                 needs = bundled().load(file.parts[-3]).needs
                 if needs not in servers:
-                    servers[needs] = stack.enter_context(ForkServer(needs))
+                    servers[needs] = stack.enter_context(ForkserverClient(needs))
                 points, max_points = _graded(file.parent, label["part"], servers[needs])
             if max_points:
                 priced.append(
@@ -111,7 +111,7 @@ def _paid(report: Path) -> dict[str, tuple[float, float]]:
     return paid
 
 
-def _graded(folder: Path, part: str, server: ForkServer) -> tuple[float, float]:
+def _graded(folder: Path, part: str, server: ForkserverClient) -> tuple[float, float]:
     """Return the points and the maximum of the part that a submission was written for."""
     report = pipeline.grade(
         folder,

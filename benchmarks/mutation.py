@@ -20,8 +20,8 @@ from pathlib import Path
 
 from grader.authoring.kill_matrix import Row, parse, reasons, render, summary, unexplained
 from grader.course.courses import bundled
+from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.observing import observer
-from grader.runner.fork_server import ForkServer
 from grader.verification.grading import grader_of
 from grader.verification.mutation import Mutation, graded, mutations
 
@@ -101,9 +101,9 @@ def grade(job: Job) -> tuple[Job, Row]:
 
 
 @cache
-def _server(needs: tuple[str, ...]) -> ForkServer:
+def _server(needs: tuple[str, ...]) -> ForkserverClient:
     """Return a fork server of this process, which ends with it."""
-    return ForkServer(needs).__enter__()
+    return ForkserverClient(needs).__enter__()
 
 
 def _kept() -> dict[str, Row]:

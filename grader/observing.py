@@ -5,24 +5,24 @@ from contextlib import ExitStack
 from types import TracebackType
 
 from grader.judge.explanation import explaining
+from grader.observe.run_control.forkserver_client import ForkserverClient
+from grader.observe.run_control.launch import launch
+from grader.observe.run_control.machine import check_machine
+from grader.observe.run_control.users import run_uids
+from grader.observe.run_control.watch import OnSilent
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.replay import filling
-from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
-from grader.runner.machine import check_machine
-from grader.runner.users import run_uids
-from grader.runner.watch import OnSilent
 from grader.settings import Settings
 from grader.suite.part_context import Launcher
 
 
-def observer(server: ForkServer) -> Observer:
+def observer(server: ForkserverClient) -> Observer:
     """Return what puts plans to ranks of a server, outside of any sealing."""
     return lambda plan: launch(plan, server)
 
 
-def launcher(server: ForkServer) -> Launcher:
+def launcher(server: ForkserverClient) -> Launcher:
     """Return the same with what it comes to."""
     return explaining(observer(server))
 
@@ -52,18 +52,18 @@ class LiveObserver:
         self._needs = needs
         self._settings = settings
         self._uids = run_uids()
-        self._server: ForkServer | None = None
+        self._server: ForkserverClient | None = None
         self._stack = ExitStack()
         found = settings.recorded
         observe = self.observe if found is None else filling(found, self.observe)
         self.observe_or_find = telling(observe, settings.on_observed)
         """Returns what is recorded of a plan, else puts it to ranks; tells whoever listens."""
 
-    def begin(self) -> ForkServer:
+    def begin(self) -> ForkserverClient:
         """Start the fork server, if it is not there yet. Raises GraderError where none can be."""
         if self._server is None:
             check_machine(self._needs)
-            server = ForkServer(self._needs)
+            server = ForkserverClient(self._needs)
             self._server = self._stack.enter_context(server)
             if not self._settings.sealed:  # where the self-test starts it at once
                 self._server.warm_up()

@@ -12,7 +12,7 @@ from grader.intake.placement.recognition import recognise, require_likely
 from grader.intake.placement.table import Placement, place
 from grader.model.errors import GraderError, UsageError
 from grader.model.spelling import did_you_mean
-from grader.runner.machine import check_machine
+from grader.observe.run_control.machine import check_machine
 from grader.suite.open_session import OpenEnd, OpenOrder, run_openly
 
 _TORCH = "torch"

@@ -19,9 +19,9 @@ from grader.model.errors import GraderError, UsageError
 from grader.model.points import NOT_ALL_TESTS, total, written
 from grader.model.report import PartResult, Report, Verdict
 from grader.model.spelling import did_you_mean
+from grader.observe.run_control.users import run_uids
 from grader.parts import GradingTask, PartOutcome, grade_part, whole_limit_s, with_hidden_tests
 from grader.progress import Progress
-from grader.runner.users import run_uids
 from grader.selftest.protections import Protection, note, refusal
 from grader.settings import Settings
 from grader.suite.part_context import Launcher

@@ -12,12 +12,12 @@ from grader.course.courses import bundled
 from grader.course.versions import lock_digest, observer_digest, packages
 from grader.judge.explanation import explaining
 from grader.observe.interposer.build import cache_folder
+from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.recording import RecordedLaunch
 from grader.recording.replay import filling
 from grader.recording.store import Store
-from grader.runner.fork_server import ForkServer
 
 
 def store(observer: str | None = None) -> Store:
@@ -39,7 +39,7 @@ class Ranks:
         self._is_others = observer is not None
         self._store = store(observer)
         self._stack = ExitStack()
-        self._servers: dict[tuple[str, ...], ForkServer] = {}
+        self._servers: dict[tuple[str, ...], ForkserverClient] = {}
         self.num_found = 0
         self.num_observed = 0
 
@@ -69,9 +69,9 @@ class Ranks:
         self.num_found += found is not None
         return found
 
-    def _server(self, needs: tuple[str, ...]) -> ForkServer:
+    def _server(self, needs: tuple[str, ...]) -> ForkserverClient:
         if needs not in self._servers:
-            self._servers[needs] = self._stack.enter_context(ForkServer(needs))
+            self._servers[needs] = self._stack.enter_context(ForkserverClient(needs))
         return self._servers[needs]
 
     def __enter__(self) -> "Ranks":

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.observe.interposer import build
-from grader.runner import fork_server
+from grader.observe.run_control import forkserver_client
 
 _FOLDER = Path(tempfile.mkdtemp(prefix="grader-sanitized-"))
 _OPTIONS = {
@@ -45,7 +45,7 @@ def pytest_configure() -> None:
         "GRADER_INTERPOSER": str(library),
         "GRADER_SANITIZER": str(build.sanitizer()),
     }
-    fork_server._environment = functools.partial(_checked, fork_server._environment)
+    forkserver_client._environment = functools.partial(_checked, forkserver_client._environment)
 
 
 def pytest_unconfigure() -> None:

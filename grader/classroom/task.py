@@ -18,8 +18,8 @@ from grader.classroom.gradings import Gradings, Outcome
 from grader.intake.archives import names
 from grader.launched import without_launcher
 from grader.model.report import NEEDS_REVIEW
+from grader.observe.run_control.machine import ending_with_us
 from grader.report.safe_text import one_line
-from grader.runner.machine import ending_with_us
 
 _MAX_ERROR_NUM_CHARS = 2000
 _WITH_REPORT = (0, 1, 3, NEEDS_REVIEW)

@@ -11,8 +11,8 @@ from grader.course.data import require_known_files
 from grader.intake import process as intake
 from grader.intake.placement.recognition import require_likely
 from grader.model.errors import INTERRUPTED, GraderError, UsageError
+from grader.observe.run_control.machine import check_machine
 from grader.report.safe_text import disarm, one_line, visible
-from grader.runner.machine import check_machine
 from grader.study.failure import by_reason
 from grader.study.plan import Extent
 from grader.study.writing import PAGE, Made, make

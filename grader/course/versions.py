@@ -52,7 +52,14 @@ def engine_digest(package: Path | None = None) -> str:
 
 
 _OBSERVING = (
-    *("rank/", "runner/", "observe/interposer/", "trace/", "zygote/", "model/paths.py"),
+    *(
+        "rank/",
+        "observe/run_control/",
+        "observe/interposer/",
+        "trace/",
+        "zygote/",
+        "model/paths.py",
+    ),
     *("recording/case_time", "recording/codec", "recording/launch_plan", "recording/observation"),
     "recording/plan_key",
 )

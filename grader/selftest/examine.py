@@ -14,8 +14,8 @@ import grader
 from grader.judge.explanation import LaunchResult
 from grader.model.errors import GraderError
 from grader.model.report import Outcome, Text
+from grader.observe.run_control import resource_hints
 from grader.recording.launch_plan import CaseCall, LaunchPlan, Limits
-from grader.runner import scarcity
 from grader.selftest import (
     architecture,
     foreign_mounts,
@@ -74,7 +74,7 @@ def examine(
     outcome = next(iter(launched.outcomes), launched.failure)
     if not isinstance(outcome, Outcome):
         reason = f"{outcome.message} {outcome.detail}" if outcome else "it gave no answer"
-        scarce = scarcity.advice(scarcity.own_allowance())
+        scarce = resource_hints.advice(resource_hints.own_allowance())
         reason = "; ".join(filter(None, (reason.strip(), scarce)))
         raise GraderError(f"the selftest could not run, so nothing is graded: {reason}")
     found = json.loads(outcome.results[0]["found"])

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from grader.runner.machine import ending_with_us, free_port, libraries, mpirun
-from grader.runner.marked import kill_marked
+from grader.observe.run_control.machine import ending_with_us, free_port, libraries, mpirun
+from grader.observe.run_control.tagged_processes import kill_marked
 from grader.study.failure import why_failed
 from grader.study.plan import Launcher, Point
 from grader.study.results import Measurement

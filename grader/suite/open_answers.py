@@ -9,9 +9,9 @@ from grader.judge.launch_end import failure_of_end
 from grader.judge.lower_case import name_lower_case
 from grader.judge.result_forms import refuse
 from grader.model.report import Outcome, RunFailure, Verdict
+from grader.observe.run_control.rank_messages import Frame
 from grader.recording.launch_plan import CaseCall
 from grader.recording.observation import End, EndKind, LaunchObservation, RankEnd
-from grader.runner.wire import Frame
 from grader.trace.calls import RankTrace, Trace
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.observe.interposer.memory import TraceMemory
-from grader.runner.rank_files import NUM_TRACE_RECORDS, RankFiles
+from grader.observe.run_control.rank_files import NUM_TRACE_RECORDS, RankFiles
 from grader.suite.continuation import ranks_text
 
 FOLDER_VARIABLE = "GRADER_OPEN"

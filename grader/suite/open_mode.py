@@ -31,15 +31,15 @@ from grader.judge import slips
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.model.paths import folders_above
 from grader.model.report import RunFailure
+from grader.observe.run_control.rank_files import RankFiles
+from grader.observe.run_control.rank_messages import Frame
+from grader.observe.run_control.work_folders import work_folders
 from grader.rank import missing_packages, mpi_shim, probe_modules, problem
 from grader.rank.harness import sort_results
 from grader.rank.own_modules import OwnModules
 from grader.rank.remarks import Remarks
 from grader.rank.student import Student
 from grader.recording.launch_plan import CaseCall
-from grader.runner.rank_files import RankFiles
-from grader.runner.wire import Frame
-from grader.runner.work_folders import work_folders
 from grader.suite.continuation import Answer, NotRun, naming
 from grader.suite.inputs import case_calls
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run

@@ -14,14 +14,14 @@ from typing import Any
 
 from grader.model.errors import GraderError
 from grader.model.report import RunFailure, Verdict
+from grader.observe.run_control.machine import libraries, mpirun
+from grader.observe.run_control.outputs import Outputs
+from grader.observe.run_control.rank_files import RankFiles
+from grader.observe.run_control.tagged_processes import kill_marked
+from grader.observe.run_control.watch import Watch
 from grader.recording.case_time import CaseTime
 from grader.recording.launch_plan import Limits
 from grader.recording.observation import End, EndKind, RankEnd
-from grader.runner.machine import libraries, mpirun
-from grader.runner.marked import kill_marked
-from grader.runner.outputs import Outputs
-from grader.runner.rank_files import RankFiles
-from grader.runner.watch import Watch
 from grader.suite.continuation import ranks_text
 from grader.suite.open_answers import explain_open
 from grader.suite.open_board import FOLDER_VARIABLE, SCRATCH, Board, RunningCase, State

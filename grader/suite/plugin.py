@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = config.getoption("--submission")
     if folder:
         from grader.observe.interposer.memory import TraceMemory
-        from grader.runner.rank_files import NUM_TRACE_RECORDS, RankFiles
+        from grader.observe.run_control.rank_files import NUM_TRACE_RECORDS, RankFiles
         from grader.suite.open_mode import OpenMode
 
         if not Path(folder).is_dir():
@@ -65,7 +65,7 @@ def _restart_traced() -> None:
     """Execute this very command again, with the interposer in front of MPI."""
     from grader.observe.interposer import build
     from grader.observe.interposer.memory import TraceMemory
-    from grader.runner.rank_files import NUM_TRACE_RECORDS
+    from grader.observe.run_control.rank_files import NUM_TRACE_RECORDS
 
     try:
         library = build.library()

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from grader.course.course import Course
 from grader.model.errors import GraderError, GradingLost, LaunchError
+from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.observing import observer
 from grader.recording.observation import Observer
-from grader.runner.fork_server import ForkServer
 from grader.verification.graded_checks import GRADED_CHECKS, check_mutants, check_reference
 from grader.verification.grading import grader_of
 from grader.verification.problem import Problem
@@ -52,7 +52,7 @@ def verify(
         return
     with ExitStack() as stack:
         if observe is None:
-            observe = observer(stack.enter_context(ForkServer(assignment.needs)))
+            observe = observer(stack.enter_context(ForkserverClient(assignment.needs)))
         grader = grader_of(course, assignment, observe, progress)
         checks = {**GRADED_CHECKS, **({"mutants": check_mutants} if with_mutants else {})}
         is_reference_right = True

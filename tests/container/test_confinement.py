@@ -31,9 +31,9 @@ sys.path[:0] = ["/opt/grader", "/helpers"]
 from launching import case, observe
 from grader.judge.explanation import explain
 from grader.model.report import RunFailure
-from grader.runner.fork_server import ForkServer
+from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.recording.launch_plan import Limits
-from grader.runner.users import run_uids
+from grader.observe.run_control.users import run_uids
 from grader.zygote.processes import descendants
 from grader.zygote.run_users import NUMBERS_PER_RUN
 
@@ -50,7 +50,7 @@ def uids_of(pid):
 uids = run_uids()
 modules = json.loads(sys.argv[1])
 answers = []
-with ForkServer(modules) as server:
+with ForkserverClient(modules) as server:
     for order in json.load(sys.stdin):
         if "kill" in order:
             threading.Thread(target=kill_once, args=(server, order["kill"]), daemon=True).start()
@@ -114,7 +114,7 @@ def order(source, *, ranks=1, backend="none", case_s=60, **more):
 
 def runs(*orders, flags=LIMITED, modules=()):
     """Return what came of each run, one after the other in one container."""
-    helpers = ROOT / "tests" / "unit" / "runner" / "launching.py"
+    helpers = ROOT / "tests" / "unit" / "observe" / "run_control" / "launching.py"
     done = subprocess.run(
         [
             *("docker", "run", "--rm", "-i", *HARDENED, *flags),

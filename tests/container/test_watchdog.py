@@ -29,10 +29,10 @@ import time
 def allreduce(send, recv, comm, op):
     time.sleep(3)
 """
-RUNNER = "/opt/grader/grader/runner"
+RUNNER = "/opt/grader/grader/observe/run_control"
 CONTEXT = {
     "Dockerfile": f"FROM {IMAGE}\nCOPY *.py {RUNNER}/\nCOPY *.pyc {RUNNER}/__pycache__/\n",
-    "launch.py": (ROOT / "grader" / "runner" / "launch.py")
+    "launch.py": (ROOT / "grader" / "observe" / "run_control" / "launch.py")
     .read_text()
     .replace("GRACE_S = 120.0", "GRACE_S = 2.0")
     .replace("READY_LIMIT_S + limits.start_s", "20.0")

@@ -8,7 +8,7 @@ import atheris
 
 with atheris.instrument_imports(
     include=[
-        "grader.runner.wire",
+        "grader.observe.run_control.rank_messages",
         "grader.observe.interposer.memory",
         "grader.observe.interposer.records",
     ]

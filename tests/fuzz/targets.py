@@ -52,14 +52,14 @@ from grader.model.report import (
 )
 from grader.observe.interposer.memory import TraceMemory
 from grader.observe.interposer.records import Copy, calls_of
+from grader.observe.run_control.rank_messages import FrameReader, ProtocolError
+from grader.observe.run_control.rank_messages import encode as encode_frame
 from grader.rank import wire as rank_wire
 from grader.recording import journal
 from grader.recording.codec import decode, encode
 from grader.recording.recording import Header, RecordedLaunch, Recording, read, write
 from grader.recording.replay import observation_of
 from grader.report import json_report
-from grader.runner.wire import FrameReader, ProtocolError
-from grader.runner.wire import encode as encode_frame
 from grader.trace import layout
 from grader.zygote.stubs import allowed_environment
 

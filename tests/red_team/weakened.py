@@ -46,9 +46,11 @@ NO_SELFTEST = Change(
     "    protections = ()\n",
 )
 """Which would refuse to grade with most of these."""
-NO_GUARD = Change("runner/running.py", '"guarded": plan.guarded,', '"guarded": False,')
+NO_GUARD = Change("observe/run_control/running.py", '"guarded": plan.guarded,', '"guarded": False,')
 """Which stops many attacks before they reach what is weakened behind it."""
-NOT_CONFINED = Change("runner/running.py", '"confined": plan.confined,', '"confined": False,')
+NOT_CONFINED = Change(
+    "observe/run_control/running.py", '"confined": plan.confined,', '"confined": False,'
+)
 """Taken away from most of them: it leaves ranks none of the ways that most attacks take."""
 PROGRAMS_OF_ONE = Change(
     "zygote/student_confinement.py",
@@ -86,7 +88,7 @@ WAITS_FOR_GOOD = Change(
 )
 """Each of these three is enough; see the attacks with two of them left out."""
 IMPATIENT = tuple(
-    Change("runner/launch.py", old, new)
+    Change("observe/run_control/launch.py", old, new)
     for old, new in (
         ("GRACE_S = 120.0", "GRACE_S = 2.0"),
         ("READY_LIMIT_S + limits.start_s", "20.0"),
@@ -112,11 +114,11 @@ WEAKENINGS = (
             Change(_CONFINEMENT, "        sealed.users.begin(rank)\n", "        pass\n"),
             Change(_CONFINEMENT, "    sealed.users.part(rank)\n", ""),
             Change(
-                "runner/connections.py",
+                "observe/run_control/connections.py",
                 "if peer(connection)[1] != self._uid:",
                 "if peer(connection)[1] < 0:",
             ),
-            Change("runner/sandbox.py", "if self.ranks_uid == 0:", "if True:"),
+            Change("observe/run_control/sandbox.py", "if self.ranks_uid == 0:", "if True:"),
             Change(
                 _SUPERVISOR,
                 "    return 0 if _clean(run) else SOMETHING_STAYED\n",
@@ -228,7 +230,7 @@ WEAKENINGS = (
         "takes any amount of output",
         (
             Change(
-                "runner/watch.py",
+                "observe/run_control/watch.py",
                 "            if used > allowed:\n",
                 "            if used < 0:\n",
             ),
@@ -362,7 +364,9 @@ WEAKENINGS = (
         "believes how many processes there were",
         (
             Change(
-                "runner/running.py", 'is_alone = self._plan.backend == "none"', "is_alone = False"
+                "observe/run_control/running.py",
+                'is_alone = self._plan.backend == "none"',
+                "is_alone = False",
             ),
         ),
         ("processes_only_in_the_record",),
@@ -372,7 +376,7 @@ WEAKENINGS = (
         "stumbles over what it cannot read",
         (
             Change(
-                "runner/wire.py",
+                "observe/run_control/rank_messages.py",
                 "    except (ValueError, KeyError, TypeError, RecursionError) as error:\n",
                 "    except KeyError as error:\n",
             ),
@@ -401,7 +405,7 @@ WEAKENINGS = (
         "listens on after all ranks have come",
         (
             Change(
-                "runner/connections.py",
+                "observe/run_control/connections.py",
                 "        self._listener.close()\n        for rank, rank_socket in",
                 "        for rank, rank_socket in",
             ),
@@ -413,7 +417,7 @@ WEAKENINGS = (
         "lets the submission change its own files",
         (
             Change(
-                "runner/sandbox.py",
+                "observe/run_control/sandbox.py",
                 "path.chmod(0o755 if path.is_dir() else 0o644)",
                 "path.chmod(0o777)",
             ),

@@ -14,10 +14,10 @@ from grader.judge.explanation import LaunchResult
 from grader.model.errors import GraderError, UsageError
 from grader.model.feedback import Feedback
 from grader.model.report import Outcome, Report, RunFailure, Verdict
+from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.report import json_report, junit, markdown, terminal
 from grader.report.export.formats import FORMATS
 from grader.report.feedback import for_student
-from grader.runner.fork_server import ForkServer
 from grader.settings import Settings
 from grader.trace.calls import Trace
 
@@ -133,7 +133,7 @@ def suites(tmp_path):
 @pytest.fixture(scope="module")
 def launcher():
     """Return what puts plans to real ranks."""
-    with ForkServer() as server:
+    with ForkserverClient() as server:
         yield observing.launcher(server)
 
 

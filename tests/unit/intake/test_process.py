@@ -20,7 +20,7 @@ from grader.intake import submission as submissions
 from grader.intake.answer import OUT_OF_MEMORY, READY, submission_in
 from grader.intake.submission_codec import SubmissionMessage
 from grader.model.errors import GraderError, UsageError
-from grader.runner.users import run_uids
+from grader.observe.run_control.users import run_uids
 
 WANTED = ["ring.py", "part1/main.py"]
 IS_ROOT = os.geteuid() == 0

@@ -14,7 +14,7 @@ import pytest
 import grader
 from grader.authoring import skeleton
 from grader.model.errors import UsageError
-from grader.runner.marked import kill_marked
+from grader.observe.run_control.tagged_processes import kill_marked
 from grader.study import workplace, writing
 from grader.study.measure import is_late, measure
 from grader.study.plan import Launcher, Point

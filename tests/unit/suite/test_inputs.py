@@ -15,9 +15,9 @@ import pytest
 
 from grader import api, pipeline
 from grader.course.courses import bundled
+from grader.observe.run_control import connections
+from grader.observe.run_control.rank_messages import encode
 from grader.recording.launch_plan import CaseCall
-from grader.runner import connections
-from grader.runner.wire import encode
 from grader.settings import Settings
 from grader.suite import plan, session, timing
 from grader.suite.case import Case

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.runner.users import run_uids
+from grader.observe.run_control.users import run_uids
 from grader.zygote.confinement import Sealed, confine
 from grader.zygote.run_users import RunUsers
 from grader.zygote.system_calls import NoFilter, SystemCallFilter

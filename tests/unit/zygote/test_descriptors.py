@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from grader.runner.connections import Connections
+from grader.observe.run_control.connections import Connections
 from grader.zygote import descriptors, local_sockets, process_census
 from grader.zygote.descriptors import interrupt_waits, refuse_descriptors
 from grader.zygote.process_census import ProcessCensus

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.runner.users import run_uids
+from grader.observe.run_control.users import run_uids
 from grader.zygote.memory import _proportional_num_bytes, private_num_bytes
 from grader.zygote.processes import descendants, is_alive, is_below, owned_by
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.runner.users import run_uids
+from grader.observe.run_control.users import run_uids
 from grader.zygote.removal import names_in, remove_contents, unlock
 
 

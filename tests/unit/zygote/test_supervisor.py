@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.runner.users import run_uids
+from grader.observe.run_control.users import run_uids
 from grader.zygote.control_group import ControlGroup
 from grader.zygote.processes import owned_by
 from grader.zygote.run_users import RunUsers

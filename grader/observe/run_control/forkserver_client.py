@@ -1,0 +1,289 @@
+"""The judge's end of the zygote: one process for a whole grading, from which all ranks are forked.
+
+Starting Python with numpy costs a rank 0.15 s of CPU time, with torch 1.5 s; forking it costs a few
+milliseconds.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import select
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from grader.model.errors import GraderError, GradingLost, LaunchError
+from grader.observe.interposer import build
+from grader.observe.run_control.forkserver_process import Zygote, start_zygote
+from grader.observe.run_control.machine import libraries, mpirun
+from grader.observe.run_control.tagged_processes import kill_marked
+
+_ALWAYS = ("numpy", "mpi4py.MPI")
+_ALSO = {"torch": ("torch._dynamo",)}
+"""What a package imports only when it is used; this one takes torch.distributed over a second."""
+READY_LIMIT_S = 120.0
+_KILL_LIMIT_S = 30.0
+END_LIMIT_S = 2 * _KILL_LIMIT_S  # first of the run, then of the zygote that did not end it
+_ANSWER_LIMIT_S = 5.0
+_COUNT_LIMIT_S = 30.0
+_MARK = "GRADER_FORK_SERVER"
+"""Every process of a run has this in its environment, unless it takes it out."""
+_WHO = "; memory ran out, or something killed it. Look at this submission yourself"
+
+
+class RunLost(LaunchError):
+    """What starts, watches and ends the ranks was itself ended: nothing is known of the run."""
+
+
+class ForkserverClient:
+    """Starts and ends runs, one at a time. Use as a context manager.
+
+    Its zygote is started by `warm_up`, or else by the first run.
+    """
+
+    def __init__(self, modules: Sequence[str] = ()) -> None:
+        """modules: what the ranks of this assignment import, beside numpy and mpi4py."""
+        later = [each for module in modules for each in _ALSO.get(module, ())]
+        self._modules = (*_ALWAYS, *modules, *later)
+        self._zygote: Zygote | None = None
+        self._is_ready = False
+        self._unread = b""
+        self._mpirun_status: int | None = None
+        self._rank_statuses: dict[int, int] = {}
+        self._left = -1
+        self._excess: dict[str, Any] | None = None
+        self._denied_s = 0.0
+        self._census: Mapping[str, Any] = {}
+        self._carried_num_bytes: int | None = None
+        self._log = ""
+        self._mark = secrets.token_hex(16)
+
+    def __enter__(self) -> "ForkserverClient":
+        return self
+
+    def warm_up(self) -> None:
+        """Have the imports begin, which take seconds, while there is still something else to do.
+
+        What goes wrong with it goes wrong again when a run is started, and is raised then.
+        """
+        if self._zygote is None:
+            with contextlib.suppress(GraderError, OSError):
+                self._start_zygote()
+
+    def start(self, order: Mapping[str, Any]) -> None:
+        """Start a run; `order` has the fields of the zygote's Order.
+
+        Raises GraderError when the zygote cannot be started or has died.
+        """
+        self._get_ready()
+        self._mpirun_status, self._rank_statuses, self._left = None, {}, -1
+        self._excess, self._denied_s = None, 0.0
+        environment = {**order["environment"], _MARK: self._mark}
+        self._say({"run": {**order, "environment": environment}})
+
+    def ended(self) -> int | None:
+        """Return the exit status of mpirun, or of the last rank where there is none; else None.
+
+        A process that was ended by a signal has 128 more than the signal's number.
+        """
+        self._listen(0.0)
+        if self._mpirun_status is not None:
+            return self._mpirun_status
+        if self._left == 0:
+            return max((_as_shells_do(each) for each in self._rank_statuses.values()), default=0)
+        return None
+
+    def status_of(self, rank: int) -> int | None:
+        """Return the exit status of one rank as the shell counts, or None while it lives."""
+        self._listen(0.0)
+        status = self._rank_statuses.get(rank)
+        return None if status is None else _as_shells_do(status)
+
+    def excess(self) -> dict[str, Any] | None:
+        """Return what the run used too much of: `kind`, `used`, `allowed`; None if nothing."""
+        self._listen(0.0)
+        return self._excess
+
+    def denied_s(self, *, up_to_now: bool = False) -> float:
+        """Return how long the machine has kept the run waiting so far; 0 if nobody knows.
+
+        up_to_now: ask, rather than say what was told last, which on a busy machine is a while ago.
+        """
+        self._listen(0.0)
+        if up_to_now:
+            self._say({"denied": True})
+            self._wait_for("denied", _COUNT_LIMIT_S)
+        return self._denied_s
+
+    def dump_stacks(self, ranks: Sequence[int]) -> None:
+        """Have these ranks, as far as they live, write where they are."""
+        self._say({"dump": list(ranks)})
+
+    def log(self) -> str:
+        """Return the end of what mpirun, and others that are no ranks, have printed."""
+        with contextlib.suppress(LaunchError):
+            self._log = ""
+            if self._zygote is not None:
+                self._say({"log": True})
+                self._listen(_ANSWER_LIMIT_S, until="log")
+        return self._log
+
+    def census(self) -> Mapping[str, Any]:
+        """Return what the zygote has seen of processes since this was last asked: see Run.census.
+
+        Raises LaunchError when nobody answers.
+        """
+        self._say({"count": True})
+        if not self._wait_for("counted", _COUNT_LIMIT_S):
+            raise LaunchError(
+                f"the processes of a run were not counted within {_COUNT_LIMIT_S:.0f} s"
+            )
+        return self._census
+
+    def carried_num_bytes(self) -> int | None:
+        """Return what has gone over the loopback so far; None where it need not be the run's.
+
+        Raises LaunchError when nobody answers.
+        """
+        self._say({"carried": True})
+        if not self._wait_for("carried", _COUNT_LIMIT_S):
+            raise LaunchError(f"the bytes of a run were not counted within {_COUNT_LIMIT_S:.0f} s")
+        return self._carried_num_bytes
+
+    def end(self) -> None:
+        """End every process of the run.
+
+        Raises GradingLost when one would not die, or files stay: no other run may begin there.
+        """
+        if self._zygote is None:
+            return
+        self._say({"end": True})
+        if not self._wait_for("ended", _KILL_LIMIT_S):
+            self.close()
+            raise GradingLost(
+                f"processes of a run were still alive {_KILL_LIMIT_S:.0f} s after being "
+                "killed. Look at this submission yourself"
+            )
+
+    def close(self) -> None:
+        """End the zygote, and with it a run that has not ended."""
+        zygote, self._zygote = self._zygote, None
+        if zygote is not None:
+            # It has no run to end, and would go on importing, before it is ready.
+            zygote.close(_KILL_LIMIT_S if self._is_ready else 0.0)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _start_zygote(self) -> None:
+        self._zygote = start_zygote({**_environment(), _MARK: self._mark}, self._modules)
+        self._unread, self._is_ready = b"", False
+
+    def _get_ready(self) -> None:
+        """Wait until the zygote can fork, which is started unless there is one."""
+        if self._zygote is None:
+            self._start_zygote()
+        if not self._is_ready and not self._wait_for("ready", READY_LIMIT_S):
+            self.close()
+            raise GraderError(
+                f"importing {', '.join(self._modules)} took more than {READY_LIMIT_S:.0f} s"
+            )
+
+    def _say(self, message: dict[str, Any]) -> None:
+        assert self._zygote is not None
+        try:
+            self._zygote.send(json.dumps(message).encode() + b"\n")
+        except BrokenPipeError:
+            raise self._death() from None
+
+    def _wait_for(self, until: str, limit_s: float) -> bool:
+        """Return whether the zygote says `until` before time is up."""
+        deadline_s = time.monotonic() + limit_s
+        while not self._listen(0.2, until):
+            if time.monotonic() > deadline_s:
+                return False
+        return True
+
+    def _listen(self, patience_s: float, until: str = "") -> bool:
+        """Take note of what the zygote says; return whether it has said `until`.
+
+        Raises LaunchError when it has died.
+        """
+        if self._zygote is None:
+            return False
+        out = self._zygote.stdout
+        while select.select([out], [], [], patience_s)[0]:
+            data = os.read(out, 1 << 16)
+            if not data:
+                raise self._death()
+            *lines, self._unread = (self._unread + data).split(b"\n")
+            said = [json.loads(line) for line in lines]
+            for message in said:
+                self._note(message)
+            if any(until in message for message in said):
+                return True
+            patience_s = 0.0
+        return False
+
+    def _note(self, message: dict[str, Any]) -> None:
+        if "ready" in message:
+            self._is_ready = True
+        elif "mpirun" in message:
+            self._mpirun_status = _as_shells_do(message["mpirun"])
+        elif "rank" in message:
+            self._rank_statuses[message["rank"]] = message["status"]
+            self._left = message["left"]
+        elif "excess" in message:
+            self._excess = message["excess"]
+        elif "denied" in message:
+            self._denied_s = message["denied"]
+        elif "counted" in message:
+            self._census = message["counted"]
+        elif "carried" in message:
+            self._carried_num_bytes = message["carried"]
+        elif "log" in message:
+            self._log = message["log"]
+        elif "lost" in message:
+            raise RunLost(f"{message['lost']}{_WHO}")
+        elif "impossible" in message:
+            raise GraderError(message["impossible"])
+        elif message.get("ended") is False:
+            raise GradingLost(
+                "files of a run could not be removed. Look at this submission yourself"
+            )
+
+    def _death(self) -> RunLost:
+        """Return what to raise when the zygote has gone; the next run gets a new one."""
+        assert self._zygote is not None
+        zygote, self._zygote = self._zygote, None
+        lines = zygote.close(_KILL_LIMIT_S).splitlines()
+        kill_marked(f"{_MARK}={self._mark}".encode())
+        said = f": {lines[-1]}" if lines else " without any output"
+        return RunLost(f"the process that forks ranks ended{said}{_WHO}")
+
+
+def _as_shells_do(status: int) -> int:
+    return 128 - status if status < 0 else status
+
+
+def _environment() -> dict[str, str]:
+    """Return what the imports in the zygote need; each run brings an environment of its own."""
+    return {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
+        "LANG": "C.UTF-8",
+        "LD_PRELOAD": str(build.library()),
+        "LD_LIBRARY_PATH": libraries(mpirun()),
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        # It warns of addresses that have no name, as in a container without a network.
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
+    }

@@ -1,0 +1,204 @@
+"""A run's own folder and processes: made before the ranks start, and nothing left of them after."""
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from grader.observe.run_control.forkserver_client import ForkserverClient
+from grader.observe.run_control.machine import libraries, mpirun
+from grader.recording.launch_plan import Limits
+
+_READ_AHEAD_S = 10 * 365 * 24 * 3600.0
+"""Into the future: a file that says when it was first read is a word to the other ranks."""
+_STUB = Path(__file__).resolve().parent / "stub.py"
+
+
+class Sandbox:
+    """The folder and the processes of one run. Use as a context manager."""
+
+    def __init__(self, server: ForkserverClient, *, uid: int | None, limits: Limits) -> None:
+        """uid: the user to run as, which nobody else may have; None to stay the user we are."""
+        self._server = server
+        self._uid = uid
+        self._limits = limits
+        self._started = False
+        # Shared memory is where Open MPI's segments belong; they go with the folder.
+        base = Path("/dev/shm")  # noqa: S108 - a fresh folder with a random name in it
+        usable = base.is_dir() and os.access(base, os.W_OK)
+        self.folder = Path(tempfile.mkdtemp(prefix="grader-", dir=base if usable else None))
+
+    @property
+    def ranks_uid(self) -> int:
+        """Return the user that the ranks run as."""
+        return os.getuid() if self._uid is None else self._uid
+
+    def __enter__(self) -> "Sandbox":
+        self.folder.chmod(0o711)
+        (self.folder / "scratch").mkdir()
+        (self.folder / "scratch").chmod(0o777)
+        return self
+
+    @property
+    def submission(self) -> Path:
+        """Return the folder of the submission, as the ranks see it."""
+        return self.folder / "submission"
+
+    def fill(self, *, submission: Mapping[str, bytes], support: Mapping[str, bytes]) -> None:
+        """Lay out what the ranks may read: the support files and the submission."""
+        for name, files in (("submission", submission), ("support", support)):
+            (self.folder / name).mkdir()
+            for file, content in files.items():
+                target = self.folder / name / file
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+        # A level of its own, because our folder cannot be listed.
+        (self.folder / "start").mkdir()
+        shutil.copyfile(_STUB, self._stub)
+        read_s = time.time() + _READ_AHEAD_S
+        for path in self.folder.rglob("*"):
+            if path.name != "scratch":
+                path.chmod(0o755 if path.is_dir() else 0o644)
+                # The kernel notes who reads it only where that is later than what is there.
+                os.utime(path, (read_s, path.stat().st_mtime))
+
+    def start(
+        self,
+        ranks: int,
+        probes: Mapping[str, str],
+        *,
+        under_mpirun: bool,
+    ) -> None:
+        """Start the ranks, which will connect to our socket.
+
+        probes: what they will be told to run, so that it is compiled once for all of them.
+        Raises GraderError when the machine cannot.
+        """
+        self._server.start(
+            {
+                "folder": str(self.folder),
+                "uid": self._uid,
+                "ranks": ranks,
+                "memory_num_bytes": self._limits.memory_num_bytes,
+                "rank_memory_num_bytes": self._limits.rank_memory_num_bytes,
+                "output_num_bytes": self._limits.output_num_bytes,
+                "probes": dict(probes),
+                "mpirun": self._mpirun(ranks) if under_mpirun else None,
+                "environment": self._environment(),
+            }
+        )
+        self._started = True
+
+    def _mpirun(self, ranks: int) -> list[str]:
+        command = [mpirun(), "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+        if self.ranks_uid == 0:
+            command.append("--allow-run-as-root")
+        options = {
+            # Without these two every start looks for networks for a second.
+            "pml": "ob1,monitoring",
+            "btl": "self,sm",
+            # MPI counts messages itself; what counts collective and one-sided calls crashes some
+            # programs.
+            "pml_monitoring_enable": "2",
+            "coll": "^monitoring",
+            "osc": "^monitoring",
+            "smsc": "^cma",
+            # Made by the ranks: see the zygote's student_confinement.
+            "btl_sm_backing_directory": str(self.folder / "scratch" / "segments"),
+            "osc_sm_backing_directory": str(self.folder / "scratch" / "windows"),
+            "osc_rdma_backing_directory": str(self.folder / "scratch" / "windows"),
+            "mpi_yield_when_idle": "1",
+        }
+        for name, value in options.items():
+            command += ["--mca", name, value]
+        socket = str(self.folder / "stubs.sock")
+        return [*command, sys.executable, "-I", "-S", str(self._stub), socket]
+
+    def _environment(self) -> dict[str, str]:
+        scratch = str(self.folder / "scratch")
+        return {
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
+            "HOME": scratch,
+            "TMPDIR": scratch,
+            "LANG": "C.UTF-8",
+            "LD_LIBRARY_PATH": libraries(mpirun()),
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            # A student's machine may have one; the machine that gives the mark does not.
+            "CUDA_VISIBLE_DEVICES": "",
+            "MPLBACKEND": "Agg",
+            "MPLCONFIGDIR": scratch,
+            # Also in processes that a rank starts: see the rank's debuggers.
+            "PYTHONBREAKPOINT": "0",
+        }
+
+    @property
+    def _stub(self) -> Path:
+        return self.folder / "start" / "stub.py"
+
+    @property
+    def socket_path(self) -> Path:
+        """Return where the judge listens."""
+        return self.folder / "judge.sock"
+
+    def ended(self) -> int | None:
+        """Return the exit status of the run as a whole, or None while it lasts."""
+        return self._server.ended()
+
+    def status_of(self, rank: int) -> int | None:
+        """Return the exit status of one rank, or None while it lives."""
+        return self._server.status_of(rank)
+
+    def log(self) -> str:
+        """Return what mpirun itself printed last, for errors that are the machine's."""
+        return self._server.log()
+
+    def excess(self) -> dict[str, Any] | None:
+        """Return what the run used too much of: `kind`, `used`, `allowed`; None if nothing."""
+        return self._server.excess()
+
+    def denied_s(self, *, up_to_now: bool = False) -> float:
+        """Return how long the machine has kept the run waiting so far; 0 if nobody knows.
+
+        up_to_now: ask, rather than say what was told last, which on a busy machine is a while ago.
+        """
+        return self._server.denied_s(up_to_now=up_to_now)
+
+    def census(self) -> Mapping[str, Any]:
+        """Return how many processes have shown themselves, `seen`, and the most alive, `at_once`.
+
+        Counted since this was last asked. Raises LaunchError when nobody answers.
+        """
+        return self._server.census()
+
+    def carried_num_bytes(self) -> int | None:
+        """Return what has gone over the loopback so far; None where it need not be the run's.
+
+        Raises LaunchError when nobody answers.
+        """
+        return self._server.carried_num_bytes()
+
+    def dump_stacks(self, ranks: Sequence[int]) -> None:
+        """Have these ranks, as far as they live, write where they are."""
+        self._server.dump_stacks(ranks)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End every process of the run and remove its folder.
+
+        Raises GraderError when a process would not die.
+        """
+        try:
+            if self._started:
+                self._server.end()
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
