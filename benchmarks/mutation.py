@@ -102,7 +102,7 @@ def grade(job: Job) -> tuple[Job, Row]:
 
 @cache
 def _server(needs: tuple[str, ...]) -> ForkserverClient:
-    """Return a fork server of this process, which ends with it."""
+    """Return a forkserver of this process, which ends with it."""
     return ForkserverClient(needs).__enter__()
 
 

@@ -60,7 +60,7 @@ class LiveObserver:
         """Returns what is recorded of a plan, else puts it to ranks; tells whoever listens."""
 
     def begin(self) -> ForkserverClient:
-        """Start the fork server, if it is not there yet. Raises GraderError where none can be."""
+        """Start the forkserver, if it is not there yet. Raises GraderError where none can be."""
         if self._server is None:
             check_machine(self._needs)
             server = ForkserverClient(self._needs)

@@ -32,7 +32,7 @@ class Settings(SuiteSettings):
     is_recognised: bool = False
     """The assignment was found out from the files, for want of its name."""
     launch: Launcher | None = None
-    """How plans are put to ranks; None for a fork server of this grading's own."""
+    """How plans are put to ranks; None for a forkserver of this grading's own."""
     on_observed: Callable[[LaunchPlan, LaunchObservation], None] = field(
         default=lambda plan, observed: None
     )

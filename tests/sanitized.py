@@ -54,7 +54,7 @@ def pytest_unconfigure() -> None:
 
 
 def _checked(environment) -> dict[str, str]:
-    """Return the environment of a zygote whose ranks are checked."""
+    """Return the environment of a forkserver whose ranks are checked."""
     plain = environment()
     preloaded = f"{os.environ['GRADER_SANITIZER']}:{plain['LD_PRELOAD']}"
     return {**plain, **_OPTIONS, "LD_PRELOAD": preloaded}

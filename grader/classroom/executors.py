@@ -17,7 +17,7 @@ from grader.classroom.cluster_file import Cluster
 from grader.classroom.gradings import Outcome
 from grader.classroom.task import Task
 from grader.model.errors import GraderError, UsageError
-from grader.zygote.processes import descendants
+from grader.observe.forkserver.processes import descendants
 
 _NUM_RETRIES = 3
 """Of a grading whose worker was lost."""

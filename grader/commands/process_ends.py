@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 
-from grader.zygote.processes import descendants
+from grader.observe.forkserver.processes import descendants
 
 KILL_LIMIT_S = 30.0
 ORDERLY_END_S = 60.0
@@ -36,7 +36,7 @@ def status_of(pid: int, patience_s: float = float("inf")) -> int | None:
 def end_what_is_left() -> bool:
     """Wait until all that the judge has started has ended, in order; end what has not.
 
-    The zygote ends its run, and itself, when the judge is gone. Return whether it could.
+    The forkserver ends its run, and itself, when the judge is gone. Return whether it could.
     """
     in_order = _have_all_ended(ORDERLY_END_S, lambda: None)
     if in_order is None:

@@ -57,7 +57,7 @@ _OBSERVING = (
         "observe/run_control/",
         "observe/interposer/",
         "trace/",
-        "zygote/",
+        "forkserver/",
         "model/paths.py",
     ),
     *("recording/case_time", "recording/codec", "recording/launch_plan", "recording/observation"),

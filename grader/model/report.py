@@ -156,7 +156,7 @@ class Outcome:
     num_altered: int = 0
     """How many messages left altered, of those that the case wanted altered."""
     num_processes: int | None = None
-    """How many processes showed themselves to the zygote; None where nobody counted."""
+    """How many processes showed themselves to the forkserver; None where nobody counted."""
     num_processes_at_once: int | None = None
     """The most of them that were alive at one moment."""
     given_time_s: float = 0.0  # wall_time_s on a machine of its own; where times are compared

@@ -101,7 +101,7 @@ class _Package:
 def compiled(sources: Mapping[str, str]) -> dict[str, CodeType]:
     """Return the code of each module of the package that sources make: see `load`.
 
-    A rank finds it made where the zygote has asked for it before: ranks are forked.
+    A rank finds it made where the forkserver has asked for it before: ranks are forked.
     """
     return {name: _compiled(name, text) for name, text in sources.items()}
 

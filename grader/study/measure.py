@@ -9,14 +9,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from grader.observe.forkserver.processes import descendants
+from grader.observe.forkserver.run_queue_delay import DeniedTime
 from grader.observe.run_control.machine import ending_with_us, free_port, libraries, mpirun
 from grader.observe.run_control.tagged_processes import kill_marked
 from grader.study.failure import why_failed
 from grader.study.plan import Launcher, Point
 from grader.study.results import Measurement
 from grader.study.workplace import Sources, workplace
-from grader.zygote.denied_time import DeniedTime
-from grader.zygote.processes import descendants
 
 _REPORTS = "GRADER_STUDY_REPORTS"
 _TICK_S = 0.02

@@ -1,4 +1,4 @@
-"""Grades submissions of one assignment, one after the other, with one fork server."""
+"""Grades submissions of one assignment, one after the other, with one forkserver."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from grader.settings import Settings
 
 @dataclass(frozen=True)
 class Grader:
-    """Grades submissions of one assignment, all with one fork server."""
+    """Grades submissions of one assignment, all with one forkserver."""
 
     course: Course
     assignment: Assignment

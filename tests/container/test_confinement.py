@@ -34,14 +34,14 @@ from grader.model.report import RunFailure
 from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.recording.launch_plan import Limits
 from grader.observe.run_control.users import run_uids
-from grader.zygote.processes import descendants
-from grader.zygote.run_users import NUMBERS_PER_RUN
+from grader.observe.forkserver.processes import descendants
+from grader.observe.forkserver.run_users import NUMBERS_PER_RUN
 
 def kill_once(server, whom):
     time.sleep(1.0)
-    zygote = server._zygote.process.pid
-    supervisors = [pid for pid in descendants(zygote) if os.getuid() in uids_of(pid)]
-    os.kill(zygote if whom == "zygote" else supervisors[0], signal.SIGKILL)
+    forkserver = server._forkserver.process.pid
+    supervisors = [pid for pid in descendants(forkserver) if os.getuid() in uids_of(pid)]
+    os.kill(forkserver if whom == "forkserver" else supervisors[0], signal.SIGKILL)
 
 def uids_of(pid):
     with open(f"/proc/{pid}/status") as status:
@@ -427,7 +427,7 @@ def test_a_stopped_mpirun_does_not_outlive_its_run():
     assert honest["values"] == [7.0]
 
 
-@pytest.mark.parametrize("whom", ["zygote", "supervisor"])
+@pytest.mark.parametrize("whom", ["forkserver", "supervisor"])
 def test_a_run_whose_keeper_was_killed_is_run_again(whom):
     """As by the kernel when memory runs out: what was begun is cleared away, and nothing passes."""
     slow = """
@@ -580,7 +580,7 @@ def ways(own, rank, other, names):
         "the times of a device": lambda: change_times("/dev/null", lambda: os.utime("/dev/null")),
         "the times of a folder": lambda: change_times("/tmp", lambda: os.utime("/tmp")),
         "that a link was followed": follow_a_link,
-        "who waits for the zygote": wait_for_the_census,
+        "who waits for the forkserver": wait_for_the_census,
         "the list of processes": lambda: os.listdir("/proc"),
         "the sockets of all": lambda: Path("/proc/self/net/sockstat").read_text(),
         "how busy it is": lambda: Path("/proc/loadavg").read_text(),

@@ -298,7 +298,7 @@ def test_the_container_ends_with_its_client(engine, tmp_path, how):
     # Other containers may come and go meanwhile.
     ours = {"label": f"{CLIENT_LABEL}={name_of_client(client.pid)}"}
     (started,) = wait_for(lambda: engine.containers.list(filters=ours, ignore_removed=True))
-    wait_for(lambda: "stub.py" in str(started.top()))
+    wait_for(lambda: "mpirun_placeholder.py" in str(started.top()))
     client.send_signal(how)
     client.wait(60)
     wait_for(lambda: not engine.containers.list(all=True, filters=ours, ignore_removed=True))

@@ -57,7 +57,7 @@ def below(parent):
 # Not what watches a judge, which the container begins with: left-over processes become its own.
 is_watched = "--from-stdin" not in names["1"][1]
 judges = [pid for pid, (parent, command) in names.items() if "check" in command and any(
-    "prterun" in " ".join(names[run][1]) for zygote in below(pid) for run in below(zygote))
+    "prterun" in " ".join(names[run][1]) for forkserver in below(pid) for run in below(forkserver))
     and not (is_watched and parent == "1")]
 for judge in judges:
     os.kill(int(judge), signal.SIGSTOP)

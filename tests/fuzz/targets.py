@@ -50,6 +50,7 @@ from grader.model.report import (
     Verdict,
     Versions,
 )
+from grader.observe.forkserver.mpirun_placeholders import allowed_environment
 from grader.observe.interposer.memory import TraceMemory
 from grader.observe.interposer.records import Copy, calls_of
 from grader.observe.run_control.rank_messages import FrameReader, ProtocolError
@@ -61,7 +62,6 @@ from grader.recording.recording import Header, RecordedLaunch, Recording, read, 
 from grader.recording.replay import observation_of
 from grader.report import json_report
 from grader.trace import layout
-from grader.zygote.stubs import allowed_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -409,7 +409,7 @@ def _notebooks() -> list[bytes]:
     ]
 
 
-# What a stub, or a student in its place, tells the zygote.
+# What a stub, or a student in its place, tells the forkserver.
 
 
 _FOLDERS = (Path("/nowhere/of-a-run"),)

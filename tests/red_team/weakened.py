@@ -53,7 +53,7 @@ NOT_CONFINED = Change(
 )
 """Taken away from most of them: it leaves ranks none of the ways that most attacks take."""
 PROGRAMS_OF_ONE = Change(
-    "zygote/student_confinement.py",
+    "observe/forkserver/student_confinement.py",
     "            tell_of_no_programs()\n            sealed.system_calls.refuse_programs()\n",
     "",
 )
@@ -71,18 +71,18 @@ NO_CAUSALITY = (
     ),
 )
 MAY_LINGER = Change(
-    "zygote/system_calls.py",
+    "observe/forkserver/system_calls.py",
     '    made.add_rule(no, "setsockopt", of_sockets,'
     " arg(2, library.MASKED_EQ, _LOW_HALF, _SO_LINGER))\n",
     "",
 )
 TAKES_DESCRIPTORS = Change(
-    "zygote/descriptors.py",
+    "observe/forkserver/descriptors.py",
     "        listener.setsockopt(socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)\n",
     "        pass\n",
 )
 WAITS_FOR_GOOD = Change(
-    "zygote/descriptors.py",
+    "observe/forkserver/descriptors.py",
     "        signal.setitimer(signal.ITIMER_REAL, period_s, period_s)\n",
     "        pass\n",
 )
@@ -99,10 +99,12 @@ IMPATIENT = tuple(
 NEVER_ENDS_IT = Change(
     "commands/watched.py", "        if record.watchdog.remaining_s() <= 0:", "        if False:"
 )
-ONE_USER = Change("zygote/run_users.py", "return self.first + 2 + rank", "return self.first")
+ONE_USER = Change(
+    "observe/forkserver/run_users.py", "return self.first + 2 + rank", "return self.first"
+)
 """For all ranks of a run."""
-_CONFINEMENT = "zygote/confinement.py"
-_SUPERVISOR = "zygote/supervisor.py"
+_CONFINEMENT = "observe/forkserver/confinement.py"
+_SUPERVISOR = "observe/forkserver/supervisor.py"
 NO_FILTER = Change(_CONFINEMENT, "sealed.system_calls.put_on()", "pass")
 """Of system calls, which stops what the guard does not see."""
 
@@ -124,7 +126,11 @@ WEAKENINGS = (
                 "    return 0 if _clean(run) else SOMETHING_STAYED\n",
                 "    return 0\n",
             ),
-            Change("zygote/stubs.py", "is_ours = uid == self._uid and", "is_ours ="),
+            Change(
+                "observe/forkserver/mpirun_placeholders.py",
+                "is_ours = uid == self._uid and",
+                "is_ours =",
+            ),
         ),
         ("walk_fs_canary", "suid_su_newgrp"),
         "tells|BREACH|root has written",
@@ -139,7 +145,7 @@ WEAKENINGS = (
                 "                pass\n        if True:\n",
             ),
             Change(
-                "zygote/ending.py",
+                "observe/forkserver/kill_processes.py",
                 "    wait_for_all()\n    _remove(folder)\n    return",
                 "    reap()\n    _remove(folder)\n    return",
             ),
@@ -261,7 +267,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "lets ranks change groups of processes",
-        (Change("zygote/rank_system_calls.py", '"setpgid", "setsid", ', '"setsid", '),),
+        (Change("observe/forkserver/rank_system_calls.py", '"setpgid", "setsid", ', '"setsid", '),),
         ("ring_told_by_process_groups",),
         "points and deserves|the verdict is",
         is_quick=True,
@@ -465,16 +471,16 @@ WEAKENINGS = (
         watched_for_s=15.0,
     ),
     Weakening(
-        "closes in the zygote whatever it is sent",
+        "closes in the forkserver whatever it is sent",
         (MAY_LINGER, TAKES_DESCRIPTORS, WAITS_FOR_GOOD),
-        ("lingering_socket_for_the_zygote",),
+        ("lingering_socket_for_the_forkserver",),
         "had not ended|JUDGE_ERROR",
     ),
     Weakening(
         "asks neither the kernel what was sent nor what that is for",
         (
             Change(
-                "zygote/run.py",
+                "observe/forkserver/run.py",
                 "loopback.carried_num_bytes() if self._sealed is not None else None\n",
                 "None\n",
             ),

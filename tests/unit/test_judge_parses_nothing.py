@@ -18,7 +18,7 @@ PARSERS = {
     "tokenize",
 }
 CALLS = {"compile", "eval", "exec"}
-ELSEWHERE = ("rank", "zygote", "authoring", "verification", "intake", "selftest", "support")
+ELSEWHERE = ("rank", "forkserver", "authoring", "verification", "intake", "selftest", "support")
 """Rooms of grader whose code runs beside the judge: in ranks, in a reader of files, for authors."""
 IN_THE_JUDGE = [
     file

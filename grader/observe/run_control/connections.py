@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from grader.model.errors import LaunchError
+from grader.observe.forkserver.local_sockets import listening_at, peer
 from grader.observe.run_control.rank_messages import (
     CLOSED,
     SPARE_NUM_BYTES,
@@ -20,7 +21,6 @@ from grader.observe.run_control.rank_messages import (
     broken,
     encode,
 )
-from grader.zygote.local_sockets import listening_at, peer
 
 _CHUNK_NUM_BYTES = 1 << 20
 

@@ -1,4 +1,4 @@
-"""The judge's end of the zygote: one process for a whole grading, from which all ranks are forked.
+"""The judge's end of the forkserver: one process for a grading, from which all ranks are forked.
 
 Starting Python with numpy costs a rank 0.15 s of CPU time, with torch 1.5 s; forking it costs a few
 milliseconds.
@@ -18,7 +18,7 @@ from typing import Any
 
 from grader.model.errors import GraderError, GradingLost, LaunchError
 from grader.observe.interposer import build
-from grader.observe.run_control.forkserver_process import Zygote, start_zygote
+from grader.observe.run_control.forkserver_process import Forkserver, start_forkserver
 from grader.observe.run_control.machine import libraries, mpirun
 from grader.observe.run_control.tagged_processes import kill_marked
 
@@ -27,7 +27,7 @@ _ALSO = {"torch": ("torch._dynamo",)}
 """What a package imports only when it is used; this one takes torch.distributed over a second."""
 READY_LIMIT_S = 120.0
 _KILL_LIMIT_S = 30.0
-END_LIMIT_S = 2 * _KILL_LIMIT_S  # first of the run, then of the zygote that did not end it
+END_LIMIT_S = 2 * _KILL_LIMIT_S  # first of the run, then of the forkserver that did not end it
 _ANSWER_LIMIT_S = 5.0
 _COUNT_LIMIT_S = 30.0
 _MARK = "GRADER_FORK_SERVER"
@@ -42,14 +42,14 @@ class RunLost(LaunchError):
 class ForkserverClient:
     """Starts and ends runs, one at a time. Use as a context manager.
 
-    Its zygote is started by `warm_up`, or else by the first run.
+    Its forkserver is started by `warm_up`, or else by the first run.
     """
 
     def __init__(self, modules: Sequence[str] = ()) -> None:
         """modules: what the ranks of this assignment import, beside numpy and mpi4py."""
         later = [each for module in modules for each in _ALSO.get(module, ())]
         self._modules = (*_ALWAYS, *modules, *later)
-        self._zygote: Zygote | None = None
+        self._forkserver: Forkserver | None = None
         self._is_ready = False
         self._unread = b""
         self._mpirun_status: int | None = None
@@ -70,14 +70,14 @@ class ForkserverClient:
 
         What goes wrong with it goes wrong again when a run is started, and is raised then.
         """
-        if self._zygote is None:
+        if self._forkserver is None:
             with contextlib.suppress(GraderError, OSError):
-                self._start_zygote()
+                self._start_forkserver()
 
     def start(self, order: Mapping[str, Any]) -> None:
-        """Start a run; `order` has the fields of the zygote's Order.
+        """Start a run; `order` has the fields of the forkserver's Order.
 
-        Raises GraderError when the zygote cannot be started or has died.
+        Raises GraderError when the forkserver cannot be started or has died.
         """
         self._get_ready()
         self._mpirun_status, self._rank_statuses, self._left = None, {}, -1
@@ -127,13 +127,13 @@ class ForkserverClient:
         """Return the end of what mpirun, and others that are no ranks, have printed."""
         with contextlib.suppress(LaunchError):
             self._log = ""
-            if self._zygote is not None:
+            if self._forkserver is not None:
                 self._say({"log": True})
                 self._listen(_ANSWER_LIMIT_S, until="log")
         return self._log
 
     def census(self) -> Mapping[str, Any]:
-        """Return what the zygote has seen of processes since this was last asked: see Run.census.
+        """Return what the forkserver has seen of processes since the last time: see Run.census.
 
         Raises LaunchError when nobody answers.
         """
@@ -159,7 +159,7 @@ class ForkserverClient:
 
         Raises GradingLost when one would not die, or files stay: no other run may begin there.
         """
-        if self._zygote is None:
+        if self._forkserver is None:
             return
         self._say({"end": True})
         if not self._wait_for("ended", _KILL_LIMIT_S):
@@ -170,11 +170,11 @@ class ForkserverClient:
             )
 
     def close(self) -> None:
-        """End the zygote, and with it a run that has not ended."""
-        zygote, self._zygote = self._zygote, None
-        if zygote is not None:
+        """End the forkserver, and with it a run that has not ended."""
+        forkserver, self._forkserver = self._forkserver, None
+        if forkserver is not None:
             # It has no run to end, and would go on importing, before it is ready.
-            zygote.close(_KILL_LIMIT_S if self._is_ready else 0.0)
+            forkserver.close(_KILL_LIMIT_S if self._is_ready else 0.0)
 
     def __exit__(
         self,
@@ -184,14 +184,14 @@ class ForkserverClient:
     ) -> None:
         self.close()
 
-    def _start_zygote(self) -> None:
-        self._zygote = start_zygote({**_environment(), _MARK: self._mark}, self._modules)
+    def _start_forkserver(self) -> None:
+        self._forkserver = start_forkserver({**_environment(), _MARK: self._mark}, self._modules)
         self._unread, self._is_ready = b"", False
 
     def _get_ready(self) -> None:
-        """Wait until the zygote can fork, which is started unless there is one."""
-        if self._zygote is None:
-            self._start_zygote()
+        """Wait until the forkserver can fork, which is started unless there is one."""
+        if self._forkserver is None:
+            self._start_forkserver()
         if not self._is_ready and not self._wait_for("ready", READY_LIMIT_S):
             self.close()
             raise GraderError(
@@ -199,14 +199,14 @@ class ForkserverClient:
             )
 
     def _say(self, message: dict[str, Any]) -> None:
-        assert self._zygote is not None
+        assert self._forkserver is not None
         try:
-            self._zygote.send(json.dumps(message).encode() + b"\n")
+            self._forkserver.send(json.dumps(message).encode() + b"\n")
         except BrokenPipeError:
             raise self._death() from None
 
     def _wait_for(self, until: str, limit_s: float) -> bool:
-        """Return whether the zygote says `until` before time is up."""
+        """Return whether the forkserver says `until` before time is up."""
         deadline_s = time.monotonic() + limit_s
         while not self._listen(0.2, until):
             if time.monotonic() > deadline_s:
@@ -214,13 +214,13 @@ class ForkserverClient:
         return True
 
     def _listen(self, patience_s: float, until: str = "") -> bool:
-        """Take note of what the zygote says; return whether it has said `until`.
+        """Take note of what the forkserver says; return whether it has said `until`.
 
         Raises LaunchError when it has died.
         """
-        if self._zygote is None:
+        if self._forkserver is None:
             return False
-        out = self._zygote.stdout
+        out = self._forkserver.stdout
         while select.select([out], [], [], patience_s)[0]:
             data = os.read(out, 1 << 16)
             if not data:
@@ -262,10 +262,10 @@ class ForkserverClient:
             )
 
     def _death(self) -> RunLost:
-        """Return what to raise when the zygote has gone; the next run gets a new one."""
-        assert self._zygote is not None
-        zygote, self._zygote = self._zygote, None
-        lines = zygote.close(_KILL_LIMIT_S).splitlines()
+        """Return what to raise when the forkserver has gone; the next run gets a new one."""
+        assert self._forkserver is not None
+        forkserver, self._forkserver = self._forkserver, None
+        lines = forkserver.close(_KILL_LIMIT_S).splitlines()
         kill_marked(f"{_MARK}={self._mark}".encode())
         said = f": {lines[-1]}" if lines else " without any output"
         return RunLost(f"the process that forks ranks ended{said}{_WHO}")
@@ -276,7 +276,7 @@ def _as_shells_do(status: int) -> int:
 
 
 def _environment() -> dict[str, str]:
-    """Return what the imports in the zygote need; each run brings an environment of its own."""
+    """Return what the imports in the forkserver need; each run brings an environment of its own."""
     return {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
         "LANG": "C.UTF-8",

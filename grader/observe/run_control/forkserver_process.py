@@ -1,4 +1,4 @@
-"""The zygote's process, as its parent holds it: our child, with a pipe to each standard stream."""
+"""The forkserver's process, as its parent holds it: a child, with a pipe to each stream."""
 
 import contextlib
 import os
@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_PROGRAM = Path(__file__).resolve().parents[2] / "zygote" / "__main__.py"
+_PROGRAM = Path(__file__).resolve().parents[1] / "forkserver" / "__main__.py"
 _RANK_SOURCE = Path(__file__).resolve().parents[2] / "rank"
 _SEND_LIMIT_S = 30.0
 
 
 @dataclass(frozen=True)
-class Zygote:
+class Forkserver:
     """The judge's ends of the three pipes."""
 
     process: subprocess.Popen[bytes]
@@ -55,8 +55,8 @@ class Zygote:
         return words.decode(errors="replace").strip()
 
 
-def start_zygote(environment: Mapping[str, str], modules: Sequence[str]) -> Zygote:
-    """Start a zygote that imports the modules, as our child."""
+def start_forkserver(environment: Mapping[str, str], modules: Sequence[str]) -> Forkserver:
+    """Start a forkserver that imports the modules, as our child."""
     packages = sysconfig.get_path("purelib")
     command = [sys.executable, "-I", "-S", str(_PROGRAM), packages, str(_RANK_SOURCE)]
     with _pipes() as (ours, (stdin, stdout, stderr)):
@@ -68,12 +68,12 @@ def start_zygote(environment: Mapping[str, str], modules: Sequence[str]) -> Zygo
             env=dict(environment),
             start_new_session=True,
         )
-        return Zygote(process, *ours)
+        return Forkserver(process, *ours)
 
 
 @contextlib.contextmanager
 def _pipes() -> Iterator[tuple[list[int], list[int]]]:
-    """Yield (the judge's ends, the zygote's ends), which are closed here at the end.
+    """Yield (the judge's ends, the forkserver's ends), which are closed here at the end.
 
     The judge's stay open unless something goes wrong.
     """

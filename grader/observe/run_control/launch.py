@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from grader.model.errors import GraderError, LaunchError
+from grader.observe.forkserver.descriptors import interrupt_waits
 from grader.observe.run_control import resource_hints
 from grader.observe.run_control.connections import Connections
 from grader.observe.run_control.forkserver_client import (
@@ -23,13 +24,12 @@ from grader.observe.run_control.watch import OnSilent
 from grader.recording.case_time import MAX_SLOWDOWN
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import CaseObservation, LaunchObservation
-from grader.zygote.descriptors import interrupt_waits
 
 _PATIENCE_S = 60.0
 """How long a run that the machine gave too little waits for a better moment."""
 
 GRACE_S = 120.0
-"""What a step may take beyond its limit: the zygote's answers, stack dumps, a busy machine."""
+"""What a step may take beyond its limit: the forkserver's answers, stack dumps, a busy machine."""
 Beat = Callable[[str, float], None]
 """Is told what begins, and within how many seconds it will be told of the next step."""
 

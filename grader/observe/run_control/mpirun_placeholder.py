@@ -1,7 +1,7 @@
-"""What mpirun starts in place of a rank: `python -I -S stub.py SOCKET`.
+"""What mpirun starts in place of a rank: `python -I -S mpirun_placeholder.py SOCKET`.
 
-Hands its environment to the zygote, which forks the rank, and ends as the rank ends. Starts in a
-few milliseconds, because it imports next to nothing.
+Hands its environment to the forkserver, which forks the rank, and ends as the rank ends. Starts in
+a few milliseconds, because it imports next to nothing.
 """
 
 import _socket  # `socket` would import ten other modules

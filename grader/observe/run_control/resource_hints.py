@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.zygote.control_group import ControlGroup
+from grader.observe.forkserver.control_group import ControlGroup
 
 _MEMORY_NUM_BYTES = 4 << 30
 _SHARED_MEMORY_NUM_BYTES = 256 << 20

@@ -16,7 +16,7 @@ from grader.recording.launch_plan import Limits
 
 _READ_AHEAD_S = 10 * 365 * 24 * 3600.0
 """Into the future: a file that says when it was first read is a word to the other ranks."""
-_STUB = Path(__file__).resolve().parent / "stub.py"
+_PLACEHOLDER = Path(__file__).resolve().parent / "mpirun_placeholder.py"
 
 
 class Sandbox:
@@ -59,7 +59,7 @@ class Sandbox:
                 target.write_bytes(content)
         # A level of its own, because our folder cannot be listed.
         (self.folder / "start").mkdir()
-        shutil.copyfile(_STUB, self._stub)
+        shutil.copyfile(_PLACEHOLDER, self._placeholder)
         read_s = time.time() + _READ_AHEAD_S
         for path in self.folder.rglob("*"):
             if path.name != "scratch":
@@ -108,7 +108,7 @@ class Sandbox:
             "coll": "^monitoring",
             "osc": "^monitoring",
             "smsc": "^cma",
-            # Made by the ranks: see the zygote's student_confinement.
+            # Made by the ranks: see the forkserver's student_confinement.
             "btl_sm_backing_directory": str(self.folder / "scratch" / "segments"),
             "osc_sm_backing_directory": str(self.folder / "scratch" / "windows"),
             "osc_rdma_backing_directory": str(self.folder / "scratch" / "windows"),
@@ -116,8 +116,8 @@ class Sandbox:
         }
         for name, value in options.items():
             command += ["--mca", name, value]
-        socket = str(self.folder / "stubs.sock")
-        return [*command, sys.executable, "-I", "-S", str(self._stub), socket]
+        socket = str(self.folder / "placeholders.sock")
+        return [*command, sys.executable, "-I", "-S", str(self._placeholder), socket]
 
     def _environment(self) -> dict[str, str]:
         scratch = str(self.folder / "scratch")
@@ -138,8 +138,8 @@ class Sandbox:
         }
 
     @property
-    def _stub(self) -> Path:
-        return self.folder / "start" / "stub.py"
+    def _placeholder(self) -> Path:
+        return self.folder / "start" / "mpirun_placeholder.py"
 
     @property
     def socket_path(self) -> Path:

@@ -1,4 +1,4 @@
-"""Finds processes of a run by a mark in their environment, when the zygote they had is gone."""
+"""Finds processes of a run by a mark in their environment, when the forkserver they had is gone."""
 
 import contextlib
 import os

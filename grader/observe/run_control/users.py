@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader.model.errors import GraderError
-from grader.zygote.run_users import NUMBERS_PER_RUN
+from grader.observe.forkserver.run_users import NUMBERS_PER_RUN
 
 _MAPPED = Path("/proc/self/uid_map")
 _BLOCK_LENGTH = 1024
@@ -21,7 +21,7 @@ _FIRST_WHERE_FEW = 1000
 def run_uids() -> Iterator[int]:
     """Yield users without end, from a block drawn at random: the first is for the intake.
 
-    The numbers after each belong to the run as well: see grader.zygote.run_users.
+    The numbers after each belong to the run as well: see grader.observe.forkserver.run_users.
     Raises GraderError where this container has no users to spare.
     """
     while True:

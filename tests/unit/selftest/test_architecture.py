@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
+from grader.observe.forkserver import system_calls
 from grader.selftest import architecture, hostile_processes, hostile_system
 from grader.selftest.architecture import AARCH64, ARCHITECTURES, X86_64
-from grader.zygote import system_calls
 
 HEADERS = (
     *("sys/syscall.h", "sys/socket.h", "sys/ioctl.h", "sys/prctl.h", "sys/ptrace.h", "sched.h"),

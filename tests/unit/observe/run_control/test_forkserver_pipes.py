@@ -1,4 +1,4 @@
-"""The pipes between judge and zygote: neither waits for a peer that is gone or does not read."""
+"""Pipes between judge and forkserver: neither waits for a peer that is gone or does not read."""
 
 import os
 import select
@@ -8,15 +8,15 @@ from unittest import mock
 import pytest
 
 from grader.observe.run_control import forkserver_client, forkserver_process
-from grader.observe.run_control.forkserver_process import Zygote, start_zygote
+from grader.observe.run_control.forkserver_process import Forkserver, start_forkserver
 
 LIMIT_S = 60
 
 
 @pytest.fixture
-def zygote():
-    """Return a zygote that is ready, with what a judge keeps of it."""
-    started = start_zygote(forkserver_client._environment(), ["numpy"])
+def forkserver():
+    """Return a forkserver that is ready, with what a judge keeps of it."""
+    started = start_forkserver(forkserver_client._environment(), ["numpy"])
     assert select.select([started.stdout], [], [], LIMIT_S)[0]
     assert b"ready" in os.read(started.stdout, 1 << 16)
     yield started
@@ -25,35 +25,35 @@ def zygote():
         started.process.wait()
 
 
-def test_a_zygote_whose_judge_has_died_ends_in_order(zygote):
+def test_a_forkserver_whose_judge_has_died_ends_in_order(forkserver):
     """What it has still to tell is told to nobody, which is no reason to fail."""
-    os.close(zygote.stdout)
-    os.close(zygote.stderr)
-    zygote.send(b'{"log": true}\n' * 100)
-    os.close(zygote.stdin)
-    assert zygote.process.wait(LIMIT_S) == 0
+    os.close(forkserver.stdout)
+    os.close(forkserver.stderr)
+    forkserver.send(b'{"log": true}\n' * 100)
+    os.close(forkserver.stdin)
+    assert forkserver.process.wait(LIMIT_S) == 0
 
 
 @pytest.fixture
 def pipe():
-    """Return a zygote that is no process: what is sent stays in the pipe."""
+    """Return a forkserver that is no process: what is sent stays in the pipe."""
     read, write = os.pipe()
-    yield read, Zygote(mock.Mock(), write, -1, -1)
+    yield read, Forkserver(mock.Mock(), write, -1, -1)
     os.close(read)
     os.close(write)
 
 
 def test_who_does_not_read_is_given_up(pipe, monkeypatch):
-    """A zygote that was stopped must not stop the judge as well."""
+    """A forkserver that was stopped must not stop the judge as well."""
     monkeypatch.setattr(forkserver_process, "_SEND_LIMIT_S", 0.1)
-    _, zygote = pipe
+    _, forkserver = pipe
     with pytest.raises(BrokenPipeError):
-        zygote.send(bytes(1 << 20))
+        forkserver.send(bytes(1 << 20))
 
 
 def test_a_message_longer_than_the_pipe_arrives_whole(pipe):
     """The sources of tests are longer than a pipe has room for."""
-    read, zygote = pipe
+    read, forkserver = pipe
     message, received = os.urandom(1 << 20), []
 
     def receive():
@@ -62,6 +62,6 @@ def test_a_message_longer_than_the_pipe_arrives_whole(pipe):
 
     reader = threading.Thread(target=receive)
     reader.start()
-    zygote.send(message)
+    forkserver.send(message)
     reader.join(LIMIT_S)
     assert b"".join(received) == message

@@ -12,7 +12,7 @@ RANKS = 3
 
 @pytest.fixture(scope="module")
 def server():
-    """One zygote with torch for all tests: importing it takes more than a second."""
+    """One forkserver with torch for all tests: importing it takes more than a second."""
     with ForkserverClient(["torch"]) as server:
         yield server
 

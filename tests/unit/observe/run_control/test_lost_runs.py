@@ -8,9 +8,9 @@ from launching import case, run, values
 
 from grader.model.errors import GraderError
 from grader.model.report import Verdict
+from grader.observe.forkserver.processes import descendants
 from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.recording.launch_plan import Limits
-from grader.zygote.processes import descendants
 
 MIB = 1 << 20
 FIND_SOCKET = """
@@ -123,16 +123,16 @@ def test_a_fork_server_that_is_killed_is_told_apart():
         killer.join()
     mark = f"GRADER_FORK_SERVER={server._mark}".encode()
     assert [entry for entry in _processes() if mark in _read(entry / "environ")] == []
-    # The next grading has a fork server of its own.
+    # The next grading has a forkserver of its own.
     assert values(alone("def go(comm): return 7")) == [7.0]
 
 
 def _kill_each(server, over) -> None:
-    """Kill every zygote as soon as its rank has started a process."""
+    """Kill every forkserver as soon as its rank has started a process."""
     while not over.wait(0.01):
-        zygote = server._zygote
-        if zygote is not None and len(descendants(zygote.process.pid)) >= 2:
-            zygote.process.kill()
+        forkserver = server._forkserver
+        if forkserver is not None and len(descendants(forkserver.process.pid)) >= 2:
+            forkserver.process.kill()
 
 
 def _processes():

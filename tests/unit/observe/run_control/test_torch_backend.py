@@ -15,25 +15,27 @@ from grader.recording.launch_plan import Limits
 
 @pytest.fixture(scope="module")
 def server():
-    """One zygote with torch for all tests: importing it takes more than a second."""
+    """One forkserver with torch for all tests: importing it takes more than a second."""
     with ForkserverClient(["torch"]) as server:
         yield server
 
 
-def test_the_zygote_has_one_thread(server):
+def test_the_forkserver_has_one_thread(server):
     """A fork takes only the thread that forks along: locks of others would stay locked."""
     launched = run(
         "def go(comm): return 1", backend="none", ranks=1, server=server, cases=(case(ranks=1),)
     )
     assert launched.failure is None
-    (zygote,) = _zygotes()
-    assert len(list(Path(f"/proc/{zygote}/task").iterdir())) == 1
+    (forkserver,) = _forkservers()
+    assert len(list(Path(f"/proc/{forkserver}/task").iterdir())) == 1
 
 
-def _zygotes():
+def _forkservers():
     """Return the pids of our children that fork ranks."""
     children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
-    return [child for child in children if b"zygote" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [
+        child for child in children if b"forkserver" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
 
 
 def calls(launched, rank=0, index=0):

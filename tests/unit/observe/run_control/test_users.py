@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from grader.model.errors import GraderError
+from grader.observe.forkserver.run_users import NUMBERS_PER_RUN
 from grader.observe.run_control.users import _mapped_ranges, draw_block, run_uids
-from grader.zygote.run_users import NUMBERS_PER_RUN
 
 EVERYBODY = "         0          0 4294967295\n"
 REMAPPED = "         0     100000      65536\n"

@@ -1,0 +1,61 @@
+"""Which processes of a run have connected: a count that no process of the run makes itself.
+
+The kernel tells which process connects. A process may say anything of itself: none of it is read.
+"""
+
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from .local_sockets import listening_at, peer
+from .processes import is_alive
+
+_MAX_WAITING = 128
+_MAX_PROCESSES = 256
+"""How many are told apart: more than any task starts, few enough to look at all of them."""
+_AT_ONCE_S = 0.2
+"""How long one call of `count_waiting` may take: the forkserver has the rest of a run to watch."""
+_DRAIN_LIMIT_S = 5.0
+
+
+class ProcessCensus:
+    """Counts processes that connect to a socket; each is let go as soon as it is counted."""
+
+    def __init__(self, path: Path, uids: Collection[int], *, is_open: bool = True) -> None:
+        """uids: whose processes are counted. is_open: they may connect; a full queue shows."""
+        self.listener = listening_at(path, _MAX_WAITING, 0o666 if is_open else 0o600)
+        self.listener.setblocking(False)
+        self._uids = frozenset(uids)
+        self._seen: set[int] = set()
+        self._most_at_once = 0
+
+    def count_waiting(self, patience_s: float = _AT_ONCE_S) -> None:
+        """Count each process that waits, while it is there, and let it go on.
+
+        patience_s: when it is over, those who are still waiting are left for the next time.
+        """
+        until_s = time.monotonic() + patience_s
+        # More than can wait in the queue: who came before we were called is counted.
+        for _ in range(2 * _MAX_WAITING):
+            try:
+                connection, _ = self.listener.accept()
+            except BlockingIOError:
+                return
+            with connection:
+                pid, uid = peer(connection)
+                if uid in self._uids and len(self._seen) < _MAX_PROCESSES and pid not in self._seen:
+                    self._seen.add(pid)
+                    self._most_at_once = max(self._most_at_once, sum(map(is_alive, self._seen)))
+            if time.monotonic() > until_s:
+                return
+
+    def drain(self) -> dict[str, int]:
+        """Return how many have come since this was last called, and most of them alive at once."""
+        self.count_waiting(_DRAIN_LIMIT_S)
+        told = {"seen": len(self._seen), "at_once": self._most_at_once}
+        self._seen, self._most_at_once = set(), 0
+        return told
+
+    def close(self) -> None:
+        """Stop listening."""
+        self.listener.close()
