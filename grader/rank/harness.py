@@ -15,15 +15,15 @@ import numpy as np
 from . import (
     backends,
     debuggers,
+    exception_report,
     guard,
     missing_packages,
     probe_modules,
-    problem,
     programs,
     wire,
 )
+from .import_finder import OwnModules
 from .output import SubmissionOutput
-from .own_modules import OwnModules
 from .remarks import Remarks
 from .student import Student
 
@@ -97,7 +97,9 @@ def _answer(
         values, arrays = sort_results(results)
         values["remarks"] = remarks.listed(str(folders[0]))
     except BaseException as error:
-        wire.send(connection, "problem", problem.describe(error, *folders, student.command))
+        wire.send(
+            connection, "problem", exception_report.describe(error, *folders, student.command)
+        )
         return
     wire.send(connection, "finished")
     wire.send(connection, "result", values, arrays)

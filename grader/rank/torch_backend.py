@@ -16,7 +16,7 @@ from torch.distributed import distributed_c10d
 
 from . import rendezvous
 from .c10d import Recorder
-from .identities import EndedIdentities
+from .object_ids import EndedIdentities
 from .trace_writer import TraceWriter
 
 ADDRESS = "127.0.0.1"

@@ -34,9 +34,9 @@ from grader.model.report import RunFailure
 from grader.observe.run_control.rank_files import RankFiles
 from grader.observe.run_control.rank_messages import Frame
 from grader.observe.run_control.work_folders import work_folders
-from grader.rank import missing_packages, mpi_shim, probe_modules, problem
+from grader.rank import exception_report, missing_packages, mpi_shim, probe_modules
 from grader.rank.harness import sort_results
-from grader.rank.own_modules import OwnModules
+from grader.rank.import_finder import OwnModules
 from grader.rank.remarks import Remarks
 from grader.rank.student import Student
 from grader.recording.launch_plan import CaseCall
@@ -233,7 +233,7 @@ class OpenMode(SuiteMode):
                 frame = Frame("result", *sort_results(results))
             except (Exception, SystemExit) as error:
                 command = self._student.command
-                raised = problem.describe(error, self._submission, self._support, command)
+                raised = exception_report.describe(error, self._submission, self._support, command)
         wall_time_s = time.monotonic() - started_s
         seen = trace.read(first)
         self._board.end_case(communicator.rank, raised)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from grader.rank import missing_packages
-from grader.rank.own_modules import OwnModules
-from grader.rank.problem import describe
+from grader.rank.exception_report import describe
+from grader.rank.import_finder import OwnModules
 
 OTHERS = {
     "old/twice_there.py": "",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.rank.identities import EndedIdentities
+from grader.rank.object_ids import EndedIdentities
 
 
 def simple() -> object:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.rank.problem import describe
+from grader.rank.exception_report import describe
 
 TOO_DEEP = {
     "parser": f"x = {'-' * 20000}1\n",

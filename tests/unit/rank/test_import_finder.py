@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.rank.own_modules import OwnModules
+from grader.rank.import_finder import OwnModules
 
 FILES = {
     "part1/main.py": "",
