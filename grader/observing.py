@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 
-from grader.judge.explanation import explaining
+from grader.judge.explanation.launch_result import explaining
 from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.observe.run_control.launch import launch
 from grader.observe.run_control.machine import check_machine

@@ -14,7 +14,7 @@ from grader.intake.manual import manual_parts
 from grader.intake.placement.recognition import full_name, recognise, require_likely
 from grader.intake.placement.table import place
 from grader.intake.submission import Submission
-from grader.judge.explanation import explaining
+from grader.judge.explanation.launch_result import explaining
 from grader.model.errors import GraderError, UsageError
 from grader.model.points import NOT_ALL_TESTS, total, written
 from grader.model.report import PartResult, Report, Verdict

@@ -10,7 +10,12 @@ from grader.course.data import Data
 from grader.intake import process as intake
 from grader.intake.placement.recognition import recognise
 from grader.intake.placement.table import place
-from grader.judge.explanation import LaunchResult, explain, explaining, student_trace
+from grader.judge.explanation.launch_result import (
+    LaunchResult,
+    explain,
+    explaining,
+    student_trace,
+)
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import Outcome, PartResult, RunFailure, Verdict
 from grader.observing import telling

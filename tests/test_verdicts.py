@@ -9,7 +9,7 @@ import pytest
 from grader import pipeline
 from grader.course.courses import bundled
 from grader.intake import process as intake
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.report import RunFailure, Verdict
 from grader.settings import Settings
 from grader.verification.labels import read_label

@@ -59,27 +59,26 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from grader.course.data import Data
-from grader.judge.arrivals import arrival_text
-from grader.judge.bounds import Bounds
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
-from grader.judge.collective_sizes import assert_collective_size
-from grader.judge.contents import (
+from grader.judge.traffic.arrivals import arrival_text
+from grader.judge.traffic.bounds import Bounds
+from grader.judge.traffic.collective_sizes import assert_collective_size
+from grader.judge.traffic.contents import (
     assert_results_were_sent,
     messages_with_contents,
     samples_of,
 )
-from grader.judge.contributions import factor_text, sum_text
-from grader.judge.counting import calls_by_rank, sends_of
-from grader.judge.edges import assert_bytes_per_edge, bytes_by_edge
-from grader.judge.envelopes import assert_envelopes_too_small
-from grader.judge.fault_effects import (
+from grader.judge.traffic.counting import calls_by_rank, sends_of
+from grader.judge.traffic.edges import assert_bytes_per_edge, bytes_by_edge
+from grader.judge.traffic.envelopes import assert_envelopes_too_small
+from grader.judge.traffic.fault_effects import (
     FaultEffect,
     assert_answers_follow,
     assert_messages_matter,
     assert_ring_influence,
     assert_some_message_matters,
 )
-from grader.judge.graphs import (
+from grader.judge.traffic.graphs import (
     Graph,
     complete_graph,
     edges_of,
@@ -87,20 +86,20 @@ from grader.judge.graphs import (
     ring_graph,
     star_graph,
 )
-from grader.judge.iterations import (
+from grader.judge.traffic.iterations import (
     assert_collectives_per_iteration,
     assert_messages_per_iteration,
 )
-from grader.judge.message_depth import assert_message_depth, message_depth
-from grader.judge.message_faults import (
+from grader.judge.traffic.message_depth import assert_message_depth, message_depth
+from grader.judge.traffic.message_faults import (
     every_contribution_fault,
     every_message_fault,
     every_payload_fault,
     single_message_faults,
 )
-from grader.judge.neighbours import assert_neighbours
-from grader.judge.reductions import reduction_communicators
-from grader.judge.traffic import (
+from grader.judge.traffic.neighbours import assert_neighbours
+from grader.judge.traffic.reductions import reduction_communicators
+from grader.judge.traffic.trace_checks import (
     assert_buffers_not_pickles,
     assert_naive_volume,
     assert_not_truncated,
@@ -114,12 +113,13 @@ from grader.judge.traffic import (
     bytes_sent,
     messages,
 )
-from grader.judge.values import (
+from grader.judge.values.array_comparison import (
     assert_every_rank,
     assert_unchanged,
     differences_of,
     reduction_tolerance,
 )
+from grader.judge.values.contributions import factor_text, sum_text
 from grader.model.errors import GraderError
 from grader.model.finding import Finding, found
 from grader.model.report import Attempt, MessageFault, Outcome, RunFailure, Verdict

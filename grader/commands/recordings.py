@@ -14,7 +14,7 @@ from grader.course.data import Data
 from grader.course.secret import PUBLIC, Secret, named_secret, recording_key, require_kept
 from grader.course.versions import observer_digest
 from grader.intake import process as intake
-from grader.judge.explanation import explaining
+from grader.judge.explanation.launch_result import explaining
 from grader.model.errors import GraderError, UsageError
 from grader.model.points import UNSIGNED
 from grader.model.report import Verdict

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from grader.judge.counting import sends_of
+from grader.judge.traffic.counting import sends_of
 from grader.trace.call_formatting import name_of, place_of
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL, Call, RankTrace, Trace
 from grader.trace.functions import COLLECTIVES, ROOTED_COLLECTIVES

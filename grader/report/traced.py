@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from grader.judge.timeline import edges_of, timeline_of
+from grader.judge.explanation.timeline import edges_of, timeline_of
 from grader.model.evidence import Evidence
 from grader.model.report import RunFailure, TestResult
 from grader.suite.continuation import ranks_text

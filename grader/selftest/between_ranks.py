@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GraderError
 from grader.model.report import Outcome, Text
 from grader.recording.launch_plan import CaseCall, LaunchPlan, Limits

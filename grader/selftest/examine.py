@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import grader
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GraderError
 from grader.model.report import Outcome, Text
 from grader.observe.run_control import resource_hints

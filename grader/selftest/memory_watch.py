@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GraderError
 from grader.model.report import Outcome, Text, Verdict
 from grader.recording.launch_plan import CaseCall, LaunchPlan, Limits

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.finding import Finding
 from grader.model.report import RunFailure, Verdict
 from grader.trace.calls import Call, Trace

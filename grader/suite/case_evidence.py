@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grader.judge.timeline import edges_of, timeline_of
+from grader.judge.explanation.timeline import edges_of, timeline_of
 from grader.model.evidence import Evidence
 from grader.model.report import Outcome, TestResult, Verdict
 from grader.suite.case import Case

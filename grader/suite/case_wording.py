@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from grader.judge.check_failures import CheckFailure, WrongAnswer
-from grader.judge.collective_differences import collective_difference
+from grader.judge.traffic.collective_differences import collective_difference
 from grader.model.report import Outcome
 from grader.suite.case import Case
 from grader.suite.continuation import ranks_text

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.report import Attempt, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import CaseCall
 from grader.suite.begun import as_crash

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from grader.judge.check_failures import WrongAnswer
-from grader.judge.fault_effects import FaultEffect, effect_of
-from grader.judge.message_faults import shuffled
+from grader.judge.traffic.fault_effects import FaultEffect, effect_of
+from grader.judge.traffic.message_faults import shuffled
 from grader.model.report import MessageFault, Outcome, RunFailure
 from grader.suite.case import Case
 from grader.suite.launch_results import Launch, RunFailed

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from grader.judge.explanation import LaunchResult
-from grader.judge.slips import MAX_REMARKS
+from grader.judge.explanation.launch_result import LaunchResult
+from grader.judge.explanation.slips import MAX_REMARKS
 from grader.model.errors import GradingLost
 from grader.model.finding import Finding
 from grader.model.points import total

@@ -27,8 +27,8 @@ from grader.course.course import Course
 from grader.course.data import Data
 from grader.course.secret import PUBLIC_SECRET
 from grader.intake.archives.names import is_skipped
-from grader.judge import slips
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
+from grader.judge.explanation import slips
 from grader.model.paths import folders_above
 from grader.model.report import RunFailure
 from grader.observe.run_control.rank_files import RankFiles

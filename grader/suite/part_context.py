@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grader.course.data import Data
 from grader.course.secret import PUBLIC_SECRET
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.feedback import Feedback
 from grader.recording.journal import Journal
 from grader.recording.launch_plan import LaunchPlan, Limits

@@ -6,7 +6,7 @@ a submission's fault.
 
 from dataclasses import dataclass, field
 
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.finding import found
 from grader.model.report import RunFailure, Verdict
 

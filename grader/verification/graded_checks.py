@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from grader.authoring.kill_matrix import reasons, unexplained
 from grader.course.course import Course
-from grader.judge.explanation import explaining
+from grader.judge.explanation.launch_result import explaining
 from grader.model.errors import GraderError, GradingLost, LaunchError
 from grader.model.points import written
 from grader.model.report import PartResult, Verdict

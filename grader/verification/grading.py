@@ -8,7 +8,7 @@ from grader import pipeline
 from grader.course.assignment import Assignment
 from grader.course.course import Course
 from grader.course.courses import Courses
-from grader.judge.explanation import explaining
+from grader.judge.explanation.launch_result import explaining
 from grader.model.report import Report
 from grader.recording.observation import Observer
 from grader.settings import Settings

@@ -29,7 +29,7 @@ DRIVER = """
 import json, os, signal, sys, threading, time
 sys.path[:0] = ["/opt/grader", "/helpers"]
 from launching import case, observe
-from grader.judge.explanation import explain
+from grader.judge.explanation.launch_result import explain
 from grader.model.report import RunFailure
 from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.recording.launch_plan import Limits

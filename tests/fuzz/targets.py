@@ -33,9 +33,9 @@ from grader.intake import submission as submissions
 from grader.intake.answer import READY, submission_in
 from grader.intake.submission import Submission
 from grader.intake.submission_codec import BrokenMessageError, SubmissionMessage
-from grader.judge.crash_messages import failure_of_problem
-from grader.judge.explanation import explain
-from grader.judge.result_forms import refuse
+from grader.judge.explanation.crash_messages import failure_of_problem
+from grader.judge.explanation.launch_result import explain
+from grader.judge.values.result_forms import refuse
 from grader.model.errors import GraderError, UsageError
 from grader.model.finding import Finding
 from grader.model.points import MAX_POINTS

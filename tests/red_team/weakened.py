@@ -60,12 +60,12 @@ PROGRAMS_OF_ONE = Change(
 """Lets a process that has no others start programs."""
 NO_CAUSALITY = (
     Change(
-        "judge/fault_effects.py",
+        "judge/traffic/fault_effects.py",
         "        if effect.happened and not effect.influenced:\n",
         "        if False:\n",
     ),
     Change(
-        "judge/fault_effects.py",
+        "judge/traffic/fault_effects.py",
         "    if not any(effect.influenced and not effect.ended for effect in happened):\n",
         "    if False:\n",
     ),
@@ -284,7 +284,7 @@ WEAKENINGS = (
         "does not ask what messages contain",
         (
             Change(
-                "judge/contents.py",
+                "judge/traffic/contents.py",
                 "        if num_bytes < needed:\n",
                 "        if False:\n",
             ),
@@ -297,7 +297,7 @@ WEAKENINGS = (
         (
             NO_GUARD,
             Change(
-                "judge/explanation.py",
+                "judge/explanation/launch_result.py",
                 "doubts=found)",
                 "doubts=())",
             ),
@@ -310,7 +310,7 @@ WEAKENINGS = (
         "believes which calls are none of the student's",
         (
             Change(
-                "judge/student_calls.py",
+                "judge/traffic/student_calls.py",
                 "return trace if all_count else trace.of_phases",
                 "return trace.of_phases",
             ),
@@ -341,7 +341,7 @@ WEAKENINGS = (
         "does not count what gloo sends",
         (
             Change(
-                "judge/trace_doubts.py",
+                "judge/explanation/trace_doubts.py",
                 "            *payload_count.unrecorded_payloads(trace, sent_by_gloo),\n",
                 "",
             ),
@@ -353,12 +353,12 @@ WEAKENINGS = (
         "takes a message for sent that nobody receives",
         (
             Change(
-                "judge/exchanged.py",
+                "judge/explanation/gloo_calls.py",
                 "            if not own and not others:\n                break\n",
                 "            own = own or deque([(num_bytes, False)])\n",
             ),
             Change(
-                "judge/trace_doubts.py",
+                "judge/explanation/trace_doubts.py",
                 "            *payload_count.unrecorded_payloads(trace, sent_by_gloo),\n",
                 "",
             ),
@@ -394,12 +394,12 @@ WEAKENINGS = (
         "takes results of any form",
         (
             Change(
-                "judge/result_forms.py",
+                "judge/values/result_forms.py",
                 "        problem = _array_problem(array, form)\n",
                 '        problem = ""\n',
             ),
             Change(
-                "judge/values.py",
+                "judge/values/array_comparison.py",
                 "_problem(np.asarray(got), wanted, rtol, tolerance, name))",
                 "(np.abs(np.asarray(got) - wanted) > 0).any() and 'differs')",
             ),

@@ -10,7 +10,7 @@ from courses_of import courses_of
 
 from grader import observing, pipeline
 from grader.intake import submission
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GraderError, UsageError
 from grader.model.feedback import Feedback
 from grader.model.report import Outcome, Report, RunFailure, Verdict

@@ -6,7 +6,7 @@ from courses_of import courses_of
 from grader import parts, pipeline
 from grader.course.courses import bundled
 from grader.intake import submission
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model import report
 from grader.model.report import Attempt, Outcome, PartResult, RunFailure, Verdict
 from grader.settings import Settings

@@ -23,7 +23,7 @@ for name, module in list(sys.modules.items()):
                 setattr(module, key, lambda *_, **__: None)
 try:
     sys.path += ["/opt/grader"]
-    import grader.judge.values as values
+    import grader.judge.values.array_comparison as values
 
     print("BREACH grader.judge can be imported", values)
 except ImportError:

@@ -67,7 +67,7 @@ def test_each_file_that_ranks_are_given_is_in_the_courses_digest(root, name, fil
 @pytest.mark.parametrize(
     ("file", "is_engine"),
     [
-        ("grader/judge/values.py", True),
+        ("grader/judge/values/array_comparison.py", True),
         ("grader/rank/harness.py", True),
         ("grader/observe/interposer/sources/guard.c", True),
         ("tests/suites/mpi_sgd/assignment.toml", False),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grader import pipeline
 from grader.intake import submission
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model import points
 from grader.model.errors import GraderError
 from grader.model.report import Outcome, Report, Verdict

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from observations import RANKS, answered, exchanged, observations, plan
 from unit.judge.build import Run
 
-from grader.judge.explanation import explain
+from grader.judge.explanation.launch_result import explain
 from grader.recording.codec import UnreadableRecording, decode, encode
 from grader.recording.observation import LaunchObservation
 

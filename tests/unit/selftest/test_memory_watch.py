@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GraderError
 from grader.model.report import Outcome, RunFailure, Verdict
 from grader.rank import probe_modules

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grader.judge.check_failures import RuleViolation, WrongAnswer
-from grader.judge.values import assert_every_rank, differences_of
+from grader.judge.values.array_comparison import assert_every_rank, differences_of
 from grader.model.evidence import Budget, Evidence
 from grader.model.report import MessageFault, Outcome, RunFailure, TestResult, Verdict
 from grader.suite.case import Case
@@ -14,7 +14,7 @@ from grader.suite.case_evidence import EvidenceCollector
 from grader.suite.launch_results import RunFailed
 from grader.trace.calls import Trace
 
-from ..judge.test_timeline import receive, send, trace
+from ..judge.explanation.test_timeline import receive, send, trace
 
 RIGHT = trace([send(0, 1)], [receive(0, 0)])
 SOURCES = {"ring.py": b"one\ntwo\nthree\n"}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.report import MessageFault, Outcome, RunFailure, Verdict
 from grader.suite.case import Case
 from grader.suite.continuation import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grader.judge.check_failures import WrongAnswer
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.report import MessageFault, Outcome, RunFailure, Verdict
 from grader.suite.case import Case
 from grader.suite.continuation import Answers, LaunchBudget

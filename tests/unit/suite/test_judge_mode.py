@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GraderError
 from grader.model.report import Outcome, RunFailure, Verdict
 from grader.recording.journal import Failing, Journal
@@ -656,7 +656,7 @@ def test_no_rule_passes_on_evidence_that_disagrees(tmp_path):
         return LaunchResult(outcomes, None)
 
     body = """
-from grader.judge.rules import assert_only_point_to_point
+from grader.judge.traffic.rules import assert_only_point_to_point
 
 @points(1)
 def test_values(run):

@@ -1,6 +1,6 @@
 """A part's time is that of its runs, without those that the machine gave too little."""
 
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.report import RunFailure, Verdict
 from grader.suite.part_time import PartTime
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GradingLost
 from grader.model.report import Attempt, RunFailure, Verdict
 from grader.recording.journal import PREFIX, Finished, Journal, Resume, Step, parse

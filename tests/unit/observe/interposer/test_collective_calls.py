@@ -2,8 +2,8 @@
 
 import pytest
 
-from grader.judge.collective_calls import collective_calls, messages_of
-from grader.judge.lower_case import name_lower_case
+from grader.judge.traffic.collective_calls import collective_calls, messages_of
+from grader.judge.traffic.object_calls import name_lower_case
 from grader.trace.calls import Trace
 
 HEAD = """

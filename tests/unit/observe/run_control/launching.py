@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.judge.explanation import LaunchResult, explain
+from grader.judge.explanation.launch_result import LaunchResult, explain
 from grader.model.report import Array
 from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.observe.run_control.launch import launch

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from launching import case, observe, run, values
 
-from grader.judge.explanation import explain
+from grader.judge.explanation.launch_result import explain
 from grader.model.report import MessageFault, Outcome, RunFailure, Verdict
 from grader.observe.run_control import watch
 from grader.observe.run_control.users import run_uids

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from launching import case, run, values
 
-from grader.judge.explanation import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.report import Array, Outcome, RunFailure, Verdict
 from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.recording.launch_plan import CaseCall, Limits

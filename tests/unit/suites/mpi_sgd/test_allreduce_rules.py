@@ -16,7 +16,10 @@ from mpi_sgd.allreduce_rules import WRONG_DTYPE, assert_ability, assert_rule
 from mpi_sgd.allreduce_values import assert_reduced_by_messages
 
 from grader.judge.check_failures import NotProven, RuleViolation, WrongAnswer
-from grader.judge.fault_effects import assert_messages_matter, assert_some_message_matters
+from grader.judge.traffic.fault_effects import (
+    assert_messages_matter,
+    assert_some_message_matters,
+)
 from grader.model.report import RunFailure, Verdict
 from grader.suite.launch_results import RunFailed, make_launch
 

@@ -1,0 +1,1 @@
+"""What the facts of a launch come to: the outcome of each case, or why there is none."""

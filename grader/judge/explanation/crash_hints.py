@@ -1,0 +1,212 @@
+"""What the end of a rank does not say of its cause, though it is known: a clause for a student."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from grader.judge.explanation.truncation import size_mismatch
+from grader.trace.call_formatting import at, signature_of
+from grader.trace.calls import Trace
+
+_NO_MODULE = "No module named "
+_PACKAGES = frozenset(
+    (
+        *("IPython", "PIL", "accelerate", "bokeh", "cupy", "cv2", "dask", "deepspeed", "h5py"),
+        *("horovod", "ipdb", "ipywidgets", "jax", "joblib", "keras", "lightning", "matplotlib"),
+        *("memory_profiler", "numba", "pandas", "plotly", "psutil", "pytorch_lightning", "ray"),
+        *("requests", "rich", "scipy", "seaborn", "sklearn", "tabulate", "tensorboard"),
+        *("tensorboardX", "tensorflow", "torch", "torchaudio", "torchinfo", "torchmetrics"),
+        *("torchsummary", "torchvision", "tqdm", "transformers", "wandb", "yaml"),
+    )
+)
+"""Which names nobody gives to a file of their own."""
+_DATASETS = "torchvision.datasets"
+_TRUNCATED = ("MPI_ERR_TRUNCATE", "MPI_ERR_IN_STATUS", "Received data size doesn't match")
+"""How MPI and gloo call a message that is longer than its buffer."""
+_RENDEZVOUS = ("rendezvous: ", "looks for rank 0")
+"""In what torch, and its stand-in, say of ranks that do not know where the others are."""
+_INITS = ("Init", "Init_thread")
+_IMPORT = "/rank/mpi_shim.py"
+"""Where the import of mpi4py initialises MPI, in the trace of a rank."""
+_NOT_CONNECTED = "Pair is not connected"
+"""What gloo says of a message to oneself, as of one to a rank that has gone."""
+_NOT_FOUND = "[Errno 2] No such file or directory"
+_REFUSED = ("[Errno 1] Operation not permitted", "[Errno 13] Permission denied")
+"""How Python tells what the kernel answers."""
+_DATABASE = "access permission denied"
+"""What sqlite3 says when it may not lock its file."""
+_PYTHON = "/python"
+"""In the path of the program that multiprocessing would start."""
+_SHM = "/dev/shm"  # noqa: S108 - as a student names it
+_OF_THE_MACHINE = ("'/proc", "'/sys")
+"""Paths, as Python quotes them, below which the kernel shows what all processes do."""
+_NO_LOAD = "Load averages are unobtainable"
+"""What os.getloadavg() says when it may not look there."""
+
+
+@dataclass(frozen=True)
+class Crash:
+    """What is known of the end of one rank."""
+
+    rank: int
+    message: str
+    """Of the exception; or what the rank printed last, if its process just ended."""
+    source: str = ""
+    """The student's line that raised it."""
+    called: str = ""
+    """The function that raised it, such as `mpi4py.MPI.Init`."""
+    command: str = ""
+    """What the script was started as; empty when the file was imported."""
+    is_apart: bool = False
+    """The ranks have nothing in common but what connects them, and a folder each."""
+
+
+def crash_hint(crash: Crash, trace: Trace) -> str:
+    """Return what helps to understand how a rank has ended; empty when nothing is known.
+
+    trace: the calls of the case in which it ended.
+    """
+    return next(filter(None, (hint(crash, trace) for hint in _HINTS)), "")
+
+
+def is_of_sizes(crash: Crash) -> bool:
+    """Return whether MPI or gloo says that a message is longer than its buffer."""
+    return any(words in crash.message for words in _TRUNCATED)
+
+
+def _of_torchvision(crash: Crash, trace: Trace) -> str:
+    if f"{_NO_MODULE}'torchvision'" not in crash.message and _DATASETS not in crash.message:
+        return ""
+    return "torchvision's datasets are not available here: take the images from images.py"
+
+
+def _of_a_module(crash: Crash, trace: Trace) -> str:
+    if not crash.message.startswith(_NO_MODULE):
+        return ""
+    name = crash.message.removeprefix(_NO_MODULE).split("'")[1:2]
+    package = name[0].split(".")[0] if name else ""
+    if package in _PACKAGES:
+        return "the part must work without it: remove the lines that need it"
+    file = f"{package}.py" if name else "the file"
+    return (
+        "no such file was handed in, and no such package is installed; if it is yours, hand "
+        f"in {file}"
+    )
+
+
+def _of_a_second_init(crash: Crash, trace: Trace) -> str:
+    if crash.called.rpartition(".")[2] not in _INITS or crash.rank >= len(trace.ranks):
+        return ""
+    calls = trace.ranks[crash.rank].calls
+    first = next((call for call in calls if call.function in _INITS and not call.error), None)
+    if first is not None and not first.file.endswith(_IMPORT):
+        return f"MPI was already initialised{at(first)}; it can be initialised only once"
+    return (
+        "an import already initialised MPI: the first `from mpi4py import MPI` of all files "
+        "does that; set mpi4py.rc.initialize = False above it"
+    )
+
+
+def _of_mpi_that_is_not_up(crash: Crash, trace: Trace) -> str:
+    if "before MPI_INIT was invoked" in crash.message:
+        return "call MPI.Init() before any other MPI call"
+    if "after MPI_FINALIZE was invoked" in crash.message:
+        return "no MPI call works after MPI.Finalize()"
+    return ""
+
+
+def _of_a_long_message(crash: Crash, trace: Trace) -> str:
+    return size_mismatch(trace, crash.rank) if is_of_sizes(crash) else ""
+
+
+def _of_a_message_to_oneself(crash: Crash, trace: Trace) -> str:
+    if _NOT_CONNECTED not in crash.message or crash.rank >= len(trace.ranks):
+        return ""
+    for call in reversed(trace.ranks[crash.rank].calls):
+        if call.peer == crash.rank and (call.is_send or call.is_receive):
+            what = "send a message to itself" if call.is_send else "receive one from itself"
+            return (
+                f"rank {crash.rank} calls {signature_of(call)}{at(call)}, but with gloo no "
+                f"rank can {what}: copy the tensor instead"
+            )
+    return ""
+
+
+def _of_arguments(crash: Crash, trace: Trace) -> str:
+    is_of_environment = crash.command and "environ" in crash.source
+    if "argv" not in crash.source and not is_of_environment:
+        return ""
+    return started_as(crash.command)
+
+
+def _of_rendezvous(crash: Crash, trace: Trace) -> str:
+    if not crash.command or not any(words in crash.message for words in _RENDEZVOUS):
+        return ""
+    return (
+        "init_process_group needs rank, world_size, and on every rank the same address and port "
+        f"of rank 0, as in init_method='tcp://ADDRESS:29500'; {started_as(crash.command)}"
+    )
+
+
+def _is_refused(crash: Crash) -> bool:
+    return any(words in crash.message for words in _REFUSED)
+
+
+def _of_what_shows_others(crash: Crash, trace: Trace) -> str:
+    is_path = _is_refused(crash) and any(path in crash.message for path in _OF_THE_MACHINE)
+    if not crash.is_apart or not (is_path or _NO_LOAD in crash.message):
+        return ""
+    return (
+        "ranks cannot read /proc and /sys, which show what other processes do; use "
+        "os.cpu_count(), resource.getrusage() and the clocks of time"
+    )
+
+
+def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
+    if not crash.is_apart:
+        return ""
+    if _NOT_FOUND in crash.message:
+        return "each rank has a private folder; send data in messages, not in files"
+    if _DATABASE in crash.message:
+        return (
+            "files cannot be locked here, but a database in a file needs that: open it as "
+            "sqlite3.connect('file:NAME?nolock=1', uri=True), or keep it in memory (':memory:')"
+        )
+    if _is_refused(crash) and _PYTHON in crash.message:
+        return (
+            "no other program can be started here. Start multiprocessing with the method 'fork'; "
+            "share memory as torch's tensors or multiprocessing.Array"
+        )
+    if _is_refused(crash) and _SHM in crash.message:
+        return f"ranks cannot use {_SHM}; multiprocessing finds shared memory without being told"
+    if _is_refused(crash):
+        return (
+            "ranks share only MPI or torch.distributed: no other socket, file, file lock or "
+            "program; each rank has files in its own folder only"
+        )
+    return ""
+
+
+_HINTS: tuple[Callable[[Crash, Trace], str], ...] = (
+    _of_torchvision,
+    _of_a_module,
+    _of_a_second_init,
+    _of_mpi_that_is_not_up,
+    _of_a_long_message,
+    _of_a_message_to_oneself,
+    _of_arguments,
+    _of_rendezvous,
+    _of_what_shows_others,
+    _of_what_ranks_do_not_share,
+)
+
+
+def started_as(command: str) -> str:
+    """Return with which arguments a program was started: what it may ask for and what not."""
+    if not command:
+        return (
+            "the file is imported here, so there are no arguments: read them only below "
+            '`if __name__ == "__main__":`'
+        )
+    if len(command.split()) == 2:
+        return f"the program is started without arguments: `{command}`"
+    return f"the program is started as `{command}`"

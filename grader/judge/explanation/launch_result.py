@@ -1,0 +1,175 @@
+"""What the facts of a launch come to: the outcome of each case, or why there is none."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from grader.judge.explanation import slips
+from grader.judge.explanation.crash_messages import refusal_text
+from grader.judge.explanation.launch_end import failure_of_end
+from grader.judge.explanation.timeline import edges_of, timeline_of
+from grader.judge.explanation.trace_doubts import TraceDoubts
+from grader.judge.traffic.object_calls import name_lower_case
+from grader.judge.traffic.student_calls import StudentCalls
+from grader.judge.values.result_forms import refuse
+from grader.model.evidence import Evidence
+from grader.model.finding import Finding, found
+from grader.model.report import Attempt, Outcome, RunFailure, Verdict
+from grader.recording.launch_plan import CaseCall, LaunchPlan
+from grader.recording.observation import CaseObservation, End, LaunchObservation, Observer
+from grader.trace.calls import Trace, compacted_trace
+
+
+@dataclass(frozen=True)
+class LaunchResult:
+    """What came of a launch: the outcomes of the cases that were answered, in order."""
+
+    outcomes: tuple[Outcome | RunFailure, ...]
+    """A RunFailure in here is the case's alone: an answer of the wrong form, or too many calls."""
+    failure: RunFailure | None
+    """Why the launch ended early; the cases after the outcomes have no answer."""
+    wall_time_s: float = 0.0
+    """From its start to its end, also of one that was repeated."""
+    refusals: Sequence[str] = ()
+    """What the guard refused to ranks, a sentence for each of them, whatever came of it."""
+    is_out_of_time: bool = False
+    """It ended between two cases, because it had had its time."""
+    remarks: Sequence[Finding] = ()
+    """On lines of the submission that cost nothing."""
+    unfinished: Attempt | None = None
+    """What the ranks did in the case that ended it."""
+    refused: Mapping[int, Attempt] = field(default_factory=dict)
+    """What the ranks did in each case of `outcomes` that has a RunFailure there, by index."""
+
+    @property
+    def trace_num_bytes(self) -> int:
+        """Return what the calls of its cases take of the memory that a part has for them."""
+        failed = (*self.refused.values(), *([self.unfinished] if self.unfinished else ()))
+        kept = (*failed, *(each for each in self.outcomes if isinstance(each, Outcome)))
+        return sum(each.trace.num_bytes for each in kept)
+
+
+def explaining(observe: Observer) -> Callable[[LaunchPlan], LaunchResult]:
+    """Return what puts a plan to an observer and explains what that has seen."""
+    return lambda plan: explain(plan, observe(plan))
+
+
+def explain(plan: LaunchPlan, observed: LaunchObservation) -> LaunchResult:
+    """Return what came of a launch of this plan. Raises GraderError where MPI has never counted."""
+    doubts, calls = TraceDoubts(plan), StudentCalls(plan)
+    pairs = list(zip(plan.cases, observed.cases, strict=False))
+    traces = [_judged(case, seen, doubts, calls) for case, seen in pairs]
+    outcomes = tuple(
+        _outcome(plan, case, seen, trace) for (case, seen), trace in zip(pairs, traces, strict=True)
+    )
+    failure = None if observed.end is None else _failure(plan, observed, observed.end)
+    return LaunchResult(
+        outcomes,
+        failure,
+        wall_time_s=observed.wall_time_s,
+        refusals=tuple(
+            refusal_text(rank, refusal) for rank, refusal in enumerate(observed.refusals) if refusal
+        ),
+        is_out_of_time=observed.end is None and len(observed.cases) < len(plan.cases),
+        remarks=_remarks(plan, observed),
+        unfinished=_unfinished(plan, observed, failure),
+        refused={
+            index: Attempt(plan.ranks, plan.cases[index].inputs, traces[index], each)
+            for index, each in enumerate(outcomes)
+            if isinstance(each, RunFailure)
+        },
+    )
+
+
+def _unfinished(
+    plan: LaunchPlan, observed: LaunchObservation, failure: RunFailure | None
+) -> Attempt | None:
+    """Return what the ranks did in the case that ended the launch, if one had begun."""
+    end = observed.end
+    if end is None or end.began_ns is None:
+        return None
+    case = plan.cases[len(observed.cases)]
+    trace = compacted_trace(student_trace(plan, end.trace))
+    return Attempt(plan.ranks, case.inputs, trace, failure)
+
+
+def _judged(
+    case: CaseCall, seen: CaseObservation, doubts: TraceDoubts, calls: StudentCalls
+) -> Trace:
+    """Return the calls that the student's code made in a case, with what they contradict."""
+    found = doubts.of(seen)
+    judged = calls.of(seen.trace, all_count=case.all_calls_count)
+    return compacted_trace(name_lower_case(replace(judged, doubts=found)))
+
+
+def _outcome(
+    plan: LaunchPlan, case: CaseCall, seen: CaseObservation, trace: Trace
+) -> Outcome | RunFailure:
+    results = []
+    for rank, expected in enumerate(case.expected):
+        answer = seen.ranks[rank]
+        result, problem = refuse(rank, expected, answer.values, answer.arrays)
+        if problem:
+            told = Finding("value.form", problem, {"rank": rank})
+            return RunFailure.of(Verdict.WRONG_ANSWER, told)
+        results.append(result)
+    if seen.num_calls_not_kept:
+        return _failure_of_many_calls(seen.num_calls_not_kept)
+    return Outcome(
+        label=case.label,
+        ranks=plan.ranks,
+        inputs=case.inputs,
+        results=tuple(results),
+        trace=trace,
+        wall_time_s=seen.lasted.clock_s,
+        given_time_s=seen.lasted.compared_s,
+        num_altered=seen.num_altered,
+        num_processes=seen.num_processes,
+        num_processes_at_once=seen.num_processes_at_once,
+    )
+
+
+def _failure_of_many_calls(num_calls: Sequence[int]) -> RunFailure:
+    """Return why a case has no outcome whose calls are more than may be kept."""
+    rank = num_calls.index(max(num_calls))
+    return RunFailure.of(
+        Verdict.NOT_PROVEN,
+        found(
+            "evidence.too_many_calls",
+            f"rank {rank} made at least {num_calls[rank]:,} MPI calls here; with the earlier "
+            "ones, these are more than the grader keeps for a part",
+            help="your instructor reviews this part",
+            rank=rank,
+            num_calls=num_calls[rank],
+        ),
+    )
+
+
+def _remarks(plan: LaunchPlan, observed: LaunchObservation) -> tuple[Finding, ...]:
+    remarks: dict[str, Finding] = {}
+    for seen in observed.cases:
+        for rank in seen.ranks:
+            told = slips.remarks_of(rank.values, plan.submission)
+            remarks |= {each.text: each for each in told[: slips.MAX_REMARKS - len(remarks)]}
+    return tuple(remarks.values())
+
+
+def _failure(plan: LaunchPlan, observed: LaunchObservation, end: End) -> RunFailure:
+    """Return why a launch ended, with who sent what to whom, and when, in its last case."""
+    failure = failure_of_end(
+        observed,
+        end,
+        entry=plan.entry,
+        makes_progress=plan.makes_progress,
+        are_apart=plan.are_apart,
+    )
+    if end.began_ns is None:
+        return failure
+    trace = student_trace(plan, end.trace)
+    evidence = failure.evidence or Evidence("", len(trace.ranks))
+    evidence = replace(evidence, edges=edges_of(trace), timeline=timeline_of(trace))
+    return replace(failure, evidence=evidence)
+
+
+def student_trace(plan: LaunchPlan, trace: Trace) -> Trace:
+    """Return the calls of the student's phases, by the names that a program calls them by."""
+    return name_lower_case(trace.of_phases(plan.student_phases))

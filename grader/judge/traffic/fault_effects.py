@@ -1,0 +1,225 @@
+"""Whether answers come from the messages: one is altered on its way, and which answers change?
+
+The ranks whose answers change are the message's influence set. If it is empty, the messages that a
+trace shows may be a decoy, whose content no rank needed.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from grader.judge.check_failures import NotProven, WrongAnswer
+from grader.judge.traffic.collective_differences import collective_difference
+from grader.judge.traffic.counting import assert_not_truncated, sends_of
+from grader.judge.traffic.message_faults import contributions, counted_sends, payload_calls
+from grader.model.finding import found
+from grader.model.report import MessageFault, Outcome, RunFailure
+from grader.trace.call_formatting import at, listed, name_of, ranks_text
+from grader.trace.calls import Call, Trace
+
+_LOOK = "your instructor reviews this part"
+
+
+@dataclass(frozen=True)
+class FaultEffect:
+    """What came of a case in which messages were altered on their way."""
+
+    message: MessageFault
+    happened: bool
+    """A message really left altered; else the case says nothing."""
+    influenced: frozenset[int]
+    """The ranks whose answers are not what they would be without."""
+    ended: bool = False
+    """The run ended, or an answer was refused for its form: of single ranks nothing is known."""
+
+
+def effect_of(
+    message: MessageFault,
+    answer: Outcome | RunFailure,
+    ranks: int,
+    wrong_ranks: Callable[[Outcome], Collection[int]],
+) -> FaultEffect:
+    """Return what a fault led to.
+
+    answer: of the altered case; a run that ended, or an answer refused for its form, is an
+    influence on all: code may well look at what it receives.
+    wrong_ranks: which answers of an outcome are wrong.
+    """
+    if isinstance(answer, RunFailure):
+        return FaultEffect(message, happened=True, influenced=frozenset(range(ranks)), ended=True)
+    return FaultEffect(message, answer.num_altered > 0, frozenset(wrong_ranks(answer)))
+
+
+def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
+    """Assert that each fault led to other answers, and none to the end of the run.
+
+    For messages of plain numbers, which are reduced. A rank cannot see that such a number is
+    wrong. If it ends the run over one, it may have the correct number from another source than the
+    message. trace: as of assert_messages_matter.
+    Raises NotProven, also for what assert_messages_matter does.
+    """
+    assert_messages_matter(trace, effects)
+    for effect in effects:
+        if effect.happened and effect.ended:
+            raise NotProven(
+                found(
+                    "evidence.altered_message_noticed",
+                    f"{_told(trace, effect.message)}, and the run ended without results. Code "
+                    "that notices a changed number may have the correct one from elsewhere; "
+                    f"{_LOOK}",
+                    rank=effect.message.rank,
+                )
+            )
+
+
+def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None:
+    """Assert that each fault changed some rank's answer.
+
+    For messages that a correct solution needs, every one and every element of it.
+    trace: of the same call without faults, to tell where a message was sent.
+    Raises NotProven for the first fault without influence, and where none could be made;
+    WrongAnswer where ranks do not agree on a collective, which may leave out what others give.
+    """
+    _assert_any_happened(effects)
+    for effect in effects:
+        if effect.happened and not effect.influenced:
+            if differs := collective_difference(trace):
+                raise WrongAnswer(differs)
+            raise NotProven(
+                found(
+                    "evidence.altered_message_without_effect",
+                    f"{_told(trace, effect.message)}, and no result changed. The results may "
+                    f"not come from the messages; {_LOOK}",
+                    rank=effect.message.rank,
+                )
+            )
+
+
+def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
+    """Assert that at least one of the faults changed some rank's answer, and ended no run.
+
+    For traffic of which a correct solution may send more than it needs. Raises NotProven.
+    """
+    _assert_any_happened(effects)
+    happened = [effect for effect in effects if effect.happened]
+    if not any(effect.influenced and not effect.ended for effect in happened):
+        came = (
+            "no results came" if any(effect.ended for effect in happened) else "no result changed"
+        )
+        raise NotProven(
+            found(
+                "evidence.no_altered_message_matters",
+                f"we changed {len(happened)} messages, each in its own run, and {came}. The "
+                f"results may not come from the messages; {_LOOK}",
+                number=len(happened),
+            )
+        )
+
+
+def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
+    """Assert that faults in single messages of a ring all-reduce spread as in a ring.
+
+    In a ring that sends no more than it needs, each element travels n - 1 hops while it is summed
+    (reduce-scatter), and n - 1 hops more as the result (all-gather). A fault in the first half
+    changes the answers of all ranks. A fault in the second half changes those of the ranks that
+    the element has still to reach: neighbours along the ring, from the receiver on. A rank that
+    sends 2 (n - 1) equal messages therefore sends n - 1 that change all answers, and one each that
+    changes n - 1, ..., 2 and 1 of them, in any order. On 2 ranks nothing of this is asserted,
+    because they may exchange all they have.
+
+    Says nothing about traffic that is no ring. effects: of single_message_faults.
+    Raises NotProven, also for what assert_answers_follow does.
+    """
+    assert_not_truncated(trace)
+    assert_answers_follow(trace, effects)
+    after = _successors(trace)
+    n = len(trace.ranks)
+    if after is None or n <= 2:
+        return
+    for effect in effects:
+        run = _run_from(after, after[effect.message.rank], len(effect.influenced))
+        if effect.happened and effect.influenced != run:
+            raise NotProven(
+                found(
+                    "evidence.influence_unlike_a_ring",
+                    f"{_told(trace, effect.message)}, and the results of "
+                    f"{ranks_text(effect.influenced)} changed. In a ring, those of "
+                    f"{ranks_text(run)} change. The results may not come from the messages "
+                    f"alone; {_LOOK}",
+                    rank=effect.message.rank,
+                    influenced=effect.influenced,
+                    expected=run,
+                )
+            )
+    for rank in range(n):
+        own = [effect for effect in effects if effect.message.rank == rank]
+        sizes = {call.num_bytes for call in sends_of(trace, rank)}
+        is_plain = len(sends_of(trace, rank)) == 2 * (n - 1) == len(own) and len(sizes) == 1
+        num_influenced = sorted(len(effect.influenced) for effect in own)
+        expected = [*range(1, n), *[n] * (n - 1)]
+        is_known = all(effect.happened for effect in own)
+        if is_plain and is_known and num_influenced != expected:
+            raise NotProven(
+                found(
+                    "evidence.influences_unlike_a_ring",
+                    f"we changed each of the {len(own)} messages of rank {rank}, which changed "
+                    f"the results of {listed(map(str, num_influenced))} ranks. In a ring it is "
+                    f"{listed(map(str, expected))}. The results may not come from the messages "
+                    f"alone; {_LOOK}",
+                    rank=rank,
+                    influenced=num_influenced,
+                    expected=expected,
+                )
+            )
+
+
+def _assert_any_happened(effects: Sequence[FaultEffect]) -> None:
+    if not any(effect.happened for effect in effects):
+        raise NotProven(
+            found(
+                "evidence.no_message_altered",
+                "we could not change any message, so nothing shows that the results come from "
+                f"the messages; {_LOOK}",
+            )
+        )
+
+
+def _told(trace: Trace, message: MessageFault) -> str:
+    found: Sequence[Call]
+    if message.of_collectives:
+        found = contributions(trace, message.rank, message.min_num_bytes)
+        place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
+        return f"we changed everything that rank {message.rank} gives to collectives{place}"
+    if message.operations:
+        found = payload_calls(trace, message.rank)
+        place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
+        return f"we changed everything that rank {message.rank} gives to torch.distributed{place}"
+    if message.number is None:
+        found = counted_sends(trace, message.rank, message.min_num_bytes)
+        place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
+        return f"we changed all messages that rank {message.rank} sends{place}"
+    found = counted_sends(trace, message.rank, message.min_num_bytes)[message.number :][:1]
+    place = f" ({name_of(found[0])}{at(found[0])})" if found else ""
+    return f"we changed rank {message.rank}'s {_ordinal(message.number + 1)} message{place}"
+
+
+def _successors(trace: Trace) -> list[int] | None:
+    """Return to whom each rank sends, where that makes one ring of all; else None."""
+    peers = [{call.peer for call in sends_of(trace, rank)} for rank in range(len(trace.ranks))]
+    if any(len(each) != 1 for each in peers):
+        return None
+    after = [next(iter(each)) for each in peers]
+    return after if len(_run_from(after, 0, len(after))) == len(after) else None
+
+
+def _run_from(after: Sequence[int], first: int, length: int) -> frozenset[int]:
+    """Return so many ranks along the ring, and at least one."""
+    run = [first]
+    while len(run) < length:
+        run.append(after[run[-1]])
+    return frozenset(run)
+
+
+def _ordinal(number: int) -> str:
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    ending = "th" if number % 100 in (11, 12, 13) else endings.get(number % 10, "th")
+    return f"{number}{ending}"

@@ -1,0 +1,101 @@
+"""How many messages of a run follow one another: the rounds of a tree, a ring or a scan."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from grader.judge.check_failures import RuleViolation
+from grader.judge.traffic.counting import assert_not_truncated, recorded_sends
+from grader.model.finding import found
+from grader.trace.call_formatting import place_of
+from grader.trace.calls import Call, Trace
+
+_MOST_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class _Message:
+    source: int
+    send: Call
+    received_ns: int
+
+
+def message_depth(trace: Trace) -> int:
+    """Return how many messages follow one another at most: 0 without any.
+
+    A message follows another where its sender had received that one before it sent. In a chain of
+    n ranks that is n - 1, in a binomial tree log2 n, and 1 where all send before they receive. It
+    counts what a program waits for, also where the data do not depend on it.
+    Raises NotProven for a trace that is incomplete.
+    """
+    return len(_longest(trace))
+
+
+def assert_message_depth(trace: Trace, most: int) -> None:
+    """Assert that at most so many messages follow one another, as `message_depth` counts them.
+
+    Raises RuleViolation, or NotProven for a trace that is incomplete.
+    """
+    chain = _longest(trace)
+    if len(chain) <= most:
+        return
+    first, last = chain[0], chain[-1]
+    way = [str(each.source) for each in chain] + [str(last.send.peer)]
+    way = way if len(way) <= _MOST_SHOWN else [*way[: _MOST_SHOWN - 1], "...", way[-1]]
+    raise RuleViolation(
+        found(
+            "rule.messages_in_a_row",
+            f"{len(chain)} messages follow one another, but {most} are enough; each sender waited "
+            f"for the one before: rank {' -> '.join(way)}",
+            depth=len(chain),
+            most=most,
+            rank=first.source,
+            places=tuple(dict.fromkeys(filter(None, (place_of(each.send) for each in chain)))),
+        )
+    )
+
+
+def _longest(trace: Trace) -> Sequence[_Message]:
+    """Return one of the longest rows of messages that follow one another."""
+    assert_not_truncated(trace)
+    # A message is received after it was sent: in this order, all that one can follow come first.
+    messages = sorted(_received(trace), key=lambda each: each.send.entered_ns)
+    # Of each message, how many are in the row that ends with it, and its number.
+    rows: list[tuple[int, int]] = []
+    before: dict[int, int] = {}
+    arriving: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    longest_at: dict[int, tuple[int, int]] = {}
+    for number, each in enumerate(messages):
+        waiting = arriving[each.source]
+        while waiting and waiting[0][0] <= each.send.entered_ns:
+            there = rows[heappop(waiting)[1]]
+            longest_at[each.source] = max(there, longest_at.get(each.source, there))
+        depth, before[number] = longest_at.get(each.source, (0, -1))
+        rows.append((depth + 1, number))
+        heappush(arriving[each.send.peer], (each.received_ns, number))
+    _, number = max(rows, default=(0, -1))
+    chain = []
+    while number >= 0:
+        chain.append(messages[number])
+        number = before[number]
+    return chain[::-1]
+
+
+def _received(trace: Trace) -> Iterator[_Message]:
+    """Yield the messages that were received: of one sender and tag in the order they were sent."""
+    receives: dict[tuple[int, int, int, int], list[int]] = defaultdict(list)
+    for rank, seen in enumerate(trace.ranks):
+        calls = seen.calls.where(seen.calls.flag("is_receive"))
+        for source, tag, communicator, completed_ns in calls.keys(
+            "matched_source", "matched_tag", "communicator", "completed_ns"
+        ):
+            if completed_ns and source >= 0:
+                receives[source, rank, tag, communicator].append(completed_ns)
+    for rank in range(len(trace.ranks)):
+        sent: dict[tuple[int, int, int, int], list[Call]] = defaultdict(list)
+        for call in recorded_sends(trace, rank):
+            sent[rank, call.peer, call.tag, call.communicator].append(call)
+        for key, sends in sent.items():
+            for send, received_ns in zip(sends, receives[key], strict=False):
+                yield _Message(rank, send, received_ns)

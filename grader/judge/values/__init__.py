@@ -1,0 +1,1 @@
+"""What ranks returned, compared with what was expected."""

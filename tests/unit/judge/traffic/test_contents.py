@@ -1,0 +1,237 @@
+"""Whether messages carry contributions to a sum; algorithms are simulated with real arrays."""
+
+import numpy as np
+import pytest
+
+from grader.judge.check_failures import NotProven
+from grader.judge.traffic.contents import assert_results_were_sent, messages_with_contents
+
+from ..build import Run
+
+LENGTH = 24
+RANKS = (2, 3, 4, 6)
+
+
+class Exchange:
+    """Ranks whose messages are recorded with samples, as the interposer takes them."""
+
+    def __init__(self, ranks, dtype="f8"):
+        random = np.random.default_rng(ranks)
+        self.run, self.ranks = Run(ranks), range(ranks)
+        numbers = random.integers(-(2**40), 2**40, (ranks, LENGTH))
+        self.arrays = list((numbers / 2**30).astype(dtype) if dtype == "f8" else numbers)
+
+    def send(self, rank, to, numbers, is_sampled=True):
+        """Send numbers; return what arrives."""
+        raw = np.ascontiguousarray(numbers).tobytes()
+        middle = len(raw) // 16 * 8
+        pieces = [raw[:8], raw[middle : middle + 8], raw[-8:]] if len(raw) > 8 else [raw, b"", b""]
+        first, second, last = (int.from_bytes(each, "little", signed=True) for each in pieces)
+        samples = {"sample_first": first, "sample_middle": second, "sample_last": last}
+        samples |= {"sampled_num_bytes": len(raw)}
+        fields = {"num_elements": numbers.size, "num_bytes": len(raw)}
+        self.run.isend(rank, to, **fields, **(samples if is_sampled else {}))
+        self.run.recv(to, rank)
+        return np.array(numbers)
+
+    def check(self):
+        assert_results_were_sent(self.run.trace(), self.arrays)
+
+
+def naive(of, shown=lambda array: array):
+    for rank in of.ranks:
+        for other in of.ranks:
+            if other != rank:
+                of.send(rank, other, shown(of.arrays[rank]))
+
+
+def ring(of, shown=lambda array: array, arrays=None, num_chunks=None):
+    """Of more chunks than ranks each block of them goes around by itself."""
+    n = len(of.ranks)
+    blocks = [np.array_split(np.array(each), num_chunks or n) for each in arrays or of.arrays]
+    for begin in range(0, num_chunks or n, n):
+        for step in range(2 * (n - 1)):
+            places = [begin + (rank - step) % n for rank in of.ranks]
+            out = [np.array(blocks[rank][places[rank]]) for rank in of.ranks]
+            for rank in of.ranks:
+                got = of.send(rank, (rank + 1) % n, shown(out[rank]))
+                into = blocks[(rank + 1) % n][places[rank]]
+                into[...] = into + got if step < n - 1 else got
+    return [np.concatenate(each) for each in blocks]
+
+
+def recursive_doubling(of):
+    totals, step = [np.array(each) for each in of.arrays], 1
+    while step < len(of.ranks):
+        got = [of.send(rank ^ step, rank, totals[rank ^ step]) for rank in of.ranks]
+        totals = [mine + theirs for mine, theirs in zip(totals, got, strict=True)]
+        step *= 2
+
+
+def halving_and_doubling(of):
+    totals = [np.array(each) for each in of.arrays]
+    spans, step = [(0, LENGTH)] * len(of.ranks), len(of.ranks) // 2
+    steps = []
+    while step:
+        for rank in of.ranks:
+            begin, end = spans[rank]
+            half = (begin + end) // 2
+            spans[rank] = (half, end) if rank & step else (begin, half)
+        got = [
+            of.send(rank ^ step, rank, totals[rank ^ step][slice(*spans[rank])])
+            for rank in of.ranks
+        ]
+        for rank in of.ranks:
+            totals[rank][slice(*spans[rank])] += got[rank]
+        steps.append(step)
+        step //= 2
+    for step in reversed(steps):
+        got = [
+            of.send(rank ^ step, rank, totals[rank ^ step][slice(*spans[rank ^ step])])
+            for rank in of.ranks
+        ]
+        for rank in of.ranks:
+            totals[rank][slice(*spans[rank ^ step])] = got[rank]
+        spans = [
+            (min(spans[r][0], spans[r ^ step][0]), max(spans[r][1], spans[r ^ step][1]))
+            for r in of.ranks
+        ]
+
+
+def by_a_root(of):
+    for rank in of.ranks[1:]:
+        of.send(rank, 0, of.arrays[rank])
+    for rank in of.ranks[1:]:
+        of.send(0, rank, sum(of.arrays))
+
+
+def along_a_chain(of):
+    total = of.arrays[0]
+    for rank in of.ranks[1:]:
+        total = of.send(rank - 1, rank, total) + of.arrays[rank]
+    for rank in reversed(of.ranks[1:]):
+        of.send(rank, rank - 1, total)
+
+
+def in_halves(of):
+    n = len(of.ranks)
+    for half in np.split(np.arange(LENGTH), 2):
+        for rank in of.ranks:
+            for hop in range(1, n):
+                of.send(rank, (rank + hop) % n, of.arrays[rank][half])
+
+
+def with_sizes_and_flags(of):
+    for rank in of.ranks:
+        of.send(rank, (rank + 1) % len(of.ranks), np.array([LENGTH, 7, 1]))
+        of.send(rank, (rank + 1) % len(of.ranks), np.ones(1, "i1"))
+    naive(of)
+
+
+def padded(of):
+    naive(of, shown=lambda array: np.concatenate([array, np.zeros(LENGTH)]))
+
+
+ALGORITHMS = [naive, ring, by_a_root, along_a_chain, in_halves, with_sizes_and_flags, padded]
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_right_algorithm_is_never_doubted(algorithm, ranks):
+    of = Exchange(ranks)
+    algorithm(of)
+    of.check()
+
+
+@pytest.mark.parametrize("algorithm", [recursive_doubling, halving_and_doubling])
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_nor_is_one_for_powers_of_two(algorithm, ranks):
+    of = Exchange(ranks)
+    algorithm(of)
+    of.check()
+
+
+@pytest.mark.parametrize("num_chunks", [8, 24])
+def test_nor_is_a_ring_in_segments_nor_element_by_element(num_chunks):
+    of = Exchange(4)
+    results = ring(of, num_chunks=num_chunks)
+    assert all(np.array_equal(result, sum(of.arrays)) for result in results)
+    of.check()
+
+
+def test_nor_are_whole_numbers():
+    of = Exchange(4, "i8")
+    ring(of)
+    of.check()
+
+
+def test_what_is_not_sampled_counts_as_a_contribution():
+    of = Exchange(4)
+    of.send, send = lambda *message: send(*message, is_sampled=False), of.send
+    ring(of, shown=np.zeros_like)
+    of.check()
+
+
+def test_nothing_is_said_of_more_ranks_than_can_be_looked_through():
+    of = Exchange(7)
+    ring(of, shown=np.zeros_like)
+    of.check()
+
+
+def test_nothing_is_said_where_nothing_is_summed_up():
+    of = Exchange(3)
+    naive(of, shown=np.zeros_like)
+    assert_results_were_sent(of.run.trace(), [])
+
+
+def totals_at_once(of):
+    ring(of, arrays=[sum(of.arrays)] + [np.zeros(LENGTH)] * (len(of.ranks) - 1))
+
+
+def own_pieces_only(of):
+    n = len(of.ranks)
+    for step in range(2 * (n - 1)):
+        for rank in of.ranks:
+            of.send(rank, (rank + 1) % n, np.array_split(of.arrays[rank], n)[(rank - step) % n])
+
+
+def zeros_as_the_result(of):
+    steps = iter(range(10_000))
+    half = len(of.ranks) * (len(of.ranks) - 1)
+    ring(of, shown=lambda chunk: chunk if next(steps) < half else chunk * 0)
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        lambda of: ring(of, arrays=[np.zeros(LENGTH) for _ in of.ranks]),
+        lambda of: naive(of, shown=np.zeros_like),
+        lambda of: ring(of, arrays=[np.arange(1.0, LENGTH + 1) + rank for rank in of.ranks]),
+        lambda of: naive(of, shown=lambda array: sum(of.arrays)),
+        lambda of: naive(of, shown=lambda array: array[:1]),
+        totals_at_once,
+        own_pieces_only,
+        zeros_as_the_result,
+    ],
+)
+@pytest.mark.parametrize("ranks", [3, 4])
+def test_messages_for_show_prove_nothing(attack, ranks):
+    of = Exchange(ranks)
+    attack(of)
+    with pytest.raises(NotProven) as error:
+        of.check()
+    assert error.value.findings[0].key == "evidence.contents_not_sent"
+
+
+def test_a_rank_knows_what_came_with_what_it_has_received():
+    """And nothing of what it receives later."""
+    of = Exchange(3)
+    of.send(0, 1, of.arrays[0])
+    of.send(1, 2, of.arrays[0] + of.arrays[1])
+    of.send(1, 0, of.arrays[1] + of.arrays[2])
+    contents = messages_with_contents(of.run.trace(), of.arrays)
+    assert [[message.sets for message in sent] for sent in contents] == [
+        [frozenset({frozenset({0})})],
+        [frozenset({frozenset({0, 1})}), frozenset()],
+        [],
+    ]
