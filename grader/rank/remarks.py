@@ -8,7 +8,7 @@ class Remarks:
         self._found: dict[tuple[str, str, str, int], None] = {}
 
     def add(self, kind: str, about: str, file: str, line: int) -> None:
-        """Keep a remark. kind: one of grader.judge.explanation.slips; about: the module of an import."""
+        """Keep a remark. kind: one of judge.explanation.slips; about: an imported module."""
         self._found[kind, about, file, line] = None
 
     def take_back(self, kind: str, about: str, file: str, line: int) -> None:
