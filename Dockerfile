@@ -76,7 +76,7 @@ RUN site=/layout/opt/venv/lib/python3.11/site-packages \
     && echo /opt/grader >$site/grader.pth \
     && printf '%s\n' 'Metadata-Version: 2.1' 'Name: grader' 'Version: 0' \
         >$site/grader.dist-info/METADATA \
-    && printf '%s\n' '[pytest11]' 'grader = grader.suite.plugin' \
+    && printf '%s\n' '[pytest11]' 'grader = grader.addons.open_mode.pytest_plugin' \
         >$site/grader.dist-info/entry_points.txt
 
 # The course that comes with the engine, reached like any other. Students get what `grade build`

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from grader.addons.open_mode.open_session import OpenEnd, OpenOrder, run_openly
 from grader.course.assignment import Assignment
 from grader.course.courses import Courses
 from grader.intake import process as intake
@@ -13,7 +14,6 @@ from grader.intake.placement.table import Placement, place
 from grader.model.errors import GraderError, UsageError
 from grader.model.spelling import did_you_mean
 from grader.observe.run_control.machine import check_machine
-from grader.suite.open_session import OpenEnd, OpenOrder, run_openly
 
 _TORCH = "torch"
 _NO_TESTS = 5

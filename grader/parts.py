@@ -7,6 +7,9 @@ from pathlib import Path
 
 from grader.course.assignment import Assignment, Part
 from grader.course.course import source_files
+from grader.grading_plugin.part_context import Launcher, PartContext
+from grader.grading_plugin.points_table import prices
+from grader.grading_plugin.session import SuiteResult, grade_suite
 from grader.intake.placement.recognition import missing_text, unused_text
 from grader.intake.placement.table import Placement
 from grader.intake.submission import Submission
@@ -17,9 +20,6 @@ from grader.model.points import total, written
 from grader.model.report import PartResult, TestResult, Verdict
 from grader.recording.launch_plan import Limits
 from grader.settings import Settings
-from grader.suite.part_context import Launcher, PartContext
-from grader.suite.prices import prices
-from grader.suite.session import SuiteResult, grade_suite
 
 _PART_CASES = 90
 _START_S = 600.0

@@ -9,6 +9,10 @@ from pathlib import Path
 
 from grader.course.assignment import Assignment, Part
 from grader.course.versions import versions
+from grader.grading_plugin.part_context import Launcher
+from grader.grading_plugin.points_table import prices
+from grader.grading_plugin.progress import Progress
+from grader.grading_plugin.selection import Selection
 from grader.intake import process as intake
 from grader.intake.manual import manual_parts
 from grader.intake.placement.recognition import full_name, recognise, require_likely
@@ -21,12 +25,8 @@ from grader.model.report import PartResult, Report, Verdict
 from grader.model.spelling import did_you_mean
 from grader.observe.run_control.users import run_uids
 from grader.parts import GradingTask, PartOutcome, grade_part, whole_limit_s, with_hidden_tests
-from grader.progress import Progress
 from grader.selftest.protections import Protection, note, refusal
 from grader.settings import Settings
-from grader.suite.part_context import Launcher
-from grader.suite.prices import prices
-from grader.suite.selection import Selection
 
 
 def grade(

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.course.courses import Courses, find_courses
+from grader.grading_plugin.part_context import Launcher, SuiteSettings
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation
 from grader.recording.replay import Find
-from grader.suite.part_context import Launcher, SuiteSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from grader import pipeline
 from grader.course.courses import Courses
 from grader.course.data import Data
+from grader.grading_plugin.selection import Selection
 from grader.intake import process as intake
 from grader.intake.placement.recognition import recognise
 from grader.intake.placement.table import place
@@ -25,7 +26,6 @@ from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.replay import Find
 from grader.report.traced import Traced, TracedCase
 from grader.settings import Settings
-from grader.suite.selection import Selection
 from grader.trace.calls import Trace
 
 

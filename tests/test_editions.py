@@ -13,10 +13,10 @@ from grader import pipeline
 from grader.course.course import Course
 from grader.course.courses import Courses, bundled
 from grader.course.edition import edition, write
+from grader.grading_plugin.points_table import prices
 from grader.model.points import total
 from grader.model.report import Verdict
 from grader.settings import Settings
-from grader.suite.prices import prices
 
 MOST = 0.1
 FLAGS = """

@@ -4,9 +4,9 @@ import pytest
 
 from grader.authoring import price_list
 from grader.course.courses import bundled
+from grader.grading_plugin.points_table import prices
 from grader.model.errors import GraderError
 from grader.model.points import total, written
-from grader.suite.prices import prices
 
 
 @pytest.mark.parametrize("name", bundled().names())

@@ -59,6 +59,12 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from grader.course.data import Data
+from grader.grading_plugin.case import Array, Case, Text
+from grader.grading_plugin.case_wording import case_context
+from grader.grading_plugin.fault_injection import inject_faults
+from grader.grading_plugin.launch_results import Launch, RunFailed, holds
+from grader.grading_plugin.marks import not_run, part, points, stage
+from grader.grading_plugin.timing import assert_time_ratio, same_failures_as
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.judge.traffic.arrivals import arrival_text
 from grader.judge.traffic.bounds import Bounds
@@ -123,12 +129,6 @@ from grader.judge.values.contributions import factor_text, sum_text
 from grader.model.errors import GraderError
 from grader.model.finding import Finding, found
 from grader.model.report import Attempt, MessageFault, Outcome, RunFailure, Verdict
-from grader.suite.case import Array, Case, Text
-from grader.suite.case_wording import case_context
-from grader.suite.fault_injection import inject_faults
-from grader.suite.launch_results import Launch, RunFailed, holds
-from grader.suite.marks import not_run, part, points, stage
-from grader.suite.timing import assert_time_ratio, same_failures_as
 from grader.trace import functions
 from grader.trace.call_formatting import at as call_site
 from grader.trace.call_formatting import listed, ranks_text

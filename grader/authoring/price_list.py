@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from grader.authoring.catalogue import code, row
 from grader.course.assignment import Assignment
+from grader.grading_plugin.points_table import Price
+from grader.grading_plugin.points_table import prices as prices_in
 from grader.model.points import written
-from grader.suite.prices import Price
-from grader.suite.prices import prices as prices_in
 
 
 def price_list(assignment: Assignment) -> str:

@@ -30,6 +30,7 @@ from grader.commands.watched import watched
 from grader.container.output import RECORDING_MARK
 from grader.course.data import Data
 from grader.course.secret import require_kept, require_private, secret_beside_ranks
+from grader.grading_plugin.selection import Selection
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
 from grader.model.errors import GradingLost
@@ -39,7 +40,6 @@ from grader.recording.journal import Journal, Resume
 from grader.recording.recording import Recording, packed, write
 from grader.report.files import require_writable
 from grader.settings import Settings
-from grader.suite.selection import Selection
 
 
 def check(options: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TypeVar
 
+from grader.grading_plugin.relaunch import ranks_text
 from grader.model.report import Verdict
 from grader.report.page import BOLD, DIM, INDENT, Page
 from grader.report.safe_text import one_line
@@ -23,7 +24,6 @@ from grader.report.trace_rows import (
 from grader.report.trace_table import by_rank, count_text
 from grader.report.traced import Traced, TracedCase
 from grader.report.words import VERDICT_WORDS
-from grader.suite.continuation import ranks_text
 
 Said = TypeVar("Said")
 Whose = TypeVar("Whose")

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from grader.grading_plugin.relaunch import ranks_text
 from grader.judge.explanation.timeline import edges_of, timeline_of
 from grader.model.evidence import Evidence
 from grader.model.report import RunFailure, TestResult
-from grader.suite.continuation import ranks_text
 from grader.trace.calls import Trace
 
 

@@ -12,10 +12,10 @@ from functools import cache
 
 from grader.course.assignment import Assignment, Part
 from grader.course.course import Course
+from grader.grading_plugin.points_table import prices
 from grader.model.errors import GraderError
 from grader.model.points import total, written
 from grader.model.spelling import did_you_mean
-from grader.suite.prices import prices
 from grader.verification.problem import Problem
 
 FILE = "HANDOUT.md"

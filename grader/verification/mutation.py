@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 from grader.authoring.kill_matrix import Row
 from grader.authoring.mutants import Mutant, mutants
 from grader.course.assignment import Assignment
+from grader.grading_plugin.selection import Selection
 from grader.model.report import Report, Verdict
-from grader.suite.selection import Selection
 from grader.verification.grading import Grader
 
 

@@ -8,10 +8,10 @@ from grader.authoring.template import drift
 from grader.course.assignment import Assignment, Part
 from grader.course.course import Course, is_hidden
 from grader.course.edition import given
+from grader.grading_plugin.points_table import Price, prices
 from grader.model.errors import GraderError
 from grader.model.points import total, written
 from grader.model.spelling import did_you_mean
-from grader.suite.prices import Price, prices
 from grader.verification.deprecated import check_deprecated_names
 from grader.verification.handout import check_handout
 from grader.verification.labels import FILE, labelled, read_label

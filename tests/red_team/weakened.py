@@ -322,7 +322,7 @@ WEAKENINGS = (
         "sends all probes of the course",
         (
             Change(
-                "suite/plan.py",
+                "grading_plugin/plan.py",
                 "asked_probes(plan.probes, (call.probe for call in calls))",
                 "plan.probes",
             ),
@@ -333,7 +333,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "measures yardsticks beside the submission",
-        (Change("suite/continuation.py", "if is_yardstick(case)]", "if False]"),),
+        (Change("grading_plugin/relaunch.py", "if is_yardstick(case)]", "if False]"),),
         ("yardstick_slowed_down",),
         "points and deserves",
     ),
@@ -448,7 +448,7 @@ WEAKENINGS = (
         "shows what hidden tests found",
         (
             Change(
-                "suite/results.py",
+                "grading_plugin/results.py",
                 "    if context.is_hidden and level is Feedback.VERDICT and ",
                 "    if False and ",
             ),

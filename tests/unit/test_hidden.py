@@ -60,8 +60,8 @@ def call(student, comm, number):
 CASES = """
 from dataclasses import dataclass
 import pytest
-from grader.suite.case import Array, Case
-from grader.suite.marks import part, points
+from grader.grading_plugin.case import Array, Case
+from grader.grading_plugin.marks import part, points
 
 @dataclass(frozen=True)
 class Number(Case):

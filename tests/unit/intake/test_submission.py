@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from archives import member, tar_of, zip_of
 
+from grader.grading_plugin.source_excerpts import source_excerpts
 from grader.intake import stream, submission_codec
 from grader.intake import submission as submissions
 from grader.intake.submission import Submission
 from grader.model.errors import UsageError
-from grader.suite.source_excerpts import source_excerpts
 
 FLAT = ("ring.py", "sync.py", "fed.py")
 NESTED = ("part1/main.py", "part2a/main.py")

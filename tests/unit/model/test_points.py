@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader import pipeline
+from grader.grading_plugin.marks import points as mark
 from grader.intake import submission
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model import points
@@ -16,7 +17,6 @@ from grader.model.errors import GraderError
 from grader.model.report import Outcome, Report, Verdict
 from grader.report import json_report, totals
 from grader.settings import Settings
-from grader.suite.marks import points as mark
 from grader.trace.calls import Trace
 
 PART = """
@@ -34,8 +34,8 @@ case_time_limit_s = 3
 
 CASES = """
 from dataclasses import dataclass
-from grader.suite.case import Array, Case
-from grader.suite.marks import part, points
+from grader.grading_plugin.case import Array, Case
+from grader.grading_plugin.marks import part, points
 
 @dataclass(frozen=True)
 class Number(Case):

@@ -7,8 +7,8 @@ import pytest
 
 from grader.course.course import Course
 from grader.course.courses import bundled
+from grader.grading_plugin.points_table import Price
 from grader.model.errors import GraderError
-from grader.suite.prices import Price
 from grader.verification import handout
 from grader.verification.handout import are_sums, check_handout
 

@@ -9,10 +9,10 @@ import pytest
 from federated import lenet
 from federated.training_cases import Trained, Training
 
+from grader.grading_plugin.case import Data
 from grader.judge.check_failures import CheckFailure, WrongAnswer
 from grader.model.report import Outcome
 from grader.oracles import SGD
-from grader.suite.case import Data
 from grader.trace.calls import Trace
 
 Gradients = Mapping[int, lenet.Vector]

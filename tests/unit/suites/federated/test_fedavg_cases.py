@@ -18,8 +18,8 @@ from federated.aggregation import (
 from federated.fedavg_cases import assert_figure
 from federated.training_cases import Training
 
+from grader.grading_plugin.case import Data
 from grader.model.report import Outcome
-from grader.suite.case import Data
 from grader.trace.calls import Trace
 
 from .runs import raises

@@ -8,9 +8,9 @@ from federated import lenet
 from federated.origins import assert_same_run, faults_in
 from federated.training_cases import Training
 
+from grader.grading_plugin.launch_results import make_launch
 from grader.judge.check_failures import NotProven, RuleViolation, WrongAnswer
 from grader.model.report import Outcome
-from grader.suite.launch_results import make_launch
 from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
 
 from .runs import raises

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from lenet_eyeriss.schedule import Matrix, Work
 
+from grader.grading_plugin.case import Case
 from grader.judge.check_failures import CheckFailure
 from grader.model.finding import Fact
 from grader.model.report import Outcome
-from grader.suite.case import Case
 from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
 
 

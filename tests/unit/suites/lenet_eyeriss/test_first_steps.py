@@ -9,7 +9,7 @@ from lenet_eyeriss.serial import NUM_PARAMETERS
 from lenet_eyeriss.training_cases import Training, ring_cases
 
 from grader.api import Attempt, Call, Finding, Launch, RunFailure, Verdict
-from grader.suite.launch_results import make_launch
+from grader.grading_plugin.launch_results import make_launch
 
 from .building import call, trace_of
 

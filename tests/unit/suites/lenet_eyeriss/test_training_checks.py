@@ -15,8 +15,8 @@ from lenet_eyeriss.training_checks import (
 )
 
 from grader.api import WrongAnswer
+from grader.grading_plugin.case_evidence import EvidenceCollector
 from grader.model.report import TestResult, Verdict
-from grader.suite.case_evidence import EvidenceCollector
 
 from .building import failing, outcome
 

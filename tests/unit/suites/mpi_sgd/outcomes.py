@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grader.grading_plugin.case import Case, Data
 from grader.judge.check_failures import CheckFailure
 from grader.model.report import Outcome
-from grader.suite.case import Case, Data
 from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
 
 

@@ -15,13 +15,13 @@ from mpi_sgd.allreduce_reasons import receive_left
 from mpi_sgd.allreduce_rules import WRONG_DTYPE, assert_ability, assert_rule
 from mpi_sgd.allreduce_values import assert_reduced_by_messages
 
+from grader.grading_plugin.launch_results import RunFailed, make_launch
 from grader.judge.check_failures import NotProven, RuleViolation, WrongAnswer
 from grader.judge.traffic.fault_effects import (
     assert_messages_matter,
     assert_some_message_matters,
 )
 from grader.model.report import RunFailure, Verdict
-from grader.suite.launch_results import RunFailed, make_launch
 
 from .outcomes import call, inputs_of, outcome, raising, trace_of
 

@@ -18,10 +18,10 @@ from mpi_sgd.allreduce_stages import (
     assert_whole_arrays_go_around,
 )
 
+from grader.grading_plugin.launch_results import RunFailed, make_launch
 from grader.judge.check_failures import CheckFailure
 from grader.model.finding import Finding
 from grader.model.report import Attempt, RunFailure, Verdict
-from grader.suite.launch_results import RunFailed, make_launch
 
 from .outcomes import call, inputs_of, outcome, trace_of
 

@@ -18,9 +18,9 @@ from mpi_sgd.allreduce_values import (
     assert_send_unchanged,
 )
 
+from grader.grading_plugin.case_evidence import EvidenceCollector
 from grader.judge.check_failures import RuleViolation, WrongAnswer
 from grader.model.report import TestResult, Verdict
-from grader.suite.case_evidence import EvidenceCollector
 from grader.trace.calls import ANY_SOURCE
 
 from .outcomes import call, inputs_of, outcome, raising, trace_of

@@ -21,8 +21,8 @@ from mpi_sgd.async_rules import assert_others_went_on
 from mpi_sgd.fit_cases import RTOL, Fit
 
 from grader.api import Finding, Outcome, RuleViolation, RunFailed, WrongAnswer
+from grader.grading_plugin.launch_results import make_launch
 from grader.model.report import RunFailure, Verdict
-from grader.suite.launch_results import make_launch
 
 from .outcomes import call, inputs_of, outcome, raising, trace_of
 

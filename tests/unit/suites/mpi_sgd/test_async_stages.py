@@ -8,8 +8,8 @@ from mpi_sgd import async_cases, async_stages
 from mpi_sgd.fit_cases import Fit
 
 from grader.api import ANY_SOURCE, Attempt, Call
+from grader.grading_plugin.launch_results import Launch, make_launch
 from grader.model.report import RunFailure, Verdict
-from grader.suite.launch_results import Launch, make_launch
 
 from .outcomes import call, inputs_of, trace_of
 from .test_async_cases import serve

@@ -21,7 +21,7 @@ from mpi_sgd.sync_cases import (
 )
 
 from grader.api import Launch, Outcome, RunFailure, Verdict, WrongAnswer
-from grader.suite.launch_results import make_launch
+from grader.grading_plugin.launch_results import make_launch
 
 from .outcomes import call, inputs_of, outcome, raising, trace_of
 

@@ -20,7 +20,7 @@ from mpi_sgd.sync_stages import (
 )
 
 from grader.api import Attempt, Call, Finding, Launch, RunFailed, RunFailure, Verdict
-from grader.suite.launch_results import make_launch
+from grader.grading_plugin.launch_results import make_launch
 
 from .outcomes import call, outcome, trace_of
 

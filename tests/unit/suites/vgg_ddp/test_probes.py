@@ -12,9 +12,9 @@ from vgg_ddp import batches, checks, examples, exchange
 from vgg_ddp.train_cases import Training
 
 from grader.course.courses import bundled
+from grader.grading_plugin.case import Data
 from grader.rank import probe_modules
 from grader.rank.toolbox import replaced
-from grader.suite.case import Data
 
 from .trainings import outcome
 

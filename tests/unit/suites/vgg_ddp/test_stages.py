@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from vgg_ddp import stages
 
+from grader.grading_plugin.launch_results import make_launch
 from grader.judge.check_failures import WrongAnswer
 from grader.model.report import RunFailure, Verdict
-from grader.suite.launch_results import make_launch
 
 from .trainings import EPOCH, outcome, right, spread
 

@@ -9,10 +9,10 @@ from vgg_ddp import serial
 from vgg_ddp.checks import Check
 from vgg_ddp.train_cases import Training
 
+from grader.grading_plugin.case import Case
 from grader.judge.check_failures import CheckFailure, RuleViolation, WrongAnswer
 from grader.model.report import Outcome
 from grader.oracles import packed
-from grader.suite.case import Case
 from grader.trace.calls import RankTrace, Trace
 
 FIRST_CHANNELS = 1

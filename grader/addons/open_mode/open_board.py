@@ -1,0 +1,176 @@
+"""What the ranks of an open session, and whoever watches over them, know of each other."""
+
+import json
+import mmap
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+from grader.grading_plugin.relaunch import ranks_text
+from grader.observe.interposer.memory import TraceMemory
+from grader.observe.run_control.rank_files import NUM_TRACE_RECORDS, RankFiles
+
+FOLDER_VARIABLE = "GRADER_OPEN"
+"""The variable that names the folder of the session, where somebody watches over it."""
+SCRATCH = "scratch"
+"""The folder in there in which ranks work."""
+_BOARD = "board"
+_WORDS = ("pid", "trace", "output", "stacks", "state", "case", "first_sequence", "is_seen")
+_NUM_WORDS = 8
+_WORD_NUM_BYTES = 8
+_NOT_ENDED = -1
+_SEEN_LIMIT_S = 30.0
+
+
+class State(IntEnum):
+    """How far a rank has come with the case that runs."""
+
+    IDLE = 0
+    IN_CASE = 1
+    RETURNED = 2
+    RAISED = 3
+
+
+@dataclass(frozen=True)
+class RunningCase:
+    """The case that runs, in what a student reads of it and in what judging it takes."""
+
+    number: int
+    test: str
+    label: str
+    ranks: int
+    limit_s: float
+    """0 for as long as anybody likes to look at it in a debugger."""
+    entry: str
+
+    @property
+    def title(self) -> str:
+        """Return `3 ranks, length 240`."""
+        return f"{ranks_text(self.ranks)}, {self.label}"
+
+
+class Board:
+    """Words in a file that all processes of a session have mapped; each rank writes its own."""
+
+    def __init__(self, folder: Path, ranks: int) -> None:
+        """folder: of the session, in which `create` has made the board."""
+        self._folder = folder
+        self._ranks = ranks
+        with (folder / _BOARD).open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), 0)
+        self._words = memoryview(self._map).cast("q")
+
+    @classmethod
+    def create(cls, folder: Path, ranks: int) -> "Board":
+        """Make the board of a session."""
+        (folder / _BOARD).write_bytes(bytes((ranks + 1) * _NUM_WORDS * _WORD_NUM_BYTES))
+        board = cls(folder, ranks)
+        board.exit_code = _NOT_ENDED
+        return board
+
+    @property
+    def exit_code(self) -> int:
+        """Return what pytest ended with in rank 0; negative while it has not."""
+        return self._words[0]
+
+    @exit_code.setter
+    def exit_code(self, code: int) -> None:
+        self._words[0] = code
+
+    def join(self, rank: int, files: RankFiles) -> None:
+        """Tell where a rank's memory is to be found: in this process, which is the rank."""
+        values = (os.getpid(), files.trace.fd, files.output, files.stacks)
+        for word, value in zip(_WORDS, values, strict=False):
+            self._set(rank, word, value)
+
+    def wait_until_seen(self, rank: int) -> None:
+        """Wait until a rank's memory has been opened: it goes with the rank, should that crash.
+
+        Raises TimeoutError when nobody watches any more.
+        """
+        until_s = time.monotonic() + _SEEN_LIMIT_S
+        while not self._get(rank, "is_seen"):
+            if time.monotonic() > until_s:
+                raise TimeoutError("the process that watches this session has ended")
+            time.sleep(0.001)
+
+    def begin_case(self, rank: int, number: int, first_sequence: int) -> None:
+        """Tell that a rank begins a case; its calls of it are those from first_sequence on."""
+        self._set(rank, "first_sequence", first_sequence)
+        self._set(rank, "case", number)
+        self._set(rank, "state", State.IN_CASE)
+
+    def end_case(self, rank: int, problem: Mapping[str, Any] | None) -> None:
+        """Tell that a rank has returned from the case, or what it has raised."""
+        if problem is not None:
+            self._problem(rank).write_text(json.dumps(problem))
+        self._set(rank, "state", State.RETURNED if problem is None else State.RAISED)
+
+    def wait_for(self, case: RunningCase, progress: Callable[[], None]) -> None:
+        """Wait until every rank of the case has ended it; call `progress` again and again."""
+        while any(self.state(rank, case) in (State.IDLE, State.IN_CASE) for rank in _of(case)):
+            progress()
+            time.sleep(0.001)
+
+    def announce(self, case: RunningCase) -> None:
+        """Tell which case begins; by rank 0."""
+        text = json.dumps(asdict(case))
+        draft = self._folder / "case.draft"
+        draft.write_text(text)
+        draft.replace(self._folder / "case.json")
+
+    def case(self) -> RunningCase | None:
+        """Return the case that runs, or ran last; None before the first."""
+        try:
+            return RunningCase(**json.loads((self._folder / "case.json").read_text()))
+        except FileNotFoundError:
+            return None
+
+    def state(self, rank: int, case: RunningCase) -> State:
+        """Return how far a rank has come with a case: IDLE where it has not begun it."""
+        if self._get(rank, "case") != case.number:
+            return State.IDLE
+        return State(self._get(rank, "state"))
+
+    def first_sequences(self, case: RunningCase) -> list[int]:
+        """Return the first call of the case in each of its ranks."""
+        return [self._get(rank, "first_sequence") for rank in _of(case)]
+
+    def problem(self, rank: int) -> Mapping[str, Any]:
+        """Return what a rank has raised."""
+        found: Mapping[str, Any] = json.loads(self._problem(rank).read_text())
+        return found
+
+    def pids(self) -> Sequence[int]:
+        """Return the processes of the ranks that have joined."""
+        return [pid for rank in range(self._ranks) if (pid := self._get(rank, "pid"))]
+
+    def files_of(self, rank: int) -> RankFiles | None:
+        """Return the memory of a rank, opened for as long as we like; None before it has joined."""
+        pid = self._get(rank, "pid")
+        numbers = [self._get(rank, word) for word in ("trace", "output", "stacks")]
+        if not all(numbers):
+            return None
+        try:
+            trace, output, stacks = (os.open(f"/proc/{pid}/fd/{n}", os.O_RDWR) for n in numbers)
+        except OSError:
+            return None
+        self._set(rank, "is_seen", 1)
+        return RankFiles(TraceMemory(trace, NUM_TRACE_RECORDS), output, stacks)
+
+    def _problem(self, rank: int) -> Path:
+        return self._folder / f"problem-{rank}.json"
+
+    def _get(self, rank: int, word: str) -> int:
+        return self._words[(rank + 1) * _NUM_WORDS + _WORDS.index(word)]
+
+    def _set(self, rank: int, word: str, value: int) -> None:
+        self._words[(rank + 1) * _NUM_WORDS + _WORDS.index(word)] = value
+
+
+def _of(case: RunningCase) -> range:
+    return range(case.ranks)

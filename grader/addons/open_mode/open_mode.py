@@ -1,0 +1,332 @@
+"""The suite in the open: every rank runs every test, `run` calls the probe in this very process.
+
+For debugging with print and pdb. Nothing is sealed here. `grade open` watches over the ranks and
+ends them when they hang; started by hand, a hang stays a hang.
+"""
+
+import ctypes
+import faulthandler
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grader.addons.open_mode.open_answers import Said, combined
+from grader.addons.open_mode.open_board import FOLDER_VARIABLE, SCRATCH, Board, RunningCase
+from grader.addons.open_mode.open_output import printed_in, printing_to, told
+from grader.course.assignment import Assignment
+from grader.course.course import Course
+from grader.course.data import Data
+from grader.course.secret import PUBLIC_SECRET
+from grader.grading_plugin.inputs import case_calls
+from grader.grading_plugin.launch_results import (
+    CaseNotRun,
+    Launch,
+    RunFailed,
+    make_launch,
+    never_run,
+)
+from grader.grading_plugin.marks import TestNotRun, not_run
+from grader.grading_plugin.plugin_base import Asked, SuiteMode, function_of, stage_of
+from grader.grading_plugin.relaunch import Answer, NotRun, naming
+from grader.intake.archives.names import is_skipped
+from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
+from grader.judge.explanation import slips
+from grader.model.paths import folders_above
+from grader.model.report import RunFailure
+from grader.observe.run_control.rank_files import RankFiles
+from grader.observe.run_control.rank_messages import Frame
+from grader.observe.run_control.work_folders import work_folders
+from grader.rank import exception_report, missing_packages, mpi_shim, probe_modules
+from grader.rank.harness import sort_results
+from grader.rank.import_finder import OwnModules
+from grader.rank.remarks import Remarks
+from grader.rank.student import Student
+from grader.recording.launch_plan import CaseCall
+
+_PATIENCE = 3
+"""How many times its limit a case may take: no mark depends on it, and nobody counts what a busy
+machine does beside."""
+_FINDINGS = (WrongAnswer, RuleViolation, BudgetExceeded, NotProven)
+
+
+class OpenMode(SuiteMode):
+    """The plugin of one rank of an open session."""
+
+    def __init__(self, config: pytest.Config, submission: Path, files: RankFiles) -> None:
+        """files: of this rank; the interposer writes the trace among them."""
+        super().__init__()
+        self._submission = submission.resolve()
+        self._files = files
+        self._work_folders = _work_folders(self._submission)
+        self._remarks: list[Remarks] = []
+        from mpi4py import MPI
+
+        self._mpi = MPI
+        self._shared = mpi_shim.install(sys.modules["mpi4py.MPI"])
+        self._world = MPI.COMM_WORLD.Dup()
+        self._student = Student(MPI.Pcontrol, leaves_messages=True)
+        self._progress = ctypes.CDLL(None).grader_progress  # of the interposer
+        self._is_live = config.getoption("capture") == "no"
+        """Whoever debugs rank 0 sees what it prints at once, and takes as long as it takes."""
+        self._has_limits = not self._is_live and not config.getoption("usepdb", False)
+        self._num_cases = 0
+        self._most_ranks = 0
+        """Of what the test that is run has asked for and this job has too few for."""
+        self._probes: dict[Path, ModuleType] = {}
+        self._support = Path()
+        """Where the files lie that the assignment gives."""
+        data = os.environ.get("GRADER_DATA")
+        self._data = Data(Path(data) if data else None)
+        self._is_watched = FOLDER_VARIABLE in os.environ
+        self._folder = self._shared_folder()
+        self._board = Board(self._folder, self._world.size)
+        self._board.join(self._world.rank, files)
+        faulthandler.register(signal.SIGUSR1, file=files.stacks, all_threads=False)
+        faulthandler.enable(file=files.stacks)
+        if self._is_watched:
+            self._board.wait_until_seen(self._world.rank)
+
+    def _shared_folder(self) -> Path:
+        """Return the folder of the session; where nobody watches over it, rank 0 makes one."""
+        if self._is_watched:
+            return Path(os.environ[FOLDER_VARIABLE])
+        made = ""
+        if self._world.rank == 0:
+            made = tempfile.mkdtemp(prefix="grader-open-")
+            (Path(made) / SCRATCH).mkdir()
+            Board.create(Path(made), self._world.size)
+        return Path(self._world.bcast(made))
+
+    def _own_folder(self) -> Path:
+        """Return where this rank works, with the folders of the submission, as in closed runs."""
+        own = self._folder / SCRATCH / f"rank-{self._world.rank}"
+        for folder in ("", *self._work_folders):
+            with suppress(OSError):
+                (own / folder).mkdir(parents=True, exist_ok=True)
+        return own
+
+    def launch(self, item: pytest.Item, asked: Asked) -> Launch:
+        """Run the cases on the first ranks of this job; every rank gets the outcomes."""
+        ranks, cases = asked.ranks, asked.cases
+        folder = item.path.parent
+        assignment = Course.around(folder).load(folder.name)
+        part = next(each for each in assignment.parts if each.name == asked.part)
+        backend = asked.backend or part.backend
+        if backend.startswith("torch"):
+            pytest.skip(f"starts its own processes: grade check --part {part.name}")
+        if any(case.message_fault is not None for case in cases):
+            only = f"--part {part.name} --only {function_of(item)}"
+            pytest.skip(f"changes messages, which may end the ranks: grade check {only}")
+        if ranks > self._world.size:
+            # A rule is judged by the cases that there are.
+            self._most_ranks = max(ranks, self._most_ranks)
+            return never_run(cases, ranks, f"it takes {ranks} ranks")
+        self._find_modules(assignment)
+        calls = case_calls(
+            cases,
+            ranks,
+            secret=PUBLIC_SECRET,
+            assignment=assignment.name,
+            part=part.name,
+            suite=asked.suite,
+            standalone=asked.standalone,
+            backend=backend,
+            data=self._data,
+        )
+        taking_part = self._world.rank < ranks
+        group = self._world.Split(0 if taking_part else self._mpi.UNDEFINED)
+        probes = self._probes_of(assignment)
+        outcomes: list[Answer] = []
+        left_out: set[str] = set()
+        for case, call in zip(cases, calls, strict=True):
+            if case.subject in left_out:
+                outcomes.append(NotRun("same cause as above"))
+                continue
+            self._num_cases += 1
+            limit_s = _PATIENCE * part.case_time_limit_s if self._has_limits else 0
+            running = RunningCase(
+                self._num_cases, item.name, call.label, ranks, limit_s, part.entry
+            )
+            said = None
+            communicator = group.Dup() if taking_part else group
+            if taking_part:
+                said = self._answer(call, communicator, probes, backend, running)
+            else:
+                self._board.wait_for(running, self._progress)
+            answer = self._outcome(call, running, said)
+            self._free(communicator)
+            if isinstance(answer, RunFailure):
+                answer = naming(answer, case, ranks)
+                left_out |= {case.subject} - {""}
+            outcomes.append(answer)
+        self._free(group)
+        return make_launch(cases, outcomes, ranks)
+
+    def _free(self, communicator: Any) -> None:
+        """Give a communicator back, unless this rank has none or the submission has done so."""
+        # Whoever looks between cases, such as pytest-mpi, finds the one that stays.
+        self._shared.begin_case(self._mpi.COMM_WORLD, is_initialised=True)
+        if communicator not in (self._mpi.COMM_NULL, self._mpi.COMM_WORLD):
+            communicator.Free()
+
+    def _find_modules(self, assignment: Assignment) -> None:
+        """Let imports find our support files first, then the submission."""
+        support = self._folder / f"support-{assignment.name}"
+        if support == self._support:
+            return
+        if self._world.rank == 0:
+            for file, source in assignment.support_paths().items():
+                link = support / file
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(source)
+        self._world.Barrier()
+        sys.path += [str(support), str(self._submission)]
+        sys.meta_path.append(OwnModules(self._submission))
+        self._remarks.append(missing_packages.install(self._submission, support))
+        self._support = support
+
+    def _probes_of(self, assignment: Assignment) -> ModuleType:
+        if assignment.folder not in self._probes:
+            sources = assignment.probe_sources()
+            self._probes[assignment.folder] = probe_modules.load(sources)
+        return self._probes[assignment.folder]
+
+    def _answer(
+        self,
+        call: CaseCall,
+        communicator: Any,
+        probes: ModuleType,
+        backend: str,
+        running: RunningCase,
+    ) -> Said:
+        """Run one case in this rank; return when every rank of it has come to its end."""
+        self._shared.begin_case(communicator, is_initialised=backend != "mpi-student")
+        given = None if backend == "none" else communicator
+        inputs = {
+            name: value.copy() if isinstance(value, np.ndarray) else value
+            for name, value in call.inputs[communicator.rank].items()
+        }
+        trace = self._files.trace
+        trace.set_synchronous_sends(call.synchronous_sends)
+        trace.alter_nothing()
+        if communicator.rank == 0:
+            self._board.announce(running)
+        communicator.Barrier()
+        first = trace.snapshot().head
+        is_live = self._is_live and communicator.rank == 0
+        if is_live:
+            print(f"\n-- {running.title}", flush=True)
+        os.chdir(self._own_folder())
+        self._board.begin_case(communicator.rank, running.number, first)
+        started_s = time.monotonic()
+        frame, raised = None, None
+        with nullcontext() if is_live else printing_to(self._files.output):
+            try:
+                results = getattr(probes, call.probe)(self._student, given, **inputs)
+                self._student.mark_phase(0)
+                frame = Frame("result", *sort_results(results))
+            except (Exception, SystemExit) as error:
+                command = self._student.command
+                raised = exception_report.describe(error, self._submission, self._support, command)
+        wall_time_s = time.monotonic() - started_s
+        seen = trace.read(first)
+        self._board.end_case(communicator.rank, raised)
+        # What a rank has left under way is still to be sent as its case wants it.
+        self._board.wait_for(running, self._progress)
+        trace.set_synchronous_sends(False)
+        counted = replace(seen, calls=seen.calls.where(seen.calls.column("phase") == 1))
+        printed = "" if is_live else printed_in(self._files.output)
+        return Said(frame, raised, counted, wall_time_s, printed)
+
+    def _outcome(self, call: CaseCall, running: RunningCase, said: Said | None) -> Answer:
+        """Return what came of a case, in every rank; rank 0 shows what was printed."""
+        everyone: list[Said] = self._world.allgather(said)[: running.ranks]
+        if self._world.rank == 0:
+            title = "" if self._is_live else running.title
+            text = told(title, [each.printed for each in everyone])
+            print(text, end="\n" if text else "")
+        return combined(everyone, call, running.entry)
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Remember all tests, also those that -k leaves out: others may require them.
+
+        Stages are left out: nothing is paid here.
+        """
+        items[:] = [item for item in items if stage_of(item) is None]
+        self._functions.update(map(function_of, items))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+        """Show what a submission did wrong as a sentence; skip what was never run."""
+        self._most_ranks = 0
+        try:
+            return (yield from super().pytest_pyfunc_call(pyfuncitem))
+        except (CaseNotRun, pytest.skip.Exception) as error:
+            if self._most_ranks and isinstance(error, CaseNotRun | TestNotRun):
+                # Whatever it says: with more ranks there might be something to look at.
+                pytest.skip(f"needs {self._most_ranks} ranks: start with -n {self._most_ranks}")
+            if isinstance(error, CaseNotRun):
+                not_run(str(error))
+            raise
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, Any]:
+        """Leave out our own frames where a finding says it all."""
+        report = yield from super().pytest_runtest_makereport(item, call)
+        error = call.excinfo.value if call.excinfo is not None else None
+        if isinstance(error, RunFailed):
+            report.longrepr = "\n\n".join(filter(None, [str(error), error.failure.detail]))
+        elif isinstance(error, _FINDINGS):
+            report.longrepr = str(error)
+        elif isinstance(error, pytest.skip.Exception):
+            report.longrepr = (str(item.path), None, f"Skipped: {error}")
+        return report
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Remark on lines that cost nothing."""
+        remarks = [each for made in self._remarks for each in made.listed(str(self._submission))]
+        paths = {file: self._submission / file for _, _, file, _ in remarks}
+        sources = {file: path.read_bytes() for file, path in paths.items() if path.is_file()}
+        values = {"remarks": [list(each) for each in remarks]}
+        for remark in slips.remarks_of(values, sources):
+            terminalreporter.write_line(f"note: {remark}")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Tell who watches what came of it: mpirun is not to explain a failed test."""
+        if self._is_watched:
+            if self._world.rank == 0:
+                self._board.exit_code = int(exitstatus)
+            session.exitstatus = 0
+
+    def pytest_unconfigure(self) -> None:
+        """Remove the folder of the session, where nobody else does."""
+        if not self._is_watched and self._world.rank == 0:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _work_folders(submission: Path) -> list[str]:
+    """Return the folders of a submission that a rank has where it works."""
+    scripts, folders = list[str](), set[str]()
+    for root, inner, files in os.walk(submission):
+        here = Path(root)
+        inner[:] = [name for name in inner if not (is_skipped(name) or (here / name).is_symlink())]
+        place = here.relative_to(submission)
+        folders |= {str(place / name) for name in inner}
+        scripts += [str(place / name) for name in files if name.endswith(".py")]
+    with_scripts = {folder for file in scripts for folder in folders_above(file)}
+    return work_folders(scripts, folders - with_scripts)

@@ -1,0 +1,1 @@
+"""The pytest plugin that runs a suite: cases become launches, exceptions verdicts."""

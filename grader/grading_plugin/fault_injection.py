@@ -1,0 +1,70 @@
+"""How a suite has messages altered on their way, and learns what depended on them."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from grader.grading_plugin.case import Case
+from grader.grading_plugin.launch_results import Launch, RunFailed
+from grader.judge.check_failures import WrongAnswer
+from grader.judge.traffic.fault_effects import FaultEffect, effect_of
+from grader.judge.traffic.message_faults import shuffled
+from grader.model.report import MessageFault, Outcome, RunFailure
+
+
+def inject_faults(
+    run: Callable[..., Launch],
+    ranks: int,
+    case: Any,
+    outcome: Outcome,
+    messages: Sequence[MessageFault],
+    check: Callable[[Any, Outcome], object],
+    wrong_ranks: Callable[[Any, Outcome], Collection[int]] | None = None,
+) -> list[FaultEffect]:
+    """Put the case to the ranks once for each fault, and return what these led to.
+
+    Between them, in an order that cannot be foreseen, the case is put to the ranks without a
+    fault. A submission that fails or answers wrongly in one of these has failed by itself. After a
+    fault that ends its run the cases that are left go on in a fresh launch.
+
+    outcome: of the case, or one like it, as it was before.
+    check: raises WrongAnswer when an answer is wrong.
+    wrong_ranks: those whose answers are wrong; where it is left out, all if `check` raises.
+    Raises RunFailed, WrongAnswer: in a case without a fault, which is the submission's own failure.
+    """
+    cases: list[Case] = [replace(case, message_fault=message) for message in messages]
+    # Two at least: one alone may be right by luck.
+    num_unaltered = max(2, len(messages) // 2 + 1)
+    cases += [replace(case, repetition=number + 1) for number in range(num_unaltered)]
+    cases = shuffled(outcome, cases)
+    effects: list[FaultEffect] = []
+    if not messages:
+        return effects
+    for each, answer in run(ranks, tuple(cases)).answers():
+        if each.message_fault is not None:
+            find_wrong = _ranks_found_by(each, check, wrong_ranks)
+            effects.append(effect_of(each.message_fault, answer, ranks, find_wrong))
+        elif isinstance(answer, RunFailure):
+            raise RunFailed(answer)
+        else:
+            check(each, answer)
+    return effects
+
+
+def _ranks_found_by(
+    case: Any,
+    check: Callable[[Any, Outcome], object],
+    wrong_ranks: Callable[[Any, Outcome], Collection[int]] | None,
+) -> Callable[[Outcome], Collection[int]]:
+    def find(outcome: Outcome) -> Collection[int]:
+        if wrong_ranks is not None:
+            return wrong_ranks(case, outcome)
+        try:
+            check(case, outcome)
+        except (WrongAnswer, np.linalg.LinAlgError):  # the oracle cannot explain such numbers
+            return range(outcome.ranks)
+        return ()
+
+    return find

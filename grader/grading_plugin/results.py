@@ -1,0 +1,157 @@
+"""What a test of a suite comes to: its exception becomes a verdict."""
+
+import re
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.grading_plugin.launch_results import CaseNotRun, RunFailed
+from grader.grading_plugin.marks import TestNotRun
+from grader.grading_plugin.part_context import PartContext
+from grader.grading_plugin.plugin_base import function_of, stage_of, words
+from grader.judge.check_failures import (
+    BudgetExceeded,
+    CheckFailure,
+    NotProven,
+    RuleViolation,
+    WrongAnswer,
+)
+from grader.model.errors import GraderError
+from grader.model.feedback import Feedback
+from grader.model.finding import Finding
+from grader.model.report import TestResult, Verdict
+
+_RANKS = re.compile(r"\b(\d{1,4}) ranks?\b")
+"""How a message tells that it is about a run on so many ranks."""
+_VERDICTS: tuple[tuple[type[CheckFailure], Verdict], ...] = (
+    (RuleViolation, Verdict.RULE_VIOLATION),
+    (BudgetExceeded, Verdict.TIME_LIMIT_EXCEEDED),
+    (NotProven, Verdict.NOT_PROVEN),
+    (WrongAnswer, Verdict.WRONG_ANSWER),
+)
+
+
+def failed(item: pytest.Item, error: BaseException, when: str) -> TestResult:
+    """Return what an exception in a test says of the submission, or of the grader.
+
+    when: "setup", "call" or "teardown". Raises GraderError when the test has no points.
+    """
+    message = _first_line(error)
+    skipped = isinstance(error, pytest.skip.Exception)
+    if when != "call" and not skipped:
+        detail = f"{type(error).__name__} while {when}"
+        return result_of(item, Verdict.JUDGE_ERROR, message, detail, _parameters(item))
+    where = _parameters(item, besides=message)
+    if isinstance(error, RunFailed):
+        failure = error.failure
+        result = result_of(item, failure.verdict, message, failure.detail, where)
+        return replace(result, findings=_keyed(item, failure.findings), case=failure.case)
+    for kind, verdict in _VERDICTS:
+        if isinstance(error, kind):
+            result = result_of(item, verdict, message, where=where)
+            return replace(result, findings=_keyed(item, error.findings), case=error.case)
+    if _is_assertion_of_suite(item, error):
+        result = result_of(item, Verdict.WRONG_ANSWER, message, where=where)
+        return replace(result, findings=_keyed(item, [Finding("", message)]))
+    # Nothing has failed there, so there is no place where it did.
+    if isinstance(error, CaseNotRun):
+        return result_of(item, Verdict.SKIPPED, str(TestNotRun(message)))
+    if isinstance(error, TestNotRun):
+        result = result_of(item, Verdict.SKIPPED, message)
+        return replace(result, blocked_by=error.blocked_by)
+    message = f"the grader failed{_place(item, error)}: {type(error).__name__}: {message}"
+    known = isinstance(error, GraderError)
+    detail = str(error) if known else "".join(traceback.format_exception(error))[-4000:]
+    return result_of(item, Verdict.JUDGE_ERROR, message, detail, _parameters(item))
+
+
+def _keyed(item: pytest.Item, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the findings; one that names no cause has the name of its test for a key."""
+    name = function_of(item).removeprefix("test_")
+    return tuple(each if each.key else replace(each, key=name) for each in findings)
+
+
+def _place(item: pytest.Item, error: BaseException) -> str:
+    """Return ` at test_sum.py:75`, the innermost line of the suite; empty where none has raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [each for each in frames if Path(each.filename).parent == item.path.parent]
+    return f" at {Path(theirs[-1].filename).name}:{theirs[-1].lineno}" if theirs else ""
+
+
+def _first_line(error: BaseException) -> str:
+    if isinstance(error, pytest.FixtureLookupError):  # which has its words from nothing but itself
+        return (
+            f"the test has an argument {error.argname}, which is no fixture; expected run, and "
+            "what the test is parametrised with"
+        )
+    return str(error).split("\n", 1)[0]
+
+
+def _is_assertion_of_suite(item: pytest.Item, error: BaseException) -> bool:
+    """Return whether an `assert` of the suite itself failed; the engine's own are its own fault."""
+    if type(error) is not AssertionError:
+        return False
+    innermost = traceback.extract_tb(error.__traceback__)[-1]
+    return Path(innermost.filename).parent == item.path.parent
+
+
+def result_of(
+    item: pytest.Item, verdict: Verdict, message: str = "", detail: str = "", where: str = ""
+) -> TestResult:
+    """Return the result of a test function: all of its points for ACCEPTED, else none."""
+    max_points = float(points_of(item).args[0]) if stage_of(item) is None else 0.0
+    return TestResult(
+        name=function_of(item),
+        sentence=sentence_of(item),
+        verdict=verdict,
+        points=max_points if verdict is Verdict.ACCEPTED else 0,
+        max_points=max_points,
+        message=message,
+        detail=detail,
+        where=where,
+    )
+
+
+def leaving_the_judge(result: TestResult, context: PartContext) -> TestResult:
+    """Return what may leave the judge of a result, with how much of it its student is told."""
+    level = context.feedback
+    if context.is_hidden and level is Feedback.VERDICT and not context.settings.shows_hidden:
+        return result.redacted()
+    return replace(result, is_hidden=context.is_hidden, feedback=level)
+
+
+def points_of(item: pytest.Item) -> pytest.Mark:
+    """Return what the test is marked with; raises GraderError when it is not marked."""
+    mark = item.get_closest_marker("points")
+    if mark is None:
+        raise GraderError(f"{item.name} has no points; mark it with @points(number)")
+    return mark
+
+
+def own_part_of(item: pytest.Item) -> str | None:
+    """Return the part that the test is only asked with the student's own version of, if any."""
+    mark = item.get_closest_marker("stage") or points_of(item)
+    return mark.kwargs.get("own")
+
+
+def sentence_of(item: pytest.Item) -> str:
+    """Return what a test asks, in the words a student reads."""
+    text = getattr(item.obj, "__doc__", None) or words(function_of(item))  # type: ignore[attr-defined]
+    return " ".join(text.strip().split("\n\n")[0].split())
+
+
+def _parameters(item: pytest.Item, besides: str = "") -> str:
+    """Return the parameters of a test, without a number of ranks where the message has another."""
+    callspec = getattr(item, "callspec", None)
+    parameters = dict(callspec.params) if callspec is not None else {}
+    told = set(map(int, _RANKS.findall(besides)))
+    if told and parameters.get("ranks") not in told:
+        parameters.pop("ranks", None)
+    texts = (
+        f"{value} rank{'' if value == 1 else 's'}" if name == "ranks" else f"{name}={value}"
+        for name, value in parameters.items()
+    )
+    return ", ".join(texts)

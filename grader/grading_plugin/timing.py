@@ -1,0 +1,70 @@
+"""Compares times of the student's calls with those of a yardstick, on the judge's clock."""
+
+from collections.abc import Callable
+from typing import Any
+
+from grader.grading_plugin.case import TIMING, YARDSTICK
+from grader.grading_plugin.launch_results import Launch, holds
+from grader.judge.budgets import Comparison, assert_within_factor, compare_times
+from grader.judge.check_failures import WrongAnswer
+from grader.model.report import Outcome
+
+MAX_ATTEMPTS = 3
+
+Check = Callable[[Any, Outcome], None]
+
+
+def assert_time_ratio(
+    measure: Callable[[int], Launch],
+    *,
+    check: Check,
+    factor: float,
+    what: str,
+    yardstick: str,
+) -> None:
+    """Assert that the cases of purpose `timing` take at most `factor` times the `yardstick` ones.
+
+    What the machine did for others meanwhile is left out of both, as the kernel tells it. Too slow
+    is believed when it was measured twice, a doubtful ratio when it was measured three times, of
+    which the fastest runs count: another program on the same cores decides nothing.
+    Time no more ranks than there are cores: where they wait for each other and do not poll, a turn
+    that one of them has also counts as others'.
+    measure: returns the launch of attempt 0, 1, 2. check: raises when a timed case is wrong,
+    for only work that was done can be timed. what, yardstick: words for the message.
+    Raises BudgetExceeded, and what `check` raises.
+    """
+    yardstick_s: list[float] = []
+    student_s: list[float] = []
+    for attempt in range(MAX_ATTEMPTS):
+        launch = measure(attempt)
+        yardstick_s += [outcome.given_time_s for _, outcome in launch.having(purpose=YARDSTICK)]
+        for case, outcome in launch.having(purpose=TIMING):
+            check(case, outcome)
+            student_s.append(outcome.given_time_s)
+        found = compare_times(student_s, yardstick_s, factor)
+        if found is Comparison.WITHIN:
+            return
+        if found is Comparison.OVER and attempt > 0:
+            break
+    assert_within_factor(student_s, yardstick_s, factor, what=what, yardstick=yardstick)
+
+
+def same_failures_as(launch: Launch, *checks: Check) -> Check:
+    """Return the check that a timed case is correct in everything in which an ordinary one is.
+
+    A program that leaves out work when it is timed fails here. A mistake that it makes in every
+    case costs the tests that are about this mistake, and not its points for time.
+    launch: its first case of purpose `values` is the ordinary one. checks: raise WrongAnswer.
+    Raises what iterating the launch raises.
+    """
+    ordinary = next(iter(launch.having(purpose="values", synchronous_sends=False)))
+
+    def check(case: Any, outcome: Outcome) -> None:
+        for each in checks:
+            try:
+                each(case, outcome)
+            except WrongAnswer:
+                if holds(each, *ordinary):
+                    raise
+
+    return check
