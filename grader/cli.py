@@ -96,9 +96,9 @@ def _selftest(options: argparse.Namespace) -> int:
 
 
 def _open(options: argparse.Namespace) -> int:
-    from grader.commands import opening_tests
+    from grader.addons.open_mode import open_command
 
-    return opening_tests.open_tests(options)
+    return open_command.open_tests(options)
 
 
 def _trace(options: argparse.Namespace) -> int:

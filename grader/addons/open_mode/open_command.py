@@ -3,9 +3,9 @@
 import argparse
 import sys
 
+from grader.addons.open_mode.ended import ended
+from grader.addons.open_mode.opening import open_submission
 from grader.commands.context import courses_of, look
-from grader.opening import open_submission
-from grader.report.ended import ended
 from grader.report.page import Page
 
 
