@@ -102,9 +102,9 @@ def _open(options: argparse.Namespace) -> int:
 
 
 def _trace(options: argparse.Namespace) -> int:
-    from grader.commands import looking
+    from grader.addons.trace_views import trace_command
 
-    return looking.show_trace(options)
+    return trace_command.show_trace(options)
 
 
 def _study(options: argparse.Namespace) -> int:

@@ -4,7 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from grader.report import json_report, trace_json
+from grader.addons.trace_views import trace_json
+from grader.report import json_report
 from grader.trace import layout
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.judge.build import Run
 
-from grader.report.trace_rows import rows_of
-from grader.report.trace_table import blocks_of
+from grader.addons.trace_views.trace_rows import rows_of
+from grader.addons.trace_views.trace_table import blocks_of
 
 
 def blocks(run: Run) -> list[tuple[int, int, int]]:

@@ -4,10 +4,10 @@ from typing import Any
 
 from unit.judge.build import Run
 
+from grader.addons.trace_views.trace_page import trace_page
+from grader.addons.trace_views.traced import Traced, TracedCase
 from grader.model.report import RunFailure, TestResult, Verdict
 from grader.report.page import Page
-from grader.report.trace_page import trace_page
-from grader.report.traced import Traced, TracedCase
 from grader.trace.calls import Trace
 
 DEADLOCK = RunFailure(Verdict.DEADLOCK, "deadlock: rank 0 waits in Wait; cycle 0 -> 1 -> 0")

@@ -3,7 +3,13 @@
 import pytest
 from unit.judge.build import Run
 
-from grader.report.trace_rows import State, number_runs, peer_text, rows_of, tag_text
+from grader.addons.trace_views.trace_rows import (
+    State,
+    number_runs,
+    peer_text,
+    rows_of,
+    tag_text,
+)
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, PROC_NULL
 
 

@@ -9,9 +9,9 @@ from grader.model.report import RunFailure, TestResult, Verdict
 from grader.report.text_layout import num_columns
 from grader.trace.calls import Trace
 
-from . import hostile
-from .harmless import assert_no_command
-from .traces import DEADLOCK, a_case, exchange, lines_of, traced
+from ...report import hostile
+from ...report.harmless import assert_no_command
+from ...report.traces import DEADLOCK, a_case, exchange, lines_of, traced
 
 
 def words(lines: list[str]) -> list[list[str]]:

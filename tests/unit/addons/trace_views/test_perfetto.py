@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from grader.addons.trace_views.perfetto import perfetto_json
 from grader.model.evidence import CallSpan, Message, Timeline
-from grader.report.perfetto import perfetto_json
 
-from . import harmless, hostile
-from .example import seen
+from ...report import harmless, hostile
+from ...report.example import seen
 
 
 def events(evidence, kind):

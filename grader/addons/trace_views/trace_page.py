@@ -5,12 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TypeVar
 
-from grader.grading_plugin.relaunch import ranks_text
-from grader.model.report import Verdict
-from grader.report.page import BOLD, DIM, INDENT, Page
-from grader.report.safe_text import one_line
-from grader.report.text_layout import Column, aligned
-from grader.report.trace_rows import (
+from grader.addons.trace_views.trace_rows import (
     Figures,
     Messages,
     Row,
@@ -21,8 +16,13 @@ from grader.report.trace_rows import (
     number_runs,
     rows_of,
 )
-from grader.report.trace_table import by_rank, count_text
-from grader.report.traced import Traced, TracedCase
+from grader.addons.trace_views.trace_table import by_rank, count_text
+from grader.addons.trace_views.traced import Traced, TracedCase
+from grader.grading_plugin.relaunch import ranks_text
+from grader.model.report import Verdict
+from grader.report.page import BOLD, DIM, INDENT, Page
+from grader.report.safe_text import one_line
+from grader.report.text_layout import Column, aligned
 from grader.report.words import VERDICT_WORDS
 
 Said = TypeVar("Said")

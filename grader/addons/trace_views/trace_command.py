@@ -5,7 +5,11 @@ import os
 import sys
 from pathlib import Path
 
-from grader import tracing
+from grader.addons.trace_views import tracing
+from grader.addons.trace_views.perfetto import perfetto_json
+from grader.addons.trace_views.trace_json import trace_json
+from grader.addons.trace_views.trace_page import trace_page
+from grader.addons.trace_views.traced import evidence_of
 from grader.commands.context import courses_of, data_folder, is_sealed, live_view, look
 from grader.commands.recorder import last_recording, require_observer
 from grader.commands.recordings import secret_of
@@ -18,10 +22,6 @@ from grader.recording.recording import read
 from grader.recording.replay import Find, replaying
 from grader.report.files import require_writable, unwritten
 from grader.report.page import Page
-from grader.report.perfetto import perfetto_json
-from grader.report.trace_json import trace_json
-from grader.report.trace_page import trace_page
-from grader.report.traced import evidence_of
 
 
 def show_trace(options: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from grader import pipeline
+from grader.addons.trace_views.traced import Traced, TracedCase
 from grader.course.courses import Courses
 from grader.course.data import Data
 from grader.grading_plugin.selection import Selection
@@ -24,7 +25,6 @@ from grader.recording.journal import Journal, Step
 from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, CaseCall, LaunchPlan
 from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.replay import Find
-from grader.report.traced import Traced, TracedCase
 from grader.settings import Settings
 from grader.trace.calls import Trace
 

@@ -8,13 +8,13 @@ from generated_pages import objects
 from jsonschema import Draft202012Validator
 from unit.judge.build import Run
 
-from grader.report.trace_json import trace_json
+from grader.addons.trace_views.trace_json import trace_json
 
-from . import hostile
-from .harmless import assert_no_command
-from .traces import DEADLOCK, exchange, traced
+from ...report import hostile
+from ...report.harmless import assert_no_command
+from ...report.traces import DEADLOCK, exchange, traced
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 SCHEMA = json.loads((ROOT / "grader" / "report" / "trace.schema.json").read_text())
 
 

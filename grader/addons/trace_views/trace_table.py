@@ -2,10 +2,16 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 
+from grader.addons.trace_views.trace_rows import (
+    Row,
+    State,
+    communicators_of,
+    peer_text,
+    tag_text,
+)
 from grader.report.page import BOLD, DIM, RED, YELLOW, Page
 from grader.report.safe_text import one_line
 from grader.report.text_layout import Column, aligned
-from grader.report.trace_rows import Row, State, communicators_of, peer_text, tag_text
 from grader.trace.calls import RankTrace, Trace
 
 _COLUMNS = (

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from grader.report.json_text import dump
-from grader.report.trace_rows import (
+from grader.addons.trace_views.trace_rows import (
     Communicator,
     Row,
     collectives_of,
@@ -14,7 +13,8 @@ from grader.report.trace_rows import (
     figures_of,
     rows_of,
 )
-from grader.report.traced import Traced, TracedCase
+from grader.addons.trace_views.traced import Traced, TracedCase
+from grader.report.json_text import dump
 from grader.trace.calls import NO_PEER
 
 SCHEMA_VERSION = 1

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from grader.addons.trace_views.tracing import trace
 from grader.course.courses import find_courses
 from grader.course.data import Data
 from grader.model.errors import UsageError
 from grader.report.text_layout import num_columns
-from grader.tracing import trace
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 SUBMISSIONS = Path("tests", "submissions")
 WRONG_SIDE = SUBMISSIONS / "deadlock" / "mpi_sgd" / "ring_receives_from_the_wrong_side"
 RING = "reference/mpi_sgd", "--part", "ring_allreduce"
