@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 from grader.model.points import written
 from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.causes import is_missing
-from grader.report.export.marks import cases
+from grader.report.platform_marks import cases
 from grader.report.safe_text import disarm, one_line, visible_lines
 from grader.report.totals import points_text
 

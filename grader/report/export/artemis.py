@@ -7,8 +7,8 @@ takes an error for a failure, and has no points: an instructor gives each test i
 import xml.etree.ElementTree as ET
 
 from grader.model.report import Report, TestResult, Verdict
-from grader.report.export import told
-from grader.report.export.marks import cases, require_mark
+from grader.report.export import plain_text
+from grader.report.platform_marks import cases, require_mark
 from grader.report.safe_text import one_line
 
 
@@ -34,4 +34,4 @@ def _tell(case: ET.Element, test: TestResult) -> None:
     if test.verdict is Verdict.SKIPPED:
         ET.SubElement(case, "skipped")
     elif test.verdict is not Verdict.ACCEPTED:
-        ET.SubElement(case, "failure", type=test.verdict.value).text = told.output(test)
+        ET.SubElement(case, "failure", type=test.verdict.value).text = plain_text.output(test)

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from grader.model.report import Report, Verdict
-from grader.report.export import told
-from grader.report.export.marks import cases, require_mark
+from grader.report.export import plain_text
 from grader.report.json_text import dump
+from grader.report.platform_marks import cases, require_mark
 
 
 def render(report: Report) -> str:
@@ -24,11 +24,11 @@ def render(report: Report) -> str:
     factor = _factor(number for _, test in tests for number in (test.points, test.max_points))
     rows = [
         {
-            "test-name": told.name_of(part, test),
+            "test-name": plain_text.name_of(part, test),
             "passed": test.verdict is Verdict.ACCEPTED,
             "score": _times(test.points, factor),
             "max-score": _times(test.max_points, factor),
-            "message": told.reason(test),
+            "message": plain_text.reason(test),
         }
         for part, test in tests
     ]

@@ -5,10 +5,10 @@ text has the format `text`, which Gradescope shows as it is.
 """
 
 from grader.model.report import Report, TestResult, Verdict
-from grader.report.export import told
-from grader.report.export.marks import cases, require_mark
+from grader.report.export import plain_text
 from grader.report.feedback import for_student, result_for_student
 from grader.report.json_text import dump, number
+from grader.report.platform_marks import cases, require_mark
 
 
 def render(report: Report) -> str:
@@ -23,18 +23,18 @@ def render(report: Report) -> str:
         {
             "score": number(report.score or 0),
             "execution_time": round(report.wall_time_s),
-            "output": told.summary(seen),
+            "output": plain_text.summary(seen),
             "output_format": "text",
             "test_output_format": "text",
             "test_name_format": "text",
             "stdout_visibility": "hidden",
             "tests": [
                 {
-                    "name": told.name_of(part, test),
+                    "name": plain_text.name_of(part, test),
                     "score": number(test.points),
                     "max_score": number(test.max_points),
                     "status": "passed" if test.verdict is Verdict.ACCEPTED else "failed",
-                    "output": told.output(test if test.is_hidden else shown),
+                    "output": plain_text.output(test if test.is_hidden else shown),
                     "visibility": _visibility(test),
                 }
                 for part, seen_part in zip(report.parts, seen.parts, strict=True)

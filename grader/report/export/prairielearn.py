@@ -5,9 +5,9 @@ Fields and their meaning: PrairieLearn's documentation, "External grading", "Gra
 """
 
 from grader.model.report import Report
-from grader.report.export import told
-from grader.report.export.marks import cases, has_mark, why_no_mark
+from grader.report.export import plain_text
 from grader.report.json_text import dump, number
+from grader.report.platform_marks import cases, has_mark, why_no_mark
 
 _MAX_NUM_BYTES = 900_000
 """PrairieLearn takes no file of more than 1 MB."""
@@ -27,15 +27,15 @@ def _graded(report: Report, *, with_output: bool) -> str:
         {
             "gradable": True,
             "score": score / report.max_score if report.max_score else 1.0,
-            "message": told.summary(report),
+            "message": plain_text.summary(report),
             "tests": [
                 {
-                    "name": told.name_of(part, test),
-                    "description": told.sentence(test),
+                    "name": plain_text.name_of(part, test),
+                    "description": plain_text.sentence(test),
                     "points": number(test.points),
                     "max_points": number(test.max_points),
-                    "message": told.reason(test),
-                    "output": told.printed(test) if with_output else "",
+                    "message": plain_text.reason(test),
+                    "output": plain_text.printed(test) if with_output else "",
                 }
                 for part in report.parts
                 for test in cases(part)

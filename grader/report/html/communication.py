@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from grader.model.evidence import Edge, Evidence
-from grader.report.html.circle import Circle, Picture
+from grader.report.html.rank_layout import Circle, Picture
 
 MOST_RANKS = 32
 """Of more ranks there is no drawing."""

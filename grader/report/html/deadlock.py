@@ -1,8 +1,8 @@
 """Draws a deadlock: who waits for whom, where, and what arrived last."""
 
 from grader.model.evidence import Deadlock, Evidence, Message
-from grader.report.html.circle import Circle, Picture
 from grader.report.html.communication import MOST_RANKS, bytes_text
+from grader.report.html.rank_layout import Circle, Picture
 
 _BEND_OF_LAST = 0.3
 """More than that of an arrow of who waits, which may go the same way."""

@@ -19,9 +19,9 @@ from grader.model.evidence import (
     WaitingRank,
 )
 from grader.report import html
-from grader.report.html.circle import Circle
 from grader.report.html.communication import bytes_text, ring_of
 from grader.report.html.numbers import short_number
+from grader.report.html.rank_layout import Circle
 from grader.report.html.templates import environment
 from grader.report.words import VERDICT_WORDS
 
