@@ -25,7 +25,7 @@ from grader.model.report import PartResult, Report, Verdict
 from grader.model.spelling import did_you_mean
 from grader.observe.run_control.users import run_uids
 from grader.parts import GradingTask, PartOutcome, grade_part, whole_limit_s, with_hidden_tests
-from grader.selftest.protections import Protection, note, refusal
+from grader.sealed.selftest.protections import Protection, note, refusal
 from grader.settings import Settings
 
 
@@ -88,7 +88,7 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
 def selftest(settings: Settings) -> tuple[Protection, ...]:
     """Return the protections of a sealed grading here."""
     from grader.observing import LiveObserver
-    from grader.selftest.examine import examine
+    from grader.sealed.selftest.examine import examine
 
     with LiveObserver((), settings) as observer:
         return examine(explaining(observer.observe), _material(settings))
@@ -99,7 +99,7 @@ def _selftest_notes(task: GradingTask, launcher: Launcher) -> tuple[str, ...]:
 
     Raises GraderError where it must not start without one of them.
     """
-    from grader.selftest.examine import examine
+    from grader.sealed.selftest.examine import examine
 
     settings, data = task.settings, task.settings.data.folder
     needed = [Path(task.submission.origin), *([data] if data is not None else [])]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from grader.authoring import template
 from grader.commands.context import courses_of, named_courses, say
-from grader.container.course_image import build_context
 from grader.course import edition as editions
 from grader.course.course import Course
 from grader.course.edition import edition
@@ -14,6 +13,7 @@ from grader.course.versions import engine_digest, lock_file
 from grader.installation import folder
 from grader.installation.engine_wheels import EngineWheels
 from grader.model.errors import GraderError, UsageError
+from grader.sealed.container.course_image import build_context
 from grader.verification.static_checks import check_student_edition
 
 
@@ -66,7 +66,9 @@ def _write_installation(options: argparse.Namespace, course: Course) -> int:
 
 def _build_images(options: argparse.Namespace, course: Course) -> int:
     """Build the image of a course, and the one that its students may have."""
-    from grader.container.docker_engine import DockerEngine  # which an installation does without
+    from grader.sealed.container.docker_engine import (
+        DockerEngine,  # which an installation does without
+    )
 
     tag = options.tag or course.name
     engine = DockerEngine.connect()

@@ -27,7 +27,6 @@ from grader.commands.reporting import (
     require_reports_writable,
 )
 from grader.commands.watched import watched
-from grader.container.output import RECORDING_MARK
 from grader.course.data import Data
 from grader.course.secret import require_kept, require_private, secret_beside_ranks
 from grader.grading_plugin.selection import Selection
@@ -39,6 +38,7 @@ from grader.recording import journal
 from grader.recording.journal import Journal, Resume
 from grader.recording.recording import Recording, packed, write
 from grader.report.files import require_writable
+from grader.sealed.container.stream_demux import RECORDING_MARK
 from grader.settings import Settings
 
 

@@ -123,7 +123,7 @@ def circumstances(options: argparse.Namespace, inputs: ClassInputs, secret: byte
     image = ""
     if not options.unsealed and not options.judge_again:
         # Docker's client takes a quarter of a second to import.
-        from grader.container.docker_engine import DockerEngine
+        from grader.sealed.container.docker_engine import DockerEngine
 
         image = DockerEngine.connect().image_id(options.image)
     # Neither has an image, and the one makes marks.

@@ -12,8 +12,6 @@ from grader.commands.reporting import (
     named_submission,
     require_reports_writable,
 )
-from grader.container import sealed_grading
-from grader.container.plan import ContainerLimits
 from grader.course.course import Course
 from grader.course.secret import recording_key, require_kept, sealed_secret
 from grader.model.errors import GraderError
@@ -21,6 +19,8 @@ from grader.model.report import Report
 from grader.recording.recording import parse, write_packed
 from grader.report import json_report
 from grader.report.files import require_writable
+from grader.sealed.container import sealed_grading
+from grader.sealed.container.plan import ContainerLimits
 
 
 def run(options: argparse.Namespace) -> int:

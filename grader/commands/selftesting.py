@@ -6,7 +6,7 @@ import os
 from grader import pipeline
 from grader.commands.context import courses_of, is_sealed
 from grader.model.errors import GraderError
-from grader.selftest import protections
+from grader.sealed.selftest import protections
 from grader.settings import Settings
 
 
@@ -16,7 +16,7 @@ def selftest(options: argparse.Namespace) -> int:
     if is_here:
         found = pipeline.selftest(Settings(courses=courses_of(options), sealed=True))
     else:
-        from grader.container import sealed_grading
+        from grader.sealed.container import sealed_grading
 
         found = protections.parse(sealed_grading.selftest_in_container(image=options.image))
     flags_are_ours = options.from_stdin or not is_here

@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable
 
 from grader.commands import process_ends
-from grader.container.resume import ContainerDied, Record, until_reported
-from grader.container.watchdog import Watchdog
 from grader.model.errors import INTERRUPTED, GraderError
 from grader.model.report import Report
 from grader.observe.forkserver.confinement import adopt_orphans, die_with
 from grader.recording.journal import PREFIX, Resume
+from grader.sealed.container.resume import ContainerDied, Record, until_reported
+from grader.sealed.container.watchdog import Watchdog
 
 _TICK_S = 0.2
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM)

@@ -13,10 +13,10 @@ import pytest
 from docker.errors import DockerException
 from this_checkout import IMAGE, ROOT
 
-from grader.container import sealed_grading
-from grader.container.plan import CLIENT_LABEL, client
-from grader.container.resume import Record
 from grader.course.courses import find_courses
+from grader.sealed.container import sealed_grading
+from grader.sealed.container.plan import CLIENT_LABEL, client
+from grader.sealed.container.resume import Record
 
 REFERENCE = ROOT / "reference" / "mpi_sgd"
 PARTS = ("naive_allreduce", "ring_allreduce")

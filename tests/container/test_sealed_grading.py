@@ -17,7 +17,7 @@ import pytest
 from docker.errors import DockerException
 from this_checkout import GRADE, IMAGE, ROOT, STUDENT_IMAGE
 
-from grader.container.plan import CLIENT_LABEL, name_of_client
+from grader.sealed.container.plan import CLIENT_LABEL, name_of_client
 
 ASSIGNMENTS = sorted(file.parent.name for file in ROOT.glob("tests/suites/*/assignment.toml"))
 QUICK = ("mpi_sgd", "psgd_hogwild")

@@ -17,9 +17,9 @@ import pytest
 from red_team import images
 from this_checkout import IMAGE, ROOT, TAG
 
-from grader.container import sealed_grading
-from grader.container.plan import CLIENT_LABEL, client
 from grader.course.courses import find_courses
+from grader.sealed.container import sealed_grading
+from grader.sealed.container.plan import CLIENT_LABEL, client
 
 IMPATIENT = f"grade-impatient:{TAG}"
 LIMIT_S = 240

@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 import observations
 
-from grader.container import output as container_output
 from grader.course import assignment as assignments
 from grader.intake import notebook, submission_codec
 from grader.intake import submission as submissions
@@ -61,6 +60,7 @@ from grader.recording.codec import decode, encode
 from grader.recording.recording import Header, RecordedLaunch, Recording, read, write
 from grader.recording.replay import observation_of
 from grader.report import json_report
+from grader.sealed.container import stream_demux as container_output
 from grader.trace import layout
 
 ROOT = Path(__file__).resolve().parents[2]

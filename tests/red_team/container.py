@@ -16,11 +16,11 @@ from docker.types import Mount
 from docker.utils.socket import STDERR, frames_iter
 from this_checkout import IMAGE
 
-from grader.container.hardening import hardening
-from grader.container.plan import ContainerLimits
 from grader.intake import stream as intake_stream
 from grader.intake.submission import Submission
 from grader.recording import journal
+from grader.sealed.container.hardening import hardening
+from grader.sealed.container.plan import ContainerLimits
 
 from .canaries import Canaries
 

@@ -11,8 +11,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from grader.__main__ import main
-from grader.container.hardening import hardening
-from grader.container.plan import ContainerLimits
+from grader.sealed.container.hardening import hardening
+from grader.sealed.container.plan import ContainerLimits
 
 ROOT = Path(__file__).resolve().parents[2]
 GITHUB = ROOT / "ci" / "github-actions.yml"

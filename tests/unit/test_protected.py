@@ -8,7 +8,7 @@ from grader import pipeline
 from grader.course.courses import bundled
 from grader.intake.submission import Submission
 from grader.model.errors import GraderError
-from grader.selftest.protections import Protection
+from grader.sealed.selftest.protections import Protection
 from grader.settings import Settings
 
 OPEN = Protection("Files cannot be read", False, "not refused: read /judge", True)
@@ -26,7 +26,7 @@ def grade(monkeypatch: pytest.MonkeyPatch):
             examined.append(launch)
             return protections
 
-        monkeypatch.setattr("grader.selftest.examine.examine", examine)
+        monkeypatch.setattr("grader.sealed.selftest.examine.examine", examine)
         mpi_sgd = bundled().load("mpi_sgd")
         if not has_solution:
             mpi_sgd = replace(mpi_sgd, reference=mpi_sgd.folder / "none")

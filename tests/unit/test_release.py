@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from grader.selftest.architecture import ARCHITECTURES
+from grader.sealed.selftest.architecture import ARCHITECTURES
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / ".github/workflows/release.yml"

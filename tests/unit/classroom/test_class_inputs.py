@@ -9,8 +9,8 @@ from class_samples import NAMES, grading
 from grader.classroom.marking import Questions
 from grader.classroom.standing import Rules, Work, standings
 from grader.commands import class_inputs
-from grader.container import docker_engine
 from grader.model.errors import UsageError
+from grader.sealed.container import docker_engine
 
 ROSTER = "id,name,moodle,canvas\nann,Ann Lee,101,201\neve,Eve Evil,7,999\n"
 SETTINGS = 'deadline = 2026-11-20T23:59:00\nroster = "roster.csv"\n[late]\nper_day = 0.5\n'

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """
     import ctypes, os, select, signal, socket, struct, sys, time
     from grader.commands.watched import watched
-    from grader.container.watchdog import Watchdog
+    from grader.sealed.container.watchdog import Watchdog
     from grader.recording.journal import Finished, Journal, Step
     from grader.model.report import TestResult, Verdict
 

@@ -14,7 +14,7 @@ import pytest
 
 from grader.observe.forkserver import system_calls
 from grader.observe.forkserver.system_calls import NoFilter, SystemCallFilter
-from grader.selftest.architecture import X86_64, this_one
+from grader.sealed.selftest.architecture import X86_64, this_one
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWUSER = 0x10000000

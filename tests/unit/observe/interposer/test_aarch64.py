@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.observe.interposer import build
-from grader.selftest.architecture import AARCH64
+from grader.sealed.selftest.architecture import AARCH64
 
 LOADER = """\
 #include <dlfcn.h>

@@ -4,7 +4,7 @@ from typing import Any
 
 import docker.types
 
-from grader.container.plan import ContainerLimits
+from grader.sealed.container.plan import ContainerLimits
 
 
 def hardening(limits: ContainerLimits) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from grader.selftest.examine import _living_user
+from grader.sealed.selftest.examine import _living_user
 
 OUTLIVED = """\
 import ctypes, threading, time

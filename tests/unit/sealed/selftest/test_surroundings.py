@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.selftest.surroundings import (
+from grader.sealed.selftest.surroundings import (
     ControlGroup,
     capabilities,
     control_group,

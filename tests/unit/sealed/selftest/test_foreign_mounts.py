@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.selftest import foreign_mounts
-from grader.selftest.foreign_mounts import foreign
+from grader.sealed.selftest import foreign_mounts
+from grader.sealed.selftest.foreign_mounts import foreign
 
 PLAIN = """\
 139 97 0:78 / / rw,relatime master:5 - overlay overlay rw,lowerdir=/l/Q:/l/6

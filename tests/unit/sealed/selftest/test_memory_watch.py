@@ -8,8 +8,8 @@ from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GraderError
 from grader.model.report import Outcome, RunFailure, Verdict
 from grader.rank import probe_modules
-from grader.selftest.examine import probe_sources
-from grader.selftest.memory_watch import watch_on_memory
+from grader.sealed.selftest.examine import probe_sources
+from grader.sealed.selftest.memory_watch import watch_on_memory
 
 
 def watched(outcomes=(), failure=None):

@@ -11,9 +11,10 @@ import docker.errors
 import docker.types
 import requests.exceptions
 
-from grader.container.docker_sentences import clear_sentences
-from grader.container.hardening import hardening
-from grader.container.plan import (
+from grader.model.errors import GraderError
+from grader.sealed.container.docker_sentences import clear_sentences
+from grader.sealed.container.hardening import hardening
+from grader.sealed.container.plan import (
     CLIENT_LABEL,
     DATA_IN_CONTAINER,
     SOURCE_LABEL,
@@ -22,7 +23,6 @@ from grader.container.plan import (
     client,
     has_gone,
 )
-from grader.model.errors import GraderError
 
 _LAST_WORD_S = 30.0
 

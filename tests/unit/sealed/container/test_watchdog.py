@@ -1,7 +1,7 @@
 """By when a judge has to have moved, on a clock of our own."""
 
-from grader.container.watchdog import Watchdog
 from grader.recording.journal import JUDGING_S, Heartbeat, Step, WholeLimit
+from grader.sealed.container.watchdog import Watchdog
 
 
 class Clock:

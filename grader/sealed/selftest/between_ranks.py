@@ -11,9 +11,9 @@ from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GraderError
 from grader.model.report import Outcome, Text
 from grader.recording.launch_plan import CaseCall, LaunchPlan, Limits
-from grader.selftest.attempted import attempted
-from grader.selftest.hostile_probe import BETWEEN_RANKS, BY_LANDLOCK, BY_PROC
-from grader.selftest.protections import Protection
+from grader.sealed.selftest.attempted import attempted
+from grader.sealed.selftest.hostile_probe import BETWEEN_RANKS, BY_LANDLOCK, BY_PROC
+from grader.sealed.selftest.protections import Protection
 
 _NUM_RANKS = 2
 _PATIENCE_S = 120.0

@@ -5,10 +5,10 @@ from dataclasses import asdict, replace
 import pytest
 
 from grader.model.errors import GraderError
-from grader.selftest.findings import _FLAGS, Remains, protections
-from grader.selftest.hostile_probe import ATTEMPTS
-from grader.selftest.protections import note, refusal
-from grader.selftest.surroundings import ControlGroup, Surroundings, read_back
+from grader.sealed.selftest.findings import _FLAGS, Remains, protections
+from grader.sealed.selftest.hostile_probe import ATTEMPTS
+from grader.sealed.selftest.protections import note, refusal
+from grader.sealed.selftest.surroundings import ControlGroup, Surroundings, read_back
 
 JUDGE = 7
 OWN_USERS = "Ranks are their own users, and not root"

@@ -16,19 +16,19 @@ from grader.model.errors import GraderError
 from grader.model.report import Outcome, Text
 from grader.observe.run_control import resource_hints
 from grader.recording.launch_plan import CaseCall, LaunchPlan, Limits
-from grader.selftest import (
+from grader.sealed.selftest import (
     architecture,
     foreign_mounts,
     hostile_calling,
     hostile_probe,
     surroundings,
 )
-from grader.selftest.between_ranks import between_ranks
-from grader.selftest.findings import Remains, protections
-from grader.selftest.hostile_probe import ATTEMPTS, BETWEEN_RANKS, BY_LANDLOCK, BY_PROC
-from grader.selftest.memory_watch import watch_on_memory
-from grader.selftest.protections import Protection
-from grader.selftest.surroundings import (
+from grader.sealed.selftest.between_ranks import between_ranks
+from grader.sealed.selftest.findings import Remains, protections
+from grader.sealed.selftest.hostile_probe import ATTEMPTS, BETWEEN_RANKS, BY_LANDLOCK, BY_PROC
+from grader.sealed.selftest.memory_watch import watch_on_memory
+from grader.sealed.selftest.protections import Protection
+from grader.sealed.selftest.surroundings import (
     Surroundings,
     look_around,
     read_back,

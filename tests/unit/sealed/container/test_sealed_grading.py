@@ -11,15 +11,15 @@ import pytest
 import requests.exceptions
 from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
-from grader.container import output as container_output
-from grader.container.docker_engine import DockerEngine
-from grader.container.plan import ContainerLimits, client
-from grader.container.sealed_grading import grade_in_container
 from grader.course.courses import find_courses
 from grader.intake import submission_codec
 from grader.intake.stream import read_secret, read_submission
 from grader.model.errors import GraderError, UsageError
 from grader.recording import journal
+from grader.sealed.container import stream_demux as container_output
+from grader.sealed.container.docker_engine import DockerEngine
+from grader.sealed.container.plan import ContainerLimits, client
+from grader.sealed.container.sealed_grading import grade_in_container
 
 RING = "my_ring_allreduce.py"
 

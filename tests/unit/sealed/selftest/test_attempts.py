@@ -16,15 +16,15 @@ from pathlib import Path
 import pytest
 
 from grader.rank import probe_modules
-from grader.selftest import (
+from grader.sealed.selftest import (
     hostile_files,
     hostile_neighbour,
     hostile_probe,
     hostile_processes,
     hostile_system,
 )
-from grader.selftest.examine import probe_sources
-from grader.selftest.hostile_probe import ATTEMPTS, BETWEEN_RANKS, BY_LANDLOCK, BY_PROC
+from grader.sealed.selftest.examine import probe_sources
+from grader.sealed.selftest.hostile_probe import ATTEMPTS, BETWEEN_RANKS, BY_LANDLOCK, BY_PROC
 
 
 @pytest.fixture
@@ -96,8 +96,8 @@ def test_growing_a_file(tmp_path):
     """Told where no limit is set; refused under one. Nothing is left on the disk."""
     program = (
         "import json, resource, sys\n"
-        "from grader.selftest.hostile_files import try_growing_files\n"
-        "from grader.selftest.hostile_probe import outcomes\n"
+        "from grader.sealed.selftest.hostile_files import try_growing_files\n"
+        "from grader.sealed.selftest.hostile_probe import outcomes\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)\n"
         "print(json.dumps(outcomes(try_growing_files({'scratch': sys.argv[2]}))))\n"
     )

@@ -6,7 +6,7 @@ from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GraderError
 from grader.model.report import Outcome, Text, Verdict
 from grader.recording.launch_plan import CaseCall, LaunchPlan, Limits
-from grader.selftest.protections import Protection
+from grader.sealed.selftest.protections import Protection
 
 _ALLOWED_NUM_BYTES = 64 << 20
 _TAKEN_NUM_BYTES = 192 << 20

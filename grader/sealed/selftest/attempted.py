@@ -5,7 +5,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from grader.model.errors import GraderError
-from grader.selftest.protections import Protection
+from grader.sealed.selftest.protections import Protection
 
 NO_FLAGS: Mapping[str, str] = MappingProxyType({})
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.model.errors import GraderError
-from grader.selftest.attempted import attempted
-from grader.selftest.foreign_mounts import Foreign, read_foreign
-from grader.selftest.hostile_probe import ATTEMPTS
-from grader.selftest.protections import Protection
-from grader.selftest.surroundings import (
+from grader.sealed.selftest.attempted import attempted
+from grader.sealed.selftest.foreign_mounts import Foreign, read_foreign
+from grader.sealed.selftest.hostile_probe import ATTEMPTS
+from grader.sealed.selftest.protections import Protection
+from grader.sealed.selftest.surroundings import (
     HOST_IPC_NAMESPACE,
     HOST_PID_NAMESPACE,
     Surroundings,

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from grader.container.watchdog import Watchdog
 from grader.model.errors import GraderError
 from grader.recording.journal import Failing, Finished, Lost, Resume, Step, parse
+from grader.sealed.container.watchdog import Watchdog
 
 MAX_CONTAINERS = 4
 """The last of them tries no more tests: it only puts the report together."""

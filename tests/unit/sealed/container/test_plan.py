@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from grader.container.plan import client, has_gone
+from grader.sealed.container.plan import client, has_gone
 
 
 def test_only_a_process_of_this_machine_can_have_gone():

@@ -5,11 +5,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from grader.container.docker_engine import Attached, DockerEngine
-from grader.container.output import BrokenOff, Output, listen
-from grader.container.plan import DATA_IN_CONTAINER, ContainerLimits, ContainerPlan
-from grader.container.resume import ContainerDied, Record, until_reported, when_engine_is_back
-from grader.container.watchdog import Watchdog
 from grader.course.courses import Courses
 from grader.course.data import require_known_files
 from grader.intake import process as intake
@@ -19,6 +14,16 @@ from grader.model.report import NEEDS_REVIEW
 from grader.recording import journal
 from grader.recording.journal import Failing, Finished
 from grader.recording.recording import MAX_NUM_BYTES
+from grader.sealed.container.docker_engine import Attached, DockerEngine
+from grader.sealed.container.plan import DATA_IN_CONTAINER, ContainerLimits, ContainerPlan
+from grader.sealed.container.resume import (
+    ContainerDied,
+    Record,
+    until_reported,
+    when_engine_is_back,
+)
+from grader.sealed.container.stream_demux import BrokenOff, Output, listen
+from grader.sealed.container.watchdog import Watchdog
 
 _NOT_STARTED = (126, 127)
 _KILLED = 137

@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 from grader.observe.forkserver import system_calls
-from grader.selftest import architecture, hostile_processes, hostile_system
-from grader.selftest.architecture import AARCH64, ARCHITECTURES, X86_64
+from grader.sealed.selftest import architecture, hostile_processes, hostile_system
+from grader.sealed.selftest.architecture import AARCH64, ARCHITECTURES, X86_64
 
 HEADERS = (
     *("sys/syscall.h", "sys/socket.h", "sys/ioctl.h", "sys/prctl.h", "sys/ptrace.h", "sched.h"),

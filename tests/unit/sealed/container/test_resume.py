@@ -2,11 +2,11 @@
 
 import pytest
 
-from grader.container import resume as resuming
-from grader.container.resume import MAX_CONTAINERS, ContainerDied, Record, until_reported
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import TestResult, Verdict
 from grader.recording.journal import PREFIX, Finished, Journal, Step
+from grader.sealed.container import resume as resuming
+from grader.sealed.container.resume import MAX_CONTAINERS, ContainerDied, Record, until_reported
 
 FIRST, SECOND, THIRD = (Step("p", "test_p", "", f"test_{name}") for name in "abc")
 

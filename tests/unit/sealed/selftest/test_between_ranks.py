@@ -3,9 +3,9 @@
 import pytest
 
 from grader.model.errors import GraderError
-from grader.selftest.between_ranks import between_ranks, protections
-from grader.selftest.hostile_probe import BETWEEN_RANKS, BY_LANDLOCK, BY_PROC
-from grader.selftest.protections import note, refusal
+from grader.sealed.selftest.between_ranks import between_ranks, protections
+from grader.sealed.selftest.hostile_probe import BETWEEN_RANKS, BY_LANDLOCK, BY_PROC
+from grader.sealed.selftest.protections import note, refusal
 
 NAMES = [
     name

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.container.watchdog import FIRST_WORD_S
+from grader.sealed.container.watchdog import FIRST_WORD_S
 
 DATA_IN_CONTAINER = "/data"
 SOURCE_LABEL = "grader.engine-digest"

@@ -3,7 +3,7 @@
 import pytest
 
 from grader.model.errors import GraderError
-from grader.selftest.protections import Protection, note, parse, refusal, render, table
+from grader.sealed.selftest.protections import Protection, note, parse, refusal, render, table
 
 HOLDS = Protection("Files cannot be read", True, "9 attempts, all refused", True)
 OPEN = Protection("Files cannot be read", False, "not refused: read /judge", True)

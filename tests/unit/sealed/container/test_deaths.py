@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
-from grader.container.plan import ContainerLimits
-from grader.container.sealed_grading import grade_in_container
 from grader.course.courses import find_courses
 from grader.intake.stream import read_secret, read_submission
 from grader.model.errors import GraderError, GradingLost
 from grader.model.report import TestResult, Verdict
 from grader.recording import journal as journals
 from grader.recording.journal import Finished, Journal, Resume, Step
+from grader.sealed.container.plan import ContainerLimits
+from grader.sealed.container.sealed_grading import grade_in_container
 
 TESTS = ("test_a", "test_b", "test_c")
 
