@@ -19,9 +19,9 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from grader import pipeline
 from grader.course.courses import bundled
 from grader.course.versions import engine_digest
+from grader.grading import pipeline
 from grader.model.report import Report
 
 ROOT = Path(__file__).resolve().parents[1]

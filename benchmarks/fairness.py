@@ -17,11 +17,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from grader import observing, pipeline
 from grader.course.courses import bundled
+from grader.grading import observing, pipeline
+from grader.grading.settings import Settings
 from grader.model.points import written
 from grader.observe.run_control.forkserver_client import ForkserverClient
-from grader.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SUBMISSIONS = ROOT / "tests" / "submissions"

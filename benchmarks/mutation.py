@@ -20,8 +20,8 @@ from pathlib import Path
 
 from grader.authoring.kill_matrix import Row, parse, reasons, render, summary, unexplained
 from grader.course.courses import bundled
+from grader.grading.observing import observer
 from grader.observe.run_control.forkserver_client import ForkserverClient
-from grader.observing import observer
 from grader.verification.grading import grader_of
 from grader.verification.mutation import Mutation, graded, mutations
 

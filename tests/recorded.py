@@ -7,9 +7,9 @@ import hashlib
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from grader import observing
 from grader.course.courses import bundled
 from grader.course.versions import lock_digest, observer_digest, packages
+from grader.grading import observing
 from grader.judge.explanation.launch_result import explaining
 from grader.observe.interposer.build import cache_folder
 from grader.observe.run_control.forkserver_client import ForkserverClient

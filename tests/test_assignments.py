@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from grader import pipeline
 from grader.course.courses import bundled
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 from grader.model.report import Verdict
-from grader.settings import Settings
 from grader.verification.graded_checks import check_near_misses
 from grader.verification.grading import grader_of
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from grader import pipeline
 from grader.course.course import Course
 from grader.course.courses import Courses, bundled
 from grader.course.edition import edition, write
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 from grader.grading_plugin.points_table import prices
 from grader.model.points import total
 from grader.model.report import Verdict
-from grader.settings import Settings
 
 MOST = 0.1
 FLAGS = """

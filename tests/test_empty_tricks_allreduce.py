@@ -2,8 +2,8 @@
 
 import pytest
 
-from grader import pipeline
-from grader.settings import Settings
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 
 PARTS = {
     "naive_allreduce": ("my_naive_allreduce.py", "allreduce"),

@@ -4,8 +4,8 @@ from textwrap import dedent, indent
 
 import pytest
 
-from grader import pipeline
-from grader.settings import Settings
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 
 HEAD = """
 import os, sys, tempfile

@@ -4,8 +4,8 @@ import textwrap
 
 import pytest
 
-from grader import pipeline
-from grader.settings import Settings
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 
 ASSIGNMENT = "psgd_hogwild"
 

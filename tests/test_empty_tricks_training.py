@@ -5,8 +5,8 @@ from textwrap import indent
 
 import pytest
 
-from grader import pipeline
-from grader.settings import Settings
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 
 MOST = 0.1
 

@@ -4,9 +4,9 @@ import textwrap
 
 import pytest
 
-from grader import pipeline
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 from grader.model.report import Verdict
-from grader.settings import Settings
 
 ASSIGNMENT = "vgg_ddp"
 

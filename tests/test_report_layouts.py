@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from grader import pipeline
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 from grader.report import terminal
 from grader.report.feedback import for_student
 from grader.report.text_layout import num_columns
-from grader.settings import Settings
 from grader.verification.labels import FILE
 
 HERE = Path(__file__).parent

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from grader import pipeline
 from grader.course.courses import bundled
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 from grader.model.report import PartResult, Verdict
 from grader.report.causes import causes
-from grader.settings import Settings
 from grader.verification.labels import disagreements, read_label
 
 SUBMISSIONS = Path(__file__).parent / "submissions"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from grader import pipeline
 from grader.course.courses import bundled
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 from grader.intake import process as intake
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.report import RunFailure, Verdict
-from grader.settings import Settings
 from grader.verification.labels import read_label
 
 ROOT = Path(__file__).resolve().parents[1]

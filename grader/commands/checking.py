@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from grader import pipeline
 from grader.commands.context import (
     courses_of,
     data_folder,
@@ -29,6 +28,8 @@ from grader.commands.reporting import (
 from grader.commands.watched import watched
 from grader.course.data import Data
 from grader.course.secret import require_kept, require_private, secret_beside_ranks
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 from grader.grading_plugin.selection import Selection
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
@@ -39,7 +40,6 @@ from grader.recording.journal import Journal, Resume
 from grader.recording.recording import Recording, packed, write
 from grader.report.files import require_writable
 from grader.sealed.container.stream_demux import RECORDING_MARK
-from grader.settings import Settings
 
 
 def check(options: argparse.Namespace) -> int:

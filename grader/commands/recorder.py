@@ -6,6 +6,7 @@ import platform
 from pathlib import Path
 
 from grader.course.versions import observer_digest
+from grader.grading.settings import Settings
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import Report
 from grader.observe.interposer.build import cache_folder
@@ -16,7 +17,6 @@ from grader.recording.plan_key import field_digests, key_of
 from grader.recording.recording import Header, RecordedLaunch, Recording, read, write
 from grader.recording.replay import is_worth_keeping, label_of
 from grader.recording.store import remove_oldest
-from grader.settings import Settings
 
 _LAST_NUM_BYTES = 256 << 20
 """Of the last recording of one folder; a longer one is not kept."""

@@ -4,7 +4,6 @@ import argparse
 import os
 from dataclasses import replace
 
-from grader import pipeline
 from grader.commands.checking import grade_here, selection_of, settings_of
 from grader.commands.context import courses_of, data_folder, is_sealed, named_courses, say_visibly
 from grader.commands.recorder import Recorder, require_observer
@@ -13,6 +12,8 @@ from grader.course.courses import Courses
 from grader.course.data import Data
 from grader.course.secret import PUBLIC, Secret, named_secret, recording_key, require_kept
 from grader.course.versions import observer_digest
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 from grader.intake import process as intake
 from grader.judge.explanation.launch_result import explaining
 from grader.model.errors import GraderError, UsageError
@@ -21,7 +22,6 @@ from grader.model.report import Verdict
 from grader.recording.recording import Header, read, write
 from grader.recording.replay import replaying
 from grader.report.files import require_writable
-from grader.settings import Settings
 
 
 def observe(options: argparse.Namespace) -> int:

@@ -3,11 +3,11 @@
 import argparse
 import os
 
-from grader import pipeline
 from grader.commands.context import courses_of, is_sealed
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 from grader.model.errors import GraderError
 from grader.sealed.selftest import protections
-from grader.settings import Settings
 
 
 def selftest(options: argparse.Namespace) -> int:

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader import pipeline
 from grader.course.assignment import Assignment
 from grader.course.course import Course
 from grader.course.courses import Courses
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 from grader.judge.explanation.launch_result import explaining
 from grader.model.report import Report
 from grader.recording.observation import Observer
-from grader.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from grader.course.course import Course
+from grader.grading.observing import observer
 from grader.model.errors import GraderError, GradingLost, LaunchError
 from grader.observe.run_control.forkserver_client import ForkserverClient
-from grader.observing import observer
 from grader.recording.observation import Observer
 from grader.verification.graded_checks import GRADED_CHECKS, check_mutants, check_reference
 from grader.verification.grading import grader_of

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from courses_of import courses_of
 
-from grader import observing, pipeline
+from grader.grading import observing, pipeline
+from grader.grading.settings import Settings
 from grader.intake import submission
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GraderError, UsageError
@@ -18,7 +19,6 @@ from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.report import json_report, junit, markdown, terminal
 from grader.report.export.formats import FORMATS
 from grader.report.feedback import for_student
-from grader.settings import Settings
 from grader.trace.calls import Trace
 
 CANARY = "kanarienvogel"

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from grader import pipeline
 from grader.course.courses import bundled
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 from grader.intake.submission import Submission
 from grader.model.errors import GraderError
 from grader.sealed.selftest.protections import Protection
-from grader.settings import Settings
 
 OPEN = Protection("Files cannot be read", False, "not refused: read /judge", True)
 WRITABLE = Protection("The image cannot be changed", False, "writable", False, "--read-only")

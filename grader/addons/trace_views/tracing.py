@@ -4,10 +4,12 @@ import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from grader import pipeline
 from grader.addons.trace_views.traced import Traced, TracedCase
 from grader.course.courses import Courses
 from grader.course.data import Data
+from grader.grading import pipeline
+from grader.grading.observing import telling
+from grader.grading.settings import Settings
 from grader.grading_plugin.selection import Selection
 from grader.intake import process as intake
 from grader.intake.placement.recognition import recognise
@@ -20,12 +22,10 @@ from grader.judge.explanation.launch_result import (
 )
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import Outcome, PartResult, RunFailure, Verdict
-from grader.observing import telling
 from grader.recording.journal import Journal, Step
 from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, CaseCall, LaunchPlan
 from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.replay import Find
-from grader.settings import Settings
 from grader.trace.calls import Trace
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from grader import cli, observing
+from grader import cli
 from grader.commands.recorder import last_recording
+from grader.grading import observing
 from grader.model.errors import GraderError
 from grader.recording.recording import read, write
 

@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from grader import pipeline
 from grader.authoring import skeleton
 from grader.course.course import Course
 from grader.course.courses import Courses
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 from grader.grading_plugin.points_table import prices
 from grader.model.errors import GraderError
 from grader.model.report import Verdict
-from grader.settings import Settings
 
 
 @pytest.fixture

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader import api, pipeline
+from grader import api
 from grader.course.courses import bundled
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 from grader.grading_plugin import plan, session, timing
 from grader.grading_plugin.case import Case
 from grader.grading_plugin.inputs import case_calls
@@ -23,7 +25,6 @@ from grader.grading_plugin.plugin_base import Asked, SuiteMode
 from grader.observe.run_control import connections
 from grader.observe.run_control.rank_messages import encode
 from grader.recording.launch_plan import CaseCall
-from grader.settings import Settings
 
 SECRET = b"canary-of-the-course-secret"
 MIN_NUM_ELEMENTS = 8

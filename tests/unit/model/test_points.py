@@ -8,7 +8,8 @@ from courses_of import courses_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader import pipeline
+from grader.grading import pipeline
+from grader.grading.settings import Settings
 from grader.grading_plugin.marks import points as mark
 from grader.intake import submission
 from grader.judge.explanation.launch_result import LaunchResult
@@ -16,7 +17,6 @@ from grader.model import points
 from grader.model.errors import GraderError
 from grader.model.report import Outcome, Report, Verdict
 from grader.report import json_report, totals
-from grader.settings import Settings
 from grader.trace.calls import Trace
 
 PART = """

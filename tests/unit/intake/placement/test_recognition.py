@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from grader import parts, pipeline
 from grader.course.assignment import Assignment, Part
 from grader.course.courses import bundled, find_courses
+from grader.grading import parts, pipeline
+from grader.grading.settings import Settings
 from grader.intake import submission as submissions
 from grader.intake.placement.recognition import (
     meant_by,
@@ -20,7 +21,6 @@ from grader.intake.placement.recognition import (
 from grader.intake.placement.table import place
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import Verdict
-from grader.settings import Settings
 
 
 def part(name: str, *files: str, entry: str = "f()", **accepted: tuple[str, ...]) -> Part:

@@ -3,13 +3,13 @@
 import pytest
 from courses_of import courses_of
 
-from grader import parts, pipeline
 from grader.course.courses import bundled
+from grader.grading import parts, pipeline
+from grader.grading.settings import Settings
 from grader.intake import submission
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model import report
 from grader.model.report import Attempt, Outcome, PartResult, RunFailure, Verdict
-from grader.settings import Settings
 from grader.trace.calls import Trace
 
 PART = bundled().load("vgg_ddp").parts[0]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from grader.course.assignment import Assignment, Part
 from grader.course.course import source_files
+from grader.grading.settings import Settings
 from grader.grading_plugin.part_context import Launcher, PartContext
 from grader.grading_plugin.points_table import prices
 from grader.grading_plugin.session import SuiteResult, grade_suite
@@ -19,7 +20,6 @@ from grader.model.finding import Finding, found
 from grader.model.points import total, written
 from grader.model.report import PartResult, TestResult, Verdict
 from grader.recording.launch_plan import Limits
-from grader.settings import Settings
 
 _PART_CASES = 90
 _START_S = 600.0

@@ -9,6 +9,14 @@ from pathlib import Path
 
 from grader.course.assignment import Assignment, Part
 from grader.course.versions import versions
+from grader.grading.parts import (
+    GradingTask,
+    PartOutcome,
+    grade_part,
+    whole_limit_s,
+    with_hidden_tests,
+)
+from grader.grading.settings import Settings
 from grader.grading_plugin.part_context import Launcher
 from grader.grading_plugin.points_table import prices
 from grader.grading_plugin.progress import Progress
@@ -24,9 +32,7 @@ from grader.model.points import NOT_ALL_TESTS, total, written
 from grader.model.report import PartResult, Report, Verdict
 from grader.model.spelling import did_you_mean
 from grader.observe.run_control.users import run_uids
-from grader.parts import GradingTask, PartOutcome, grade_part, whole_limit_s, with_hidden_tests
 from grader.sealed.selftest.protections import Protection, note, refusal
-from grader.settings import Settings
 
 
 def grade(
@@ -74,7 +80,7 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
     if settings.launch is not None:
         return _grade_all(GradingTask(placement, settings, settings.launch), progress)
     # Judging a recording starts no ranks, so it skips this import.
-    from grader.observing import LiveObserver
+    from grader.grading.observing import LiveObserver
 
     with LiveObserver(assignment.needs, settings, progress.silent_rank) as observer:
         if settings.recorded is None:
@@ -87,7 +93,7 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
 
 def selftest(settings: Settings) -> tuple[Protection, ...]:
     """Return the protections of a sealed grading here."""
-    from grader.observing import LiveObserver
+    from grader.grading.observing import LiveObserver
     from grader.sealed.selftest.examine import examine
 
     with LiveObserver((), settings) as observer:
@@ -258,4 +264,4 @@ def _material(settings: Settings) -> list[Path]:
     """Return folders that no submission may read: ours, and what the courses solve and test by."""
     courses = settings.courses.courses
     own = [folder for each in courses for folder in each.folders()]
-    return [Path(__file__).resolve().parent, *own]
+    return [Path(__file__).resolve().parents[1], *own]

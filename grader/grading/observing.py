@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 
+from grader.grading.settings import Settings
 from grader.grading_plugin.part_context import Launcher
 from grader.judge.explanation.launch_result import explaining
 from grader.observe.run_control.forkserver_client import ForkserverClient
@@ -14,7 +15,6 @@ from grader.observe.run_control.watch import OnSilent
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.replay import filling
-from grader.settings import Settings
 
 
 def observer(server: ForkserverClient) -> Observer:

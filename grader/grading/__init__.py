@@ -1,0 +1,1 @@
+"""A submission goes in, a report comes out."""
