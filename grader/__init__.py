@@ -14,4 +14,4 @@ def check(part: str | None = None, submission: str | PathLike[str] = ".") -> Any
     which a notebook shows as a page. Raises UsageError, GraderError where nothing is graded.
     """
     # By name: all of the engine imports this module, and it is no part of the engine's layers.
-    return import_module("grader.cell_check").check(part, submission)
+    return import_module("grader.commands.cell_check").check(part, submission)

@@ -11,9 +11,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from grader.arguments import HELP, Command, parser
-from grader.command_line import short_screen, spelled_out
-from grader.launched import require_started_once
+from grader.commands.arguments import HELP, Command, parser
+from grader.commands.command_line import short_screen, spelled_out
+from grader.commands.launcher_check import require_started_once
 from grader.model.errors import UsageError
 
 

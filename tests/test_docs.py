@@ -12,7 +12,7 @@ import pytest
 import terminal_svg
 from pages import PAGES, ROOT, Block, blocks, problems, steps
 
-from grader.arguments import parser
+from grader.commands.arguments import parser
 
 DOCS = ROOT / "docs"
 COMMANDS = (

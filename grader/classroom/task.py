@@ -15,8 +15,8 @@ from pathlib import Path
 from grader.classroom.arrivals import digest_of
 from grader.classroom.cores import blocks, cores_here, joined, taken
 from grader.classroom.gradings import Gradings, Outcome
+from grader.commands.launcher_check import without_launcher
 from grader.intake.archives import names
-from grader.launched import without_launcher
 from grader.model.report import NEEDS_REVIEW
 from grader.observe.run_control.machine import ending_with_us
 from grader.report.safe_text import one_line

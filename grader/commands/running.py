@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import replace
 
-from grader.arguments import DEFAULT_IMAGE, selecting
+from grader.commands.arguments import DEFAULT_IMAGE, selecting
 from grader.commands.context import courses_of, data_folder, live_view, named_courses
 from grader.commands.reporting import (
     finish,

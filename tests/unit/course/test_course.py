@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from grader import __version__, cli
-from grader.arguments import parser
+from grader.commands.arguments import parser
 from grader.commands.context import courses_of
 from grader.course import courses
 from grader.course.course import Course

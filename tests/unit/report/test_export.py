@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator, ValidationError
 
-from grader import arguments
+from grader.commands import arguments
 from grader.commands.exporting import export
 from grader.commands.reporting import finish
 from grader.model.errors import GraderError, UsageError

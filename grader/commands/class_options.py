@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from grader import looking_options, option_values
+from grader.commands import looking_options, option_values
 
 _CORES = 4
 _MEMORY_NUM_BYTES = 4 << 30

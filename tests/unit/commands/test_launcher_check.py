@@ -3,7 +3,7 @@
 import pytest
 
 from grader import cli
-from grader.launched import NUM_PROCESSES, require_started_once, without_launcher
+from grader.commands.launcher_check import NUM_PROCESSES, require_started_once, without_launcher
 from grader.model.errors import UsageError
 
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from grader import option_values
+from grader.commands import option_values
 
 
 def add_open_options(command: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ import pytest
 import grader
 from grader.model.errors import UsageError
 
-TEMPLATE = Path(__file__).resolve().parents[2] / "student_template" / "mpi_sgd"
+TEMPLATE = Path(__file__).resolve().parents[3] / "student_template" / "mpi_sgd"
 
 
 class Frames(HTMLParser):

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from grader import class_options, looking_options, option_values
-from grader.command_line import Parser, add_commands, overview
+from grader.commands import class_options, looking_options, option_values
+from grader.commands.command_line import Parser, add_commands, overview
 
 Command = Callable[[argparse.Namespace], int]
 
