@@ -84,9 +84,9 @@ def _judge(options: argparse.Namespace) -> int:
 
 
 def _class(options: argparse.Namespace) -> int:
-    from grader.commands import grading_class
+    from grader.addons.classroom import class_command
 
-    return grading_class.grade_class(options)
+    return class_command.grade_class(options)
 
 
 def _selftest(options: argparse.Namespace) -> int:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.classroom import class_secret
+from grader.addons.classroom import class_secret
 from grader.course.secret import (
     PUBLIC,
     Secret,

@@ -6,7 +6,7 @@ import pytest
 from class_samples import NAMES, grading, part, standing, test_result
 from class_samples import report as report_of_a_class
 
-from grader.classroom import class_page
+from grader.addons.classroom import class_page
 from grader.commands.cell_check import CellCheck
 from grader.model.report import Verdict
 from grader.report import html

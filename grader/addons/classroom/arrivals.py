@@ -1,0 +1,258 @@
+"""Reads the folder of a class: which hand-ins are there, and what could not become one."""
+
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, tzinfo
+from pathlib import Path
+
+from grader.addons.classroom import gradescope
+from grader.addons.classroom.hand_in import HandIn, Unreadable
+from grader.addons.classroom.hand_in_names import (
+    BEGIN_WITH_ASSIGNMENT,
+    PLATFORMS,
+    Named,
+    Naming,
+    is_archive,
+)
+from grader.intake.archives.names import is_skipped
+from grader.model.errors import UsageError
+
+_CHUNK_NUM_BYTES = 1 << 20
+_MAX_FILES = 20_000
+_OF_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
+_NOT_HANDED_IN = (".", "__MACOSX", *_OF_SYSTEMS)
+"""How names begin that systems make beside what somebody has put there."""
+_OURS = (".csv", ".toml", ".yml", ".yaml", ".md", ".pdf", ".html")
+"""What an instructor keeps beside the hand-ins."""
+_OF_PLATFORMS = ("_assignsubmission_", "_attempt_")
+"""What no instructor writes into a name, also where the rest is not as the platform has it."""
+_CALLED = {each: each.capitalize() for each in PLATFORMS} | {"github": "GitHub"}
+
+
+def read_folder(
+    folder: Path, assembled: Path, zone: tzinfo, naming: Naming
+) -> tuple[list[HandIn], list[Unreadable]]:
+    """Return what was handed in, and what is no hand-in, each in the order of its name.
+
+    assembled: where loose files of one submission are put together, each in a folder of its own.
+    zone: of times that a platform writes without one. Raises UsageError without such a folder, and
+    for names of a platform that class.toml does not declare.
+    """
+    if not folder.is_dir():
+        raise UsageError(
+            f"{folder} is not a folder; name the folder with the hand-ins, unpacked as the "
+            "platform delivers them: a folder or archive for each"
+        )
+    found: list[HandIn] = []
+    unreadable: list[Unreadable] = []
+    facts = gradescope.read(folder, zone) if naming.platform == "gradescope" else {}
+    try:
+        by_label = _by_label(folder, naming)
+    except OSError as error:
+        raise UsageError(
+            f"{folder} cannot be read: {error.strerror}; make it readable for yourself"
+        ) from None
+    unsure = {
+        label: named for each in by_label.values() for named, _ in each for label in named.maybe_of
+    }
+    for label, entries in sorted(by_label.items()):
+        bare = gradescope.with_facts(_without_files(label, entries, zone), facts.get(label))
+        if problem := entries[0][0].problem or _lacks(label, unsure):
+            unreadable.append(Unreadable(bare, problem))
+            continue
+        try:
+            path = _path(entries, assembled / label)
+            found.append(replace(bare, path=path, digest=digest_of(path)))
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            if set(bare.who) == {"id"} and bare.path.is_file():  # called `alee.py`, perhaps
+                bare = replace(bare, who={"id": bare.path.stem})
+            unreadable.append(Unreadable(bare, f"{label} cannot be read: {reason}"))
+    return found, unreadable
+
+
+def _lacks(label: str, unsure: Mapping[str, Named]) -> str:
+    """Return why a submission may not be whole; empty where it is.
+
+    unsure: names that read several ways, by the labels of all these.
+    """
+    if label not in unsure:
+        return ""
+    return f"{label} may lack a file: {unsure[label].problem}"
+
+
+def naming_of(folder: Path, naming: Naming) -> Naming:
+    """Return how the files of a folder are called, where class.toml does not declare it."""
+    try:
+        entries = [each for each in folder.iterdir() if not each.name.startswith(_NOT_HANDED_IN)]
+    except OSError:  # of which read_folder tells
+        return naming
+    return naming.or_inferred(
+        each.name for each in entries if each.is_dir() or each.suffix.lower() not in _OURS
+    )
+
+
+def _by_label(folder: Path, naming: Naming) -> Mapping[str, Sequence[tuple[Named, Path]]]:
+    groups: dict[str, list[tuple[Named, Path]]] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(_NOT_HANDED_IN):
+            continue
+        named = naming.parse(path.name)
+        is_loose = path.is_file() and not named.file and not named.is_about
+        is_theirs = naming.platform and any(each in path.name for each in _OF_PLATFORMS)
+        if is_loose and path.suffix.lower() in _OURS and not is_theirs:
+            continue
+        if platform := naming.undeclared(path.name):
+            title = " and platform_assignment" if platform in BEGIN_WITH_ASSIGNMENT else ""
+            raise UsageError(
+                f"{path} is named as {_CALLED[platform]} names hand-ins, but perhaps not all "
+                f'are. Write platform = "{platform}"{title} in class.toml, or rename it to an '
+                "id"
+            )
+        groups.setdefault(named.label, []).append((named, path))
+    return groups
+
+
+def _without_files(label: str, entries: Sequence[tuple[Named, Path]], zone: tzinfo) -> HandIn:
+    """Return what names say of a hand-in; nothing of it is opened."""
+    named, path = min(entries, key=lambda entry: entry[0].is_about)
+    local = named.local_time
+    return HandIn(
+        label=label,
+        who=named.who,
+        path=path,
+        digest="",
+        submitted_at=local.replace(tzinfo=zone) if local is not None else None,
+        is_called_late=any(each.is_called_late for each, _ in entries),
+        sent_as=named.sent_as,
+    )
+
+
+def _path(entries: Sequence[tuple[Named, Path]], assembled: Path) -> Path:
+    """Return what is to be graded. Raises ValueError or OSError where there is nothing."""
+    entries = [(named, path) for named, path in entries if not named.is_about]
+    if not entries:
+        raise ValueError("no file was handed in, only text typed into the platform")
+    first, path = entries[0]
+    if not path.is_dir() and not first.file:
+        raise ValueError("expected a folder or an archive (.zip, .tar, .tar.gz)")
+    if len(entries) > 1 or (path.is_file() and not is_archive(first.file)):
+        return _put_together(entries, assembled)
+    return (_only_archive_in(path) or path) if path.is_dir() else path
+
+
+def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
+    """Copy loose files into a folder under the names that their student had given them."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    befores = [named.file_before for named, _ in entries]
+    for named, path in entries:
+        if not _is_regular(path):
+            raise ValueError(
+                f"{path.name} is not a file, and files of the same student are beside it; "
+                "leave what counts"
+            )
+        is_free = named.file_before and befores.count(named.file_before) == 1
+        name = named.file_before if is_free else named.file
+        copy = target / (name or path.name)
+        if copy.exists():
+            raise ValueError(f"two of its files are called {copy.name}; leave the one that counts")
+        shutil.copyfile(path, copy, follow_symlinks=False)
+    return _only_archive_in(target) or target
+
+
+def _only_archive_in(folder: Path) -> Path | None:
+    """Return the archive that is all a folder holds, as platforms deliver them; None without."""
+    inside = [path for path in folder.iterdir() if not path.name.startswith(_NOT_HANDED_IN)]
+    if len(inside) == 1 and is_archive(inside[0].name) and _is_regular(inside[0]):
+        return inside[0]
+    return None
+
+
+def _is_regular(path: Path) -> bool:
+    """Return whether it is a file, and no link to one: what it leads to was not handed in."""
+    return stat.S_ISREG(path.lstat().st_mode)
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 over the names and contents of a folder, or over those of a file.
+
+    A link counts by where it leads, and is not followed. Raises ValueError for too many files.
+    """
+    digest = hashlib.sha256()
+    for number, (name, each) in enumerate(_files(path)):
+        if number >= _MAX_FILES:
+            raise ValueError(f"it has more than {_MAX_FILES} files")
+        mode = each.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            _add(digest, name, os.fsencode(os.readlink(each)))  # noqa: PTH115 - as bytes
+        elif stat.S_ISREG(mode):
+            _add(digest, name, _content_digest(each))
+        else:
+            _add(digest, name, b"special")
+    return digest.hexdigest()
+
+
+def _files(path: Path) -> Iterator[tuple[bytes, Path]]:
+    if not path.is_dir():
+        yield b"", path
+        return
+    for folder, folders, files in os.walk(path, onerror=_raise):
+        # What git, Python and systems keep there changes without the hand-in being another.
+        folders[:] = sorted(each for each in folders if not is_skipped(each))
+        links = [each for each in folders if (Path(folder) / each).is_symlink()]
+        for name in sorted([*(each for each in files if each not in _OF_SYSTEMS), *links]):
+            each = Path(folder) / name
+            yield os.fsencode(each.relative_to(path)), each
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _content_digest(path: Path) -> bytes:
+    digest = hashlib.sha256()
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
+        while piece := file.read(_CHUNK_NUM_BYTES):
+            digest.update(piece)
+    return digest.digest()
+
+
+def _add(digest: "hashlib._Hash", name: bytes, content: bytes) -> None:
+    digest.update(b"%d %b %d %b" % (len(name), name, len(content), content))
+
+
+def with_times(
+    hand_ins: Sequence[HandIn],
+    others: Sequence[HandIn],
+    times: Mapping[str, datetime],
+    naming: Naming,
+) -> tuple[list[HandIn], list[str]]:
+    """Return the hand-ins with the times of a table, and the names in it that nothing has.
+
+    others: what cannot be graded, of which the table may speak as well.
+    """
+    # A table may name the folder, the archive or the file: all are the label to who reads names.
+    by_key: dict[str, datetime] = {}
+    labels: dict[str, str] = {}
+    for name, at in times.items():
+        named = naming.parse(name)
+        key = _key(named)
+        # Of several files of one submission it is the last that makes it whole.
+        by_key[key] = max(at, by_key.get(key, at), key=datetime.timestamp)
+        labels[key] = named.label
+    timed = [
+        replace(each, submitted_at=by_key.get(_key(each), each.submitted_at)) for each in hand_ins
+    ]
+    known = {_key(each) for each in (*hand_ins, *others)}
+    return timed, sorted(label for key, label in labels.items() if key not in known)
+
+
+def _key(each: HandIn | Named) -> str:
+    """Return what tells a hand-in from others: of Moodle its number, for it may change the name."""
+    return f"moodle {each.who['moodle']}" if "moodle" in each.who else each.label

@@ -1,0 +1,192 @@
+"""The mark of one hand-in: what its tests gave, and what people gave beside or instead of it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from grader.addons.classroom.gradings import Grading
+from grader.addons.classroom.manual_marks import Given
+from grader.model.errors import UsageError
+from grader.model.points import total, written
+from grader.model.report import ManualPart, Report
+
+WHOLE = "all"
+"""The row in which a person settles a whole hand-in."""
+BY_CLASS_FILE = "class.toml"
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What people mark of an assignment, and what counts where nothing was handed in for it."""
+
+    rubrics: Mapping[str, Sequence[tuple[float, str]]] = field(default_factory=dict)
+    """Points and question of each line of a manual part's rubric, by the name of the part."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The file that each manual part asks for."""
+    max_points: float = 0.0
+    """Of all that the class was set; 0 where nobody names the assignment."""
+    missing_is_zero: bool = False
+    """What was not handed in has 0 points; else a person gives them."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line that a person marks, or has marked."""
+
+    name: str
+    """Of a part or a manual part, of a line of its rubric such as `method/2`, or WHOLE."""
+    title: str
+    max_points: float
+    found: str
+    """What was handed in for it."""
+    given: Given | None = None
+    is_missing: bool = False
+    """Nothing was handed in for it."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a hand-in is worth before any rule about lateness."""
+
+    automatic: float | None
+    """Of the tests alone, as they found it; None where they give no mark."""
+    automatic_max: float
+    rows: tuple[Row, ...]
+    """What a person marks."""
+    settled: tuple[Row, ...]
+    """What a person settles in place of the tests: parts, or WHOLE."""
+    score: float | None
+    """Of both together; None as long as a person has to look."""
+    problem: str
+    """Why there is no score: one sentence, empty where there is one."""
+
+    @property
+    def overruled(self) -> Mapping[str, Given]:
+        """Return what stands in place of the tests' points."""
+        return {row.name: row.given for row in self.settled if row.given is not None}
+
+    @property
+    def lines(self) -> tuple[Row, ...]:
+        """Return all that a person fills in, or has filled in."""
+        return (*self.settled, *self.rows)
+
+    @property
+    def markers(self) -> list[str]:
+        """Return who gave points, as far as anybody says."""
+        return sorted({row.given.by for row in self.lines if row.given and row.given.by})
+
+    @property
+    def pending(self) -> float:
+        """Return the points that a person has still to give."""
+        return total(row.max_points for row in self.rows if row.given is None)
+
+    @property
+    def given(self) -> float:
+        """Return the points that people gave in the lines that they mark."""
+        return total(row.given.points for row in self.rows if row.given is not None)
+
+    @property
+    def max_score(self) -> float:
+        """Return what all of it is worth."""
+        return total([self.automatic_max, *(row.max_points for row in self.rows)])
+
+
+def mark(grading: Grading | None, given: Mapping[str, Given], questions: Questions) -> Mark | None:
+    """Return the mark of a hand-in; None where it has no grading and nobody has settled it.
+
+    given: by the name of a manual part, of a line of its rubric such as `method/2`, of a part
+    whose points a person has settled, or WHOLE. Raises UsageError for points of something that is
+    not there, or for more than it is worth.
+    """
+    report = grading.report if grading is not None else None
+    if report is None or WHOLE in given:
+        return _as_a_whole(grading, given, questions)
+    rows = tuple(row for part in report.manual_parts for row in _rows(part, given, questions))
+    rows = tuple(_known_missing(row, report, questions) for row in rows)
+    _require_known(report, rows, given)
+    settled = tuple(
+        Row(part.name, part.message or part.title, part.max_points, "", given.get(part.name))
+        for part in report.parts
+        if part.needs_review or part.name in given
+    )
+    automatic = None if report.review else report.score
+    doubtful = [row.name for row in settled if row.given is None]
+    if doubtful:
+        problem = f"review {', '.join(doubtful)}"
+        return Mark(automatic, report.max_score, rows, settled, None, problem)
+    points = [part.points for part in report.parts if part.name not in given]
+    points += [row.given.points for row in (*settled, *rows) if row.given is not None]
+    return Mark(automatic, report.max_score, rows, settled, total(points), "")
+
+
+def to_settle(problem: str, questions: Questions) -> Row:
+    """Return the line in which a person settles what has no grading."""
+    return Row(WHOLE, problem, questions.max_points, "")
+
+
+def _as_a_whole(
+    grading: Grading | None, given: Mapping[str, Given], questions: Questions
+) -> Mark | None:
+    """Return the mark of what has no report, or has points for all of it."""
+    report = grading.report if grading is not None else None
+    most = questions.max_points
+    if report is not None:
+        most = total([report.max_score, *(part.max_points for part in report.manual_parts)])
+    whole = given.get(WHOLE)
+    problem = ""
+    if grading is not None and report is None:
+        is_empty = grading.outcome.is_empty
+        error = "the hand-in is empty" if is_empty else grading.outcome.error
+        problem = f"cannot be graded: {error}"
+        if whole is None and is_empty and questions.missing_is_zero:
+            whole = Given(0.0, error, BY_CLASS_FILE, by=BY_CLASS_FILE)
+    if whole is None:
+        settled = to_settle(problem, questions)
+        return None if grading is None else Mark(None, most, (), (settled,), None, problem)
+    _require_no_more(WHOLE, whole, most or whole.points)
+    automatic = report.score if report is not None and not report.review else None
+    row = Row(WHOLE, problem or "all of it", most, "", whole)
+    return Mark(automatic, most, (), (row,), whole.points, "")
+
+
+def _rows(part: ManualPart, given: Mapping[str, Given], questions: Questions) -> Iterator[Row]:
+    """Yield what a person marks of a manual part: it as a whole, or else each line of its rubric.
+
+    As a whole where it has no rubric, or where points were given for the whole.
+    """
+    lines = questions.rubrics.get(part.name, ())
+    if not lines or part.name in given:
+        yield Row(part.name, part.title, part.max_points, part.found, given.get(part.name))
+        return
+    for number, (points, asked) in enumerate(lines, 1):
+        name = f"{part.name}/{number}"
+        yield Row(name, f"{part.title}: {asked}", points, part.found, given.get(name))
+
+
+def _known_missing(row: Row, report: Report, questions: Questions) -> Row:
+    """Return the row; where nothing was handed in for it, it says so, and may have 0 points."""
+    file = questions.files.get(row.name.partition("/")[0])
+    # Reports of earlier versions have no table of files.
+    if not report.files or not file or any(each.file == file for each in report.files):
+        return row
+    zero = Given(0.0, row.found, BY_CLASS_FILE, by=BY_CLASS_FILE)
+    given = row.given or (zero if questions.missing_is_zero else None)
+    return replace(row, given=given, is_missing=True)
+
+
+def _require_known(report: Report, rows: Sequence[Row], given: Mapping[str, Given]) -> None:
+    most = {part.name: part.max_points for part in report.parts}
+    most |= {row.name: row.max_points for row in rows}
+    for name, each in given.items():
+        if name not in most:
+            raise UsageError(
+                f"{each.where}: {report.assignment} has no {name!r:.60} to grade by hand; "
+                f"expected one of: {', '.join((*most, WHOLE))}"
+            )
+        _require_no_more(name, each, most[name])
+
+
+def _require_no_more(name: str, each: Given, most: float) -> None:
+    if each.points > most:
+        raise UsageError(
+            f"{each.where}: {written(each.points)} points, but {name} is worth {written(most)}"
+        )

@@ -1,0 +1,105 @@
+"""What a person needs to mark one submission, in one folder: questions, PDF, code, report."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from grader.addons.classroom.csv_tables import inert, inert_comment
+from grader.addons.classroom.gradings import write_atomically
+from grader.addons.classroom.manual_marks import COLUMNS, short_digest
+from grader.addons.classroom.marking import BY_CLASS_FILE, Mark, Row
+from grader.model.points import written
+from grader.model.report import Report
+from grader.report.export import formats
+from grader.report.html.templates import page
+from grader.report.safe_text import one_line, visible_lines
+
+SHEET = "sheet.html"
+REPORT = "report.html"
+TO_FILL = "to-mark.csv"
+_SHOWN = (".py", ".ipynb", ".sh", ".txt", ".md")
+_MAX_NUM_CHARS = 100_000
+
+
+def write(
+    folder: Path, student: str, report: Report, mark: Mark, files: Mapping[str, bytes]
+) -> None:
+    """Write a folder: the sheet, the report, the PDFs that were handed in. Raises OSError.
+
+    student: the pseudonym. files: what was handed in, by name.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [name for name in sorted(files) if name.lower().endswith(".pdf")]
+    documents = {_file_name(number, name): name for number, name in enumerate(names, 1)}
+    for before in folder.glob("[0-9]*-*.pdf"):  # of a hand-in that does not count any more
+        before.unlink()
+    for file, name in documents.items():
+        write_atomically(folder / file, files[name])
+    documents[REPORT] = "everything that the checks found, with pictures"
+    # Who marks need not know whose it is.
+    nameless = replace(report, submission=student, course_folder="")
+    write_atomically(folder / REPORT, formats.named("html").render(nameless, is_full=True))
+    write_atomically(folder / SHEET, render(student, report, mark, documents, files))
+
+
+def render(
+    student: str,
+    report: Report,
+    mark: Mark,
+    documents: Mapping[str, str],
+    files: Mapping[str, bytes],
+) -> str:
+    """Return the sheet, to be read, printed and filled in by hand.
+
+    documents: what files beside the sheet are, by their names there. files: all that was handed in.
+    """
+    shown = [(name, _lines(files[name])) for name in sorted(files) if name.endswith(_SHOWN)]
+    return page(
+        "addons/classroom/marking_sheet.html",
+        f"{one_line(report.assignment)}: {student}",
+        mark=mark,
+        parts=report.parts,
+        documents=documents,
+        files=shown,
+    )
+
+
+def to_fill(lines: Sequence[tuple[str, str, Sequence[Row]]]) -> str:
+    """Return a CSV with a line for each question and student, to be filled in and read again.
+
+    lines: of each pseudonym, with the digest of the hand-in.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for student, digest, rows in lines:
+        for row in rows:
+            # What class.toml decides stays for a person to decide otherwise.
+            given = row.given if row.given and row.given.by != BY_CLASS_FILE else None
+            points, comment, by = ("", "", "")
+            if given is not None:
+                points, comment = written(given.points), inert_comment(given.comment)
+                by = inert_comment(given.by)
+            most = written(row.max_points) if row.max_points else ""
+            title = f"{row.title} ({row.found})" if row.is_missing else row.title
+            cells = [student, row.name, points, most, inert(title), comment, by]
+            writer.writerow([*cells, short_digest(digest)])
+    return text.getvalue()
+
+
+def _lines(content: bytes) -> list[str]:
+    text = content.decode(errors="replace")
+    lines = visible_lines(text[:_MAX_NUM_CHARS])
+    if len(text) > _MAX_NUM_CHARS:
+        lines.append(f"... ({len(text) - _MAX_NUM_CHARS} more characters)")
+    return lines
+
+
+def _file_name(number: int, name: str) -> str:
+    """Return a name for a file that was handed in, in a folder of ours and in a link."""
+    kept = "".join(
+        char if char.isascii() and (char.isalnum() or char in "-_") else "-" for char in name
+    )
+    return f"{number}-{kept[:-4][-80:]}.pdf"

@@ -1,0 +1,235 @@
+"""The roster of a class: a CSV with a line for each student, and whose a hand-in is."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from grader.addons.classroom.csv_tables import read_table
+from grader.addons.classroom.hand_in import HandIn, Student
+from grader.model.errors import UsageError
+from grader.model.spelling import did_you_mean
+
+COLUMNS = ("id", "name", "email", "group", "moodle", "canvas", "blackboard", "gradescope", "github")
+_NUMBERS = ("id", "moodle", "canvas", "blackboard", "github", "email", "gradescope")
+"""What a platform calls one student alone, what tells best first."""
+_NAMES = ("name", "canvas_name")
+"""What two may have in common."""
+
+
+def _nobody(_: Student) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The students of a class, in the order of its file."""
+
+    listed: tuple[Student, ...] = ()
+    is_gone: Callable[[Student], bool] = _nobody
+    """Who was forgotten: nobody's author any more, and yet known as one of a group."""
+
+    @property
+    def students(self) -> tuple[Student, ...]:
+        """Return who is on it and was not forgotten."""
+        return tuple(each for each in self.listed if not self.is_gone(each))
+
+    def authors(self, hand_in: HandIn) -> list[Student]:
+        """Return whose a hand-in is: with a roster, of those on it, and with them their group.
+
+        Without a roster it is the one that the platform names. None where nobody is found, or
+        where a name is that of several. Nor who was forgotten.
+        """
+        return [each for each in self.authors_ever(hand_in) if not self.is_gone(each)]
+
+    def authors_ever(self, hand_in: HandIn) -> list[Student]:
+        """Return whose it is and was: also who was forgotten."""
+        if team := self._team(hand_in):
+            return team
+        found = self._named(hand_in)
+        groups = {student.group for student in found}
+        # Of two groups, it is nobody's but of those whom the platform names.
+        groups = groups - {""} if len(groups) == 1 else set()
+        known = self.listed or {each.id: each for each in found}.values()
+        ids = {each.id for each in found}
+        return [each for each in known if each.id in ids or each.group in groups]
+
+    def _team(self, hand_in: HandIn) -> list[Student]:
+        """Return the team that a hand-in has the name of; nobody where it has another one."""
+        if set(hand_in.who) != {"id"}:  # of a platform, where a student may choose it
+            return []
+        name = comparable(hand_in.who["id"])
+        return [each for each in self.listed if name and comparable(each.group) == name]
+
+    def are_of_groups(self, hand_in: HandIn) -> bool:
+        """Return whether those whom the platform names are of several groups on the roster."""
+        return len({student.group for student in self._named(hand_in)}) > 1
+
+    def _named(self, hand_in: HandIn) -> list[Student]:
+        tables = (hand_in.who, *hand_in.other_authors)
+        return [student for who in tables if (student := self._of(who)) is not None]
+
+    def sender(self, hand_in: HandIn) -> Student | None:
+        """Return who has handed it in, also where that counts for others."""
+        return self._of(hand_in.who)
+
+    def unknown_authors(self, hand_in: HandIn) -> list[str]:
+        """Return what the platform calls authors who are not on the roster, beside some who are."""
+        tables = (hand_in.who, *hand_in.other_authors)
+        if all(self._of(who) is None for who in tables):
+            return []
+        strangers = [who for who in tables if self._of(who) is None]
+        return [_unlisted(who).name if who else "a student without a name" for who in strangers]
+
+    def means_several(self, hand_in: HandIn) -> bool:
+        """Return whether what the platform says of the author is of several on the roster."""
+        who = hand_in.who
+        return len({each.id for key in who for each in self._called(key, who[key])}) > 1
+
+    def has(self, who: Mapping[str, str]) -> bool:
+        """Return whether what a platform says of somebody means one student on the roster."""
+        return bool(self.listed) and self._of(who) is not None
+
+    def has_github_at_end(self, name: str) -> bool:
+        """Return whether a name ends as GitHub Classroom's do: with somebody's name there."""
+        theirs = (each.known_as.get("github", "") for each in self.listed)
+        return any(user and comparable(name).endswith(f"-{comparable(user)}") for user in theirs)
+
+    def is_called(self, column: str, value: str) -> bool:
+        """Return whether a student on it is called so, in full; with an id, also a team."""
+        is_team = column == "id" and value and comparable(value) in self._team_names
+        return bool(is_team or self._called(column, value))
+
+    def may_have(self, column: str, value: str) -> bool:
+        """Return whether one can be called so: also who is on it without a name in a column."""
+        has_all = self.listed and all(_names(each, column) - {""} for each in self.listed)
+        return not has_all or self.is_called(column, value)
+
+    def _of(self, who: Mapping[str, str]) -> Student | None:
+        """Return the one student whom a platform's numbers mean, or without any of them its names.
+
+        None where they mean nobody, or several.
+        """
+        if not self.listed:
+            return _unlisted(who) if who else None
+        numbered = [self._called(each, who[each]) for each in _NUMBERS if each in who]
+        named = [self._called(each, who[each]) for each in _NAMES if each in who]
+        tables = numbered if any(numbered) else named
+        found = {student.id: student for table in tables for student in table}
+        only = next(iter(found.values())) if len(found) == 1 else None
+        return None if only and tables is named and _is_another(only, who) else only
+
+    def _called(self, column: str, value: str) -> Sequence[Student]:
+        return self._by_name.get((column, comparable(value, column)), ())
+
+    @cached_property
+    def _team_names(self) -> frozenset[str]:
+        return frozenset(comparable(each.group) for each in self.listed if each.group)
+
+    @cached_property
+    def _by_name(self) -> Mapping[tuple[str, str], Sequence[Student]]:
+        """Return who is called so, by column and comparable name."""
+        found: dict[tuple[str, str], list[Student]] = {}
+        for each in self.listed:
+            for column in (*_NUMBERS, *_NAMES):
+                for name in _names(each, column) - {""}:
+                    found.setdefault((column, name), []).append(each)
+        return found
+
+
+def read(file: Path) -> Roster:
+    """Return the roster in a CSV whose first line names its columns, `id` among them.
+
+    Raises UsageError with the line that is wrong.
+    """
+    rows = read_table(file, required=("id",), known=COLUMNS)
+    students: dict[str, Student] = {}
+    for number, row in rows:
+        if not row["id"]:
+            raise UsageError(f"{file}, line {number}: has no id; expected one for each student")
+        if row["id"] in students:
+            raise UsageError(f"{file}, line {number}: the id {row['id']} is there twice")
+        known_as = {key: value for key, value in row.items() if value and key != "group"}
+        students[row["id"]] = Student(row["id"], known_as, row.get("group", ""))
+    for number, row in rows:
+        if (group := row.get("group", "")) in students:
+            raise UsageError(
+                f"{file}, line {number}: the group {group} has the id of a student, so marks "
+                f"and extensions are ambiguous; rename it to group-{group}"
+            )
+    if not students:
+        raise UsageError(f"{file} names no student; expected a line for each below its header")
+    return Roster(tuple(students.values()))
+
+
+def with_teams(roster: Roster, teams: Mapping[str, Sequence[str]], where: str) -> Roster:
+    """Return the roster with the teams of class.toml, each a name and ids.
+
+    where: the file. Raises UsageError for who is not on the roster, or would be in two teams.
+    """
+    groups = {each.id: each.group for each in roster.listed if each.group}
+    ids = {each.id: each for each in roster.listed}
+    for team, members in teams.items():
+        if team in ids:
+            raise UsageError(
+                f"{where}: teams.{team} has the id of a student, so marks and extensions could be "
+                f"for either; call it team-{team}"
+            )
+        for member in members:
+            if member not in ids:
+                raise UsageError(
+                    f"{where}: teams.{team} has {member!r:.60}, which is not an id on the roster; "
+                    f"{did_you_mean(member, ids)}expected ids of its column id"
+                )
+            if groups.setdefault(member, team) != team:
+                raise UsageError(
+                    f"{where}: teams.{team} has {member}, but {groups[member]} already has that "
+                    "student; leave one of the two out"
+                )
+    return replace(
+        roster,
+        listed=tuple(replace(each, group=groups.get(each.id, "")) for each in roster.listed),
+    )
+
+
+def comparable(text: str, column: str = "") -> str:
+    """Return a name as two systems would both write it: no case, and single spaces.
+
+    column: of one that Canvas writes, only letters and digits are left.
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    if column == "canvas_name":
+        return re.sub(r"\W|_", "", folded)
+    return " ".join(folded.split())
+
+
+def _is_another(student: Student, who: Mapping[str, str]) -> bool:
+    """Return whether the student of a name is known by something else that is one's own.
+
+    The numbers of Canvas are for ever; who is found by the name may be a namesake of whom it is.
+    """
+    both = ((student.known_as.get(each), who.get(each)) for each in ("canvas", "email"))
+    return any(known and told and comparable(known) != comparable(told) for known, told in both)
+
+
+def _names(student: Student, column: str) -> set[str]:
+    """Return what a student may be called in a column: an id may also be that of a platform."""
+    if column == "canvas_name":
+        *first, last = student.name.split() or [""]
+        parts = [student.name] if "," in student.name else [last, *first]
+        return {comparable("".join(parts), column)}
+    columns = {column, "github"} if column == "id" else {column}
+    if column == "blackboard":
+        columns.add("id")
+    names = {student.known_as[each] for each in columns if each in student.known_as}
+    if column == "name" and student.group:  # as Moodle writes it of a group that hands in as one
+        names |= {f"{student.group}-{name}" for name in names}
+    return {comparable(name) for name in names}
+
+
+def _unlisted(who: Mapping[str, str]) -> Student:
+    """Return a student whom only the platform names: by its number, or else by the name."""
+    column = next(column for column in (*_NUMBERS, *_NAMES) if column in who)
+    return Student(who[column], dict(who))

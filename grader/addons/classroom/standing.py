@@ -1,0 +1,259 @@
+"""Where each student stands: what was handed in, what of it counts, and what that is worth."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from grader.addons.classroom.gradings import Grading
+from grader.addons.classroom.hand_in import HandIn, Student, Unreadable
+from grader.addons.classroom.manual_marks import Given, Marks
+from grader.addons.classroom.marking import Mark, Questions, mark
+from grader.addons.classroom.policy import Attempt, Decision, Policy, decide
+from grader.addons.classroom.pseudonyms import Pseudonyms
+from grader.addons.classroom.roster import Roster
+
+
+@dataclass(frozen=True)
+class Work:
+    """A hand-in with its grading, if it has one."""
+
+    hand_in: HandIn
+    grading: Grading | None
+    problem: str = ""
+    """Why there is no grading."""
+    sender: str = ""
+    """The id of who handed it in, also where it counts for others; empty where nobody knows."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a student gets, and why."""
+
+    student: Student
+    works: tuple[Work, ...]
+    counted: Work | None
+    """Of several, the one that counts."""
+    mark: Mark | None
+    """Of the one that counts."""
+    decision: Decision
+    outdated: tuple[str, ...] = ()
+    """Lines that a person has marked in an earlier hand-in than the one that counts."""
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Return what tells the hand-in from others: one of a group may be delivered for each."""
+        hand_in = self.counted.hand_in if self.counted is not None else None
+        return (
+            self.student.group or (hand_in.label if hand_in else self.student.id),
+            hand_in.digest if hand_in else "",
+        )
+
+    @property
+    def final(self) -> float | None:
+        """Return the points by the rules of the course; None while people have some to give."""
+        return None if self.status == "pending" else self.decision.final
+
+    @property
+    def status(self) -> str:
+        """Return in a few words whether there is a mark, and if not, why."""
+        if self.counted is None and self.mark is None:
+            return "no hand-in found" if self.decision.final is None else "nothing handed in"
+        if self.mark is None:
+            return "not graded"
+        if self.mark.problem:
+            grading = self.counted.grading if self.counted is not None else None
+            is_bad = grading is None or grading.report is None
+            return "cannot be graded" if is_bad else "needs review"
+        if self.decision.problem:
+            return "needs review"
+        if self.mark.pending:
+            return "pending"
+        # Points in place of the tests' leave no line to be filled in.
+        return "needs review" if self.outdated else "marked"
+
+    @property
+    def team(self) -> str:
+        """Return in words that somebody else of the team has handed it in; empty where not so."""
+        sender = self.counted.sender if self.counted is not None else self.student.id
+        if not self.student.group or sender == self.student.id:
+            return ""
+        return f"handed in{f' by {sender}' if sender else ''} for {self.student.group}"
+
+    @property
+    def problem(self) -> str:
+        """Return why a person has to look, in a sentence; empty where nobody has to."""
+        if self.counted is not None and self.counted.problem and self.mark is None:
+            return f"not graded: {self.counted.problem}"
+        if self.outdated:
+            return f"{', '.join(self.outdated)}: marked in an earlier hand-in; review this one"
+        return (self.mark.problem if self.mark is not None else "") or self.decision.problem
+
+
+@dataclass(frozen=True)
+class Strays:
+    """What belongs to nobody."""
+
+    works: tuple[Work, ...]
+    """Hand-ins of somebody who is not on the roster."""
+    marks: tuple[str, ...]
+    """Ids in the file of marks that nobody has."""
+    unreadable: tuple[Unreadable, ...] = ()
+    """What could not become a hand-in, and has no author."""
+    extensions: tuple[str, ...] = ()
+    """Likewise of extensions."""
+    authors: tuple[str, ...] = ()
+    """Whom a platform names beside somebody on the roster: a sentence each."""
+    of_several: frozenset[str] = frozenset()
+    """Labels of works that are nobody's because they name several on the roster."""
+
+    @property
+    def has_hand_ins(self) -> bool:
+        """Return whether something handed in has no author, and may be anybody's."""
+        return bool(self.works or self.unreadable)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a course decides beside the tests."""
+
+    roster: Roster
+    marks: Marks
+    policy: Policy
+    questions: Questions
+    """Of the assignment that was graded."""
+    names: Pseudonyms
+
+
+def standings(
+    works: Sequence[Work], rules: Rules, unreadable: Sequence[Unreadable] = ()
+) -> tuple[list[Standing], Strays]:
+    """Return where each student stands, those of the roster first, and what is nobody's.
+
+    unreadable: what could not become a hand-in. While something is nobody's, no student is known to
+    have handed in nothing. Raises UsageError for marks that cannot be right.
+    """
+    unread = [each for each in unreadable if _is_somebodys(each, rules.roster)]
+    # It has no grading, and is no zero.
+    works = [*works, *(Work(each.hand_in, None, each.reason) for each in unread)]
+    students = {student.id: student for student in rules.roster.students}
+    by_student: dict[str, list[Work]] = {identity: [] for identity in students}
+    strays = []
+    unknown = []
+    for each in works:
+        authors = rules.roster.authors(each.hand_in)
+        sender = rules.roster.sender(each.hand_in)
+        work = replace(each, sender=sender.id if sender else "")
+        if not authors:
+            strays.append(work)
+        for name in rules.roster.unknown_authors(each.hand_in):
+            unknown.append(f"{each.hand_in.label} also belongs to {name}, not on the roster")
+        if rules.roster.are_of_groups(each.hand_in):
+            unknown.append(
+                f"{each.hand_in.label} belongs to several groups of the roster; it counts only "
+                "for the students whom the platform names"
+            )
+        for author in authors:
+            students.setdefault(author.id, author)
+            by_student.setdefault(author.id, []).append(work)
+    others = tuple(each for each in unreadable if each not in unread)
+    is_clear = not strays and not others
+    found = [
+        _standing(students[identity], own, rules, is_clear=is_clear)
+        for identity, own in by_student.items()
+    ]
+    known = {key for student in students.values() for key in keys_of(student, rules.names)}
+    sheets = {name for work in works for name in (work.hand_in.label, *_sheets(work, rules))}
+    return found, Strays(
+        works=tuple(strays),
+        marks=tuple(sorted(set(rules.marks) - known - sheets)),
+        unreadable=others,
+        extensions=tuple(sorted(set(rules.policy.extensions) - known)),
+        authors=tuple(unknown),
+        of_several=frozenset(
+            each.hand_in.label for each in strays if rules.roster.means_several(each.hand_in)
+        ),
+    )
+
+
+def keys_of(student: Student, names: Pseudonyms) -> list[str]:
+    """Return what marks and extensions may call a student, what is nearest first."""
+    keys = (student.id, names.of(student.id), student.group)
+    return [key for key in keys if key]
+
+
+def _standing(student: Student, works: Sequence[Work], rules: Rules, *, is_clear: bool) -> Standing:
+    keys = keys_of(student, rules.names)
+    if not works and (found := mark(None, _of_keys(keys, rules), rules.questions)):
+        # As after an oral examination.
+        return Standing(student, (), None, found, Decision("", found.score, found.score, ()))
+    if not works and not is_clear:
+        why = "no hand-in was found, and some hand-ins have no author yet"
+        return Standing(student, (), None, None, Decision("", None, None, (why,)))
+    marked = {
+        work.hand_in.label: found
+        for work in works
+        if (found := mark(work.grading, _given(work, keys, rules), rules.questions))
+    }
+    attempts = [
+        Attempt(
+            work.hand_in.label,
+            marked[work.hand_in.label].score if work.hand_in.label in marked else None,
+            work.hand_in.submitted_at,
+            # Canvas calls late what is late, and no other platform says so.
+            work.hand_in.is_called_late if "canvas" in work.hand_in.who else None,
+            work.sender == student.id,
+            work.hand_in.digest,
+        )
+        for work in works
+    ]
+    decision = decide(attempts, rules.policy, keys)
+    counted = next((each for each in works if each.hand_in.label == decision.label), None)
+    standing = Standing(student, tuple(works), counted, marked.get(decision.label), decision)
+    return _without_outdated(standing, keys, rules)
+
+
+def _without_outdated(each: Standing, keys: Sequence[str], rules: Rules) -> Standing:
+    """Return the standing without what a person gave for another hand-in than the one that counts.
+
+    Which one counts was decided with it: else the best would be the one that was marked first.
+    """
+    if each.counted is None:
+        return each
+    given = _given(each.counted, keys, rules)
+    digest = each.counted.hand_in.digest
+    fresh = {name: one for name, one in given.items() if one.is_for(digest)}
+    if len(fresh) == len(given):
+        return each
+    found = mark(each.counted.grading, fresh, rules.questions)
+    outdated = tuple(sorted(given.keys() - fresh.keys()))
+    decision = replace(each.decision, raw=found.score if found else None, final=None)
+    return replace(each, mark=found, decision=decision, outdated=outdated)
+
+
+def _given(work: Work, keys: Sequence[str], rules: Rules) -> Mapping[str, Given]:
+    """Return what people gave: to the group, before it to the student, before it to the work.
+
+    A sheet of a group is called by the pseudonym of one of them, and is for all of them: also when
+    that one was forgotten since.
+    """
+    nearest_last = reversed([work.hand_in.label, *keys[:2], *_sheets(work, rules), *keys[2:]])
+    found = [row for key in nearest_last for row in rules.marks.get(key, {}).items()]
+    # What was given for another hand-in is in the way of nothing that was given for this one.
+    return dict(sorted(found, key=lambda row: row[1].is_for(work.hand_in.digest)))
+
+
+def _of_keys(keys: Sequence[str], rules: Rules) -> Mapping[str, Given]:
+    """Return what people gave to a student who has handed in nothing, what is nearest last."""
+    return dict(row for key in reversed(keys) for row in rules.marks.get(key, {}).items())
+
+
+def _sheets(work: Work, rules: Rules) -> list[str]:
+    return [rules.names.of(author.id) for author in rules.roster.authors_ever(work.hand_in)]
+
+
+def _is_somebodys(each: Unreadable, roster: Roster) -> bool:
+    """Return whether what could not be read has an author.
+
+    Without a roster any name of a file might be an id, so only a platform's names are believed.
+    """
+    is_believed = roster.listed or set(each.hand_in.who) != {"id"}
+    return bool(is_believed and roster.authors(each.hand_in))

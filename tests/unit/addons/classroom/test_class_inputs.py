@@ -1,0 +1,130 @@
+"""What the command `class` reads: no name that a student chooses makes a hand-in another's."""
+
+import argparse
+from datetime import UTC, datetime
+
+import pytest
+from class_samples import NAMES, grading
+
+from grader.addons.classroom import class_inputs
+from grader.addons.classroom.marking import Questions
+from grader.addons.classroom.standing import Rules, Work, standings
+from grader.model.errors import UsageError
+from grader.sealed.container import docker_engine
+
+ROSTER = "id,name,moodle,canvas\nann,Ann Lee,101,201\neve,Eve Evil,7,999\n"
+SETTINGS = 'deadline = 2026-11-20T23:59:00\nroster = "roster.csv"\n[late]\nper_day = 0.5\n'
+AT = "_attempt_2026-11-2"
+FINALS = {
+    # In time by Blackboard's clock, two days late, and late by a time in the name of a file.
+    "blackboard": {
+        f"HW 3_ann{AT}0-12-00-00_hw.zip": ("ann", 5),
+        f"HW 3_eve{AT}1-12-00-00_x_eve{AT}0-12-00-00_hw.zip": ("eve", 2.5),
+    },
+    "canvas": {
+        "leeann_201_77_hw.zip": ("ann", 5),
+        f"evileve_999_78_x_ann{AT}0-13-00-00_hw.zip": ("eve", 5),
+    },
+    "moodle": {
+        "Ann Lee_101_assignsubmission_file_hw.zip": ("ann", 5),
+        "Eve Evil_7_assignsubmission_file_x_101_assignsubmission_file_y.zip": ("eve", None),
+    },
+}
+
+
+def read(tmp_path, text, names, roster=ROSTER):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "class.toml").write_text(text)
+    (folder / "roster.csv").write_text(roster)
+    for name in names:
+        (folder / name).write_bytes(b"PK" + name.encode())
+    options = argparse.Namespace(folder=folder, config=None, assignment=None, course_before=[])
+    return class_inputs.read(options, tmp_path / "out")
+
+
+@pytest.mark.parametrize("platform", FINALS)
+def test_each_has_the_own_hand_in_and_the_own_time(tmp_path, platform):
+    """And whose name reads two ways has no mark, and no zero, before a person has looked."""
+    title = 'platform_assignment = "HW 3"\n' if platform == "blackboard" else ""
+    text = f'platform = "{platform}"\n{title}{SETTINGS}'
+    inputs = read(tmp_path, text, FINALS[platform])
+    works = [Work(each, grading()) for each in inputs.hand_ins]
+    rules = Rules(inputs.roster, {}, inputs.said.policy, Questions(), NAMES)
+    found, _ = standings(works, rules, inputs.unreadable)
+    assert {(each.student.id, each.final) for each in found} == {*FINALS[platform].values()}
+
+
+def test_times_are_those_of_the_number_in_moodles_table(tmp_path):
+    """Whatever a student is called there."""
+    head = "Identifier,Full name,Last modified (submission)"
+    days = ((101, "Ann Lee", 19), (7, "E_101_assignsubmission_file_x", 25))
+    lines = [
+        f'Participant {number},{name},"Friday, {day} November 2026, 11:58 PM"'
+        for number, name, day in days
+    ]
+    (tmp_path / "times.csv").write_text("\n".join([head, *lines]) + "\n")
+    names = [f"{name}_assignsubmission_file_x.zip" for name in ("Ann Lee_101", "Eve Evil_7")]
+    text = f'platform = "moodle"\ntimes = "../times.csv"\n{SETTINGS}'
+    inputs = read(tmp_path, text, names)
+    assert inputs.unknown_times == []
+    assert {each.who["moodle"]: each.submitted_at for each in inputs.hand_ins} == {
+        str(number): datetime(2026, 11, day, 23, 58, tzinfo=UTC) for number, _, day in days
+    }
+
+
+def test_a_platform_must_be_declared_before_anything_is_graded(tmp_path):
+    with pytest.raises(UsageError, match=r'platform = "moodle" in class\.toml'):
+        read(tmp_path, SETTINGS, [*FINALS["moodle"], "bo.zip"])
+
+
+PARTS = 'assignment = "mpi_sgd"\nparts = ["naive_allreduce", "allreduce_times"]\n'
+
+
+def test_a_class_is_set_some_parts(tmp_path):
+    """What else the assignment has is neither graded nor asked."""
+    inputs = read(tmp_path, f'{PARTS}not_handed_in = "zero"\n', ["ann.zip"])
+    options = argparse.Namespace(unsealed=True, data=None, course_before=[], judge_again=False)
+    found = class_inputs.grading_options(options, inputs)
+    assert found[2:] == ["--part", "naive_allreduce", "--part", "allreduce_times"]
+    questions = inputs.questions
+    assert (questions.max_points, questions.missing_is_zero) == (18.0, True)
+    assert questions.files["allreduce_times"] == "report.pdf"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            PARTS.replace("naive_", "native_"),
+            "parts: mpi_sgd has no part .* did you mean naive_all",
+        ),
+        ('parts = ["ring"]\n', "parts: only a named assignment has them"),
+        ('teams = { blue = ["ann"] }\n', "teams: only a roster uses them"),
+        (
+            f'{SETTINGS}[teams]\nblue = ["anne"]\n',
+            "teams.blue has 'anne', which is not an id .* ann?",
+        ),
+        ("marks = 3\n", "marks: found 3; expected the name of a file, or a list of them"),
+        ('not_handed_in = "none"\n', 'not_handed_in: found "none"; expected person or zero'),
+    ],
+)
+def test_a_mistake_in_class_toml_is_told_before_anything_is_graded(tmp_path, text, told):
+    with pytest.raises(UsageError, match=told):
+        read(tmp_path, text, ["ann.zip"])
+
+
+def test_what_an_image_graded_is_kept_whatever_lies_beside_it(tmp_path, monkeypatch):
+    """The image has its own engine and course; another checkout is no reason to grade again."""
+    image = type("Image", (), {"image_id": lambda self, name: "sha256:1"})()
+    monkeypatch.setattr(docker_engine.DockerEngine, "connect", lambda: image)
+    inputs = read(tmp_path, PARTS, ["ann.zip"])
+    given = {"data": None, "course_before": [], "judge_again": False, "image": "grade"}
+    keys = {}
+    for unsealed in (False, True):
+        options = argparse.Namespace(unsealed=unsealed, **given)
+        for digest in ("one", "other"):
+            monkeypatch.setattr(class_inputs, "engine_digest", lambda digest=digest: digest)
+            keys[unsealed, digest] = class_inputs.circumstances(options, inputs, b"").key("d")
+    assert keys[False, "one"] == keys[False, "other"]
+    assert keys[True, "one"] != keys[True, "other"]

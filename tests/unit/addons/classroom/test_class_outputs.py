@@ -1,0 +1,327 @@
+"""What comes of a class: a gradebook that calculates nothing, pages that name nobody."""
+
+import csv
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from class_samples import AT, NAMES, grading, hand_in, outcome, part, report, standing, test_result
+
+from grader.addons.classroom import (
+    class_page,
+    gradebook,
+    marking_sheets,
+    outputs,
+    regrading,
+    student_reports,
+)
+from grader.addons.classroom.facts import causes, histogram, rates, reports_of
+from grader.addons.classroom.gradings import Grading
+from grader.addons.classroom.manual_marks import Given
+from grader.addons.classroom.marking import Questions, mark
+from grader.addons.classroom.policy import Policy
+from grader.addons.classroom.roster import Roster, Student
+from grader.addons.classroom.similarity import Pair, Side, near_identical
+from grader.addons.classroom.standing import Rules, Strays, Work, standings
+from grader.model.finding import Finding
+from grader.model.points import UNSIGNED
+from grader.model.report import Verdict
+
+WRONG = Verdict.WRONG_ANSWER
+
+
+def table(standings):
+    return list(csv.DictReader(io.StringIO(gradebook.render(standings, NAMES))))
+
+
+def test_the_gradebook_keeps_raw_and_final_and_the_reasons():
+    marks = {"anna": {"method": Given(2, "=cmd()", "x"), "ring": Given(4, "looked at", "x")}}
+    doubtful = report(
+        [part("ring", [test_result(verdict=Verdict.NOT_PROVEN, points=0)])],
+        manual=(("method", 3.0),),
+    )
+    (row,) = table([standing(grading(doubtful), marks=marks)])
+    assert (row["id"], row["score"], row["final"], row["max"]) == ("anna", "6", "6", "8")
+    assert (row["ring"], row["ring verdict"]) == ("0", "NOT_PROVEN")
+    assert row["tests"] == "" and "ring by hand: 4: looked at" in row["reasons"]
+    assert row["pseudonym"] == NAMES.of("anna")
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        *((name, f"'{name}") for name in ("=1+1", "+1", "-1", "@x", "\uff1d1+1")),
+        (" =1+1", " '=1+1"),
+        ("\t=1", "\\x09=1"),
+        ("x;=1+1", "x;'=1+1"),  # of a spreadsheet that separates cells so
+        ("a\nb,c,d", "a\\x0ab,c,d"),
+        ("\x1b[2J\u202ea", "\\x1b[2J\\u202ea"),
+    ],
+)
+def test_a_cell_is_one_line_and_no_formula(name, cell):
+    (row,) = table([standing(label=name)])
+    assert row["id"] == cell
+
+
+def test_nothing_without_a_mark_is_a_zero():
+    damaged = standing(grading(error="hw.zip is damaged", exit_code=2))
+    doubtful = standing(grading(report([part(tests=[test_result(verdict=Verdict.JUDGE_ERROR)])])))
+    for each, status in ((damaged, "cannot be graded"), (doubtful, "needs review")):
+        (row,) = table([each])
+        assert (row["final"], row["status"]) == ("", status)
+
+
+def test_a_students_files_tell_nothing_of_the_course_and_its_places():
+    """The path of the instructor is in the report that is kept, and in none that goes out."""
+    files = student_reports.files_of(standing())
+    assert set(files) == {"mark.txt", "report.json", "report.html", "report.md"}
+    assert all("/home/prof" not in text for text in files.values())
+    assert files["mark.txt"].startswith("5 of 5")
+
+
+def test_a_report_says_the_mark_that_lies_beside_it():
+    """Nothing that a person has given is pending in it, nor is the sum another one."""
+    found = report(manual=(("method", 3.0),))
+    marks = {"anna": {"method": Given(2, "no error bars", "x")}}
+    files = student_reports.files_of(standing(grading(found), marks=marks))
+    assert files["mark.txt"].startswith("7 of 8\n")
+    for name in ("report.json", "report.html", "report.md"):
+        text = files[name].replace("\\", "")
+        assert "Your mark: 7 of 8" in text and "method: 2 of 3 (no error bars)" in text
+        assert "by hand" not in text and "ending" not in text.replace('"pending_points": 0', "")
+
+
+def test_a_mark_without_containers_is_not_called_none():
+    """The class has no other: what a local check says of itself would contradict the mark."""
+    local = replace(report(), mode="local", notes=(UNSIGNED,))
+    files = student_reports.files_of(standing(grading(local)))
+    for name in ("report.html", "report.md", "report.json"):
+        assert "not your mark" not in files[name] and "no mark" not in files[name]
+        assert "accepts it as the mark" in files[name]
+    sealed = student_reports.files_of(standing())
+    assert "accepts it as the mark" not in sealed["report.html"]
+
+
+def test_the_page_of_the_class_has_no_names():
+    """Pseudonyms alone, and what students have written is inert."""
+    message = "4 ranks: <script>alert(1)</script> 3 elements differ at my_ring.py:7"
+    wrong = test_result(verdict=WRONG, points=0, message=message)
+    page = class_page.render(
+        "sums",
+        [
+            standing(grading(report([part(tests=[wrong])])), label="anna-secret"),
+            standing(grading(error="bob-secret is no archive", exit_code=2), label="bob-secret"),
+        ],
+        NAMES,
+        [Pair((Side("s1"), Side("s2")), "ring.py", 0.97)],
+    )
+    assert "secret" not in page and "the hand-in is no archive" in page
+    assert NAMES.of("anna-secret") in page
+    assert "<script>" not in page and "97%" in page
+
+
+def test_a_short_name_is_not_taken_out_of_words():
+    """A hand-in may be called `a`; and what the status says is not said twice."""
+    bad = standing(grading(error="a is damaged, and cannot be unpacked", exit_code=2), label="a")
+    page = class_page.render("sums", [bad], NAMES, [])
+    assert "<td>the hand-in is damaged, and cannot be unpacked</td>" in page
+    assert "\\x" not in class_page.render("sums", [standing()], NAMES, []).partition("<body>")[2]
+
+
+def test_of_many_alike_the_most_alike_are_shown():
+    pairs = [Pair((Side("s1"), Side(f"s{n}")), "ring.py", 1.0) for n in range(60)]
+    page = class_page.render("sums", [standing()], NAMES, pairs)
+    assert page.count(">ring.py</a>") == 50 and "50 of 60 pairs" in page
+
+
+def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
+    """Everywhere it is said why, and on the page of the class without their names."""
+    roster = Roster((Student("anna", {"id": "anna", "github": "anna-secret"}),))
+    works = [Work(hand_in(label, at=None), grading()) for label in ("anna", "anna-secret")]
+    (found,), strays = standings(works, Rules(roster, {}, Policy(), Questions(), NAMES))
+    assert (found.final, found.status) == (None, "needs review")
+    why = "2 hand-ins, and it is not known which is the last"
+    (row,) = table([found])
+    assert why in row["reasons"] and row["final"] == ""
+    assert why in student_reports.mark_text(found)
+    assert any(why in line for line in outputs.summary([found], strays, [], Path("out")))
+    page = class_page.render("sums", [found], NAMES, [])
+    assert why in page and "secret" not in page
+
+
+def test_no_file_of_an_earlier_time_is_left_with_a_student(tmp_path):
+    """A report that does not count any more would be taken for the one that does."""
+    student_reports.write(tmp_path, standing())
+    student_reports.write(tmp_path, standing(grading(error="it is damaged", exit_code=2)))
+    assert [file.name for file in tmp_path.iterdir()] == ["mark.txt"]
+
+
+def test_what_is_noted_on_every_grading_is_told_once():
+    """What is noted on one is for its student."""
+    both = [
+        replace(report(), notes=("the image is older", f"ignored {name}")) for name in ("a", "b")
+    ]
+    found = [standing(grading(each), label=f"s{n}") for n, each in enumerate(both)]
+    told = list(outputs.summary(found, Strays((), ()), [], Path("out")))
+    assert [line for line in told if "note" in line] == ["note on all gradings: the image is older"]
+
+
+def test_nobody_has_a_final_mark_while_something_is_pending():
+    """What tests gave alone would be taken for it."""
+    waiting = standing(grading(report(manual=(("method", 3.0),))), label="anna")
+    assert (waiting.status, waiting.final, waiting.decision.raw) == ("pending", None, 5)
+    (row,) = table([waiting])
+    assert (row["score"], row["final"], row["pending"]) == ("5", "", "3")
+    assert student_reports.mark_text(waiting).startswith("no mark yet: 3 of 8 points pending\n")
+    told = list(outputs.summary([waiting], Strays((), ()), [], Path("out")))
+    assert any(line.startswith("pending: some points are given by hand") for line in told)
+
+
+def test_an_extension_of_nobody_is_told():
+    """It may be meant for somebody, whose id is written otherwise."""
+    policy = Policy(deadline=AT, extensions={"anna": AT, "ana": AT})
+    found, strays = standings(
+        [Work(hand_in("anna"), grading())], Rules(Roster(), {}, policy, Questions(), NAMES)
+    )
+    assert strays.extensions == ("ana",)
+    told = list(outputs.summary(found, strays, [], Path("out")))
+    assert "  an extension is given to ana, which is no student's id and no group" in told
+
+
+def test_the_same_mistake_is_one_cause():
+    """By its key, whatever the case, the numbers and the lines are."""
+    found = [Finding("ring.tail", f"{n} of {n}0 differ", {"place": f"a{n}.py:{n}"}) for n in (2, 3)]
+    results = [test_result(verdict=WRONG, points=0, findings=(each,)) for each in found]
+    other = replace(results[0], findings=(Finding("ring.head", "2 of 20 differ"),))
+    reports = [(f"s{i}", report([part(tests=[each])])) for i, each in enumerate([*results, other])]
+    tail, head = causes(reports)
+    assert (tail.students, tail.text, tail.verdict) == (("s0", "s1"), "2 of 20 differ", WRONG)
+    assert head.students == ("s2",)
+
+
+def test_rates_are_those_of_who_attempted():
+    missing = part("ring", [test_result(verdict=Verdict.NOT_ATTEMPTED, points=0)])
+    found = rates(
+        [report(), report([part(tests=[test_result(verdict=WRONG, points=0)])]), report([missing])]
+    )
+    assert [(rate.num_held, rate.num_run) for rate in found] == [(1, 2)]
+
+
+def test_a_full_score_lies_in_the_last_bin():
+    assert histogram([0, 9.99, 10, 99, 100], 100) == [2, 1, 0, 0, 0, 0, 0, 0, 0, 2]
+
+
+def code(names, extra=""):
+    lines = [f"    {a} = {b} + {a} * 2\n    if {a} > {b}:\n        {b} -= 1" for a, b in names]
+    return "def go(x, y):\n" + "\n".join(lines) + f"\n{extra}"
+
+
+COPIED = code([("x", "y"), ("y", "x")] * 12, "    return [x for x in range(y) if x % 3 == 1]\n")
+RENAMED = COPIED.replace("x", "value").replace("y", "other")
+OTHER = "import numpy as np\n" + "\n".join(
+    f"def f{i}(a):\n    while a.any():\n        a = np.roll(a, {i}) @ a\n    yield a.sum(), {i}"
+    for i in range(25)
+)
+
+
+def test_copies_are_found_also_with_other_names():
+    sources = {"a": {"ring.py": COPIED}, "b": {"ring.py": RENAMED}, "c": {"ring.py": OTHER}}
+    (found,) = near_identical(sources, {})
+    assert (found.students, found.file) == (("a", "b"), "ring.py")
+    assert found.share > 0.9
+
+
+def test_a_pair_has_a_page_with_both_files_side_by_side(tmp_path):
+    """Marked where both have the same; no page of an earlier time is left."""
+    sources = {"a": {"ring.py": f"# mine\n\n{COPIED}"}, "b": {"ring.py": RENAMED}}
+    pairs = near_identical(sources, {})
+    assert all(1 not in side.alike or side.student == "b" for side in pairs[0].sides)
+    assert len(pairs[0].sides[0].alike) > 60
+    outputs.write(tmp_path, [standing()], NAMES, [*pairs, *pairs], "sums")
+    outputs.write(tmp_path, [standing()], NAMES, pairs, "sums")
+    assert [file.name for file in (tmp_path / "pairs").iterdir()] == ["1.html"]
+    text = (tmp_path / "pairs" / "1.html").read_text()
+    assert "<mark>    value = other + value * 2</mark>" in text and "<code># mine</code>" in text
+    assert 'href="pairs/1.html"' in (tmp_path / "class.html").read_text()
+
+
+def test_what_the_template_gives_is_no_copy():
+    sources = {"a": {"ring.py": COPIED}, "b": {"ring.py": COPIED}}
+    assert near_identical(sources, {"ring.py": COPIED}) == []
+    assert near_identical(sources, {"another.py": COPIED}) != []
+
+
+def regraded(before, now):
+    old, new = (Grading("k", outcome(), each) for each in (before, now))
+    return regrading.Regrade("anna", ("s1",), old, new)
+
+
+def test_a_regrade_says_whose_mark_changes_by_which_test_and_why():
+    wrong = test_result(verdict=WRONG, points=0, message="3 elements differ")
+    found = regraded(report(), report([part(tests=[wrong])], engine="f" * 64))
+    assert found.changes_mark and found.scores == ("5", "0")
+    said = "\n".join(regrading.summary([found, regraded(report(), report())]))
+    assert "2 graded again: 1 marks change" in said
+    assert "engine eeeeeeeeeeee became ffffffffffff" in said
+    assert "anna: 5 -> 0 by ring: test_sum" in said
+    (line,) = list(csv.DictReader(io.StringIO(regrading.render([found]))))
+    assert (line["test"], line["why"]) == ("ring: test_sum", "3 elements differ")
+
+
+def test_tests_that_are_new_or_gone_are_told():
+    found = regraded(report(), report([part(tests=[test_result(), test_result("test_new")])]))
+    assert [(line.test, line.why) for line in found.lines] == [("ring: test_new", "new")]
+
+
+def test_other_prices_and_questions_are_told_though_no_verdict_is_another():
+    dearer = replace(test_result(), points=7.0, max_points=7.0)
+    found = regraded(
+        report(manual=(("method", 3.0),)),
+        report([part(tests=[dearer])], manual=(("method", 4.0), ("figures", 2.0))),
+    )
+    assert [(line.test, line.before, line.now) for line in found.lines] == [
+        ("ring: test_sum", "5 of 5 points", "7 of 7 points"),
+        ("figures", "", "2"),
+        ("method", "3", "4"),
+    ]
+
+
+def test_a_sheet_has_all_that_a_person_needs(tmp_path):
+    marked = grading(report(manual=(("method", 3.0),)))
+    rubrics = Questions({"method": ((2.0, "what"), (1.0, "where"))})
+    found = mark(marked, {}, rubrics)
+    files = {
+        "Report 1.PDF": b"%PDF",
+        "../x.pdf": b"%PDF",
+        "ring.py": b"</pre><script>\nsecond line",
+    }
+    marking_sheets.write(tmp_path / "s1", "s1", marked.report, found, files)
+    names = sorted(path.name for path in (tmp_path / "s1").iterdir())
+    assert names[2:] == ["report.html", "sheet.html"]
+    assert len(names) == 4 and all(name.endswith(".pdf") for name in names[:2])
+    assert marked.report.submission not in (tmp_path / "s1" / "report.html").read_text()
+    page = (tmp_path / "s1" / "sheet.html").read_text()
+    assert "<code>second line</code>" in page and "\\" not in page.partition("<body>")[2]
+    assert "method/1" in page and "<script>" not in page
+    assert page.count('role="img" aria-label="blank: points">&nbsp;</span>&nbsp;of&nbsp;') == 2
+    assert page.count('aria-label="blank: comment"') == 2 and "u2003" not in page
+    filled = mark(marked, {"method/1": Given(1.5, "well", "")}, rubrics)
+    marking_sheets.write(tmp_path / "s1", "s1", marked.report, filled, files)
+    page = (tmp_path / "s1" / "sheet.html").read_text()
+    assert page.count("blank: points") == 1 and "<td>1.5&nbsp;of&nbsp;2</td><td>well</td>" in page
+    marking_sheets.write(tmp_path / "s1", "s1", marked.report, filled, {})
+    assert not list((tmp_path / "s1").glob("*.pdf"))  # of a hand-in that counts no more
+    text = marking_sheets.to_fill([("s1", "d" * 64, found.lines)])
+    # No number, whatever the digits: spreadsheets write those otherwise.
+    lines = [(row["row"], row["digest"]) for row in csv.DictReader(io.StringIO(text))]
+    assert lines == [("method/1", "sha256:dddddddddddd"), ("method/2", "sha256:dddddddddddd")]
+
+
+def test_one_hand_in_of_a_group_is_counted_once():
+    two = Roster((Student("a", {"id": "a"}, "g"), Student("b", {"id": "b"}, "g")))
+    work = Work(hand_in("a"), grading())
+    found, strays = standings([work], Rules(two, {"zz": {}}, Policy(), Questions(), NAMES))
+    assert [each.decision.final for each in found] == [5, 5]
+    assert len(reports_of(found)) == 1
+    assert strays.marks == ("zz",)

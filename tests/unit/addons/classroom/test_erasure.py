@@ -1,0 +1,124 @@
+"""Who is forgotten leaves nothing, and takes nothing from others."""
+
+from dataclasses import replace
+
+import pytest
+from class_samples import NAMES, grading, hand_in, outcome
+
+from grader.addons.classroom import erasure, owners, publication
+from grader.addons.classroom.gradings import Gradings
+from grader.addons.classroom.hand_in import Student
+from grader.addons.classroom.manual_marks import Given
+from grader.addons.classroom.marking import Questions
+from grader.addons.classroom.policy import Policy
+from grader.addons.classroom.roster import Roster
+from grader.addons.classroom.standing import Rules, Work, standings
+from grader.model.errors import GraderError, UsageError
+
+PAIR = Roster(
+    (Student("aa", {"id": "aa"}, "g1"), Student("bb", {"id": "bb"}, "g1"), Student("cc", {}))
+)
+
+
+def forget(out, identity, hand_ins, roster):
+    """Return what is left, and how many gradings were removed."""
+    gone = {NAMES.of(identity)}
+    left, without = erasure.without(hand_ins, roster, NAMES, gone)
+    theirs = [each for each in hand_ins if each not in left]
+    number = erasure.remove(out, Gradings(out / "gradings"), NAMES.of(identity), theirs, left)
+    return left, without, number
+
+
+def kept(out, key, digest):
+    Gradings(out / "gradings").keep(key, outcome(f"{digest} is damaged", 2), None)
+    file = out / "gradings" / key / "outcome.json"
+    file.write_text(file.read_text().replace('"digest": "digest"', f'"digest": "{digest}"'))
+
+
+def test_the_others_of_a_group_keep_what_the_forgotten_one_has_handed_in(tmp_path):
+    theirs = hand_in("aa")
+    left, roster, _ = forget(tmp_path, "aa", [theirs], PAIR)
+    found, strays = standings(
+        [Work(left[0], None)], Rules(roster, {}, Policy(), Questions(), NAMES)
+    )
+    assert [(each.student.id, len(each.works)) for each in found] == [("bb", 1), ("cc", 0)]
+    assert not strays.works
+
+
+def test_the_others_of_a_group_keep_the_marks_on_the_sheet_of_the_forgotten_one(tmp_path):
+    """It was called by one of their pseudonyms, and is for all of them."""
+    left, roster, _ = forget(tmp_path, "aa", [hand_in("aa")], PAIR)
+    marks = {NAMES.of("aa"): {"ring": Given(3, "", "x")}}
+    work = Work(left[0], grading())
+    found, strays = standings([work], Rules(roster, marks, Policy(), Questions(), NAMES))
+    assert [each.final for each in found if each.works] == [3]
+    assert not strays.marks
+
+
+def test_who_was_forgotten_does_not_come_back_as_an_author_beside_others(tmp_path):
+    """Of a group that the platform knows, without a roster."""
+    both = hand_in("submission_5", {"id": "aa"}, other_authors=({"id": "bb"},))
+    left, roster, _ = forget(tmp_path, "aa", [both], Roster())
+    assert [each.id for each in roster.authors(left[0])] == ["bb"]
+
+
+def test_the_last_of_a_roster_leaves_none_and_not_everybody(tmp_path):
+    alone = Roster((Student("aa", {"id": "aa"}),))
+    left, roster, _ = forget(tmp_path, "aa", [hand_in("aa"), hand_in("zz")], alone)
+    assert [each.label for each in left] == ["zz"] and roster.authors(left[0]) == []
+
+
+def test_gradings_of_earlier_hand_ins_go_as_well(tmp_path):
+    """Also where the instructor has removed or replaced the files before."""
+    for key, digest in (("1", "old of aa"), ("2", "digest of cc"), ("3", "digest of both")):
+        kept(tmp_path, key, digest)
+    gone = {NAMES.of("aa"): ["old of aa"], NAMES.of("cc"): ["digest of cc"]}
+    owned = {digest: [who] for who, digests in gone.items() for digest in digests}
+    owners.write(tmp_path, {**owned, "digest of both": [NAMES.of("aa"), NAMES.of("cc")]})
+    publication.write(tmp_path / publication.NAME, {"old of aa": "1", "digest of cc": "2"})
+    (tmp_path / "assembled" / "aa").mkdir(parents=True)
+    (tmp_path / "gradebook.csv").write_text("aa")
+    (tmp_path / "class.html").write_text("page")
+    roster = Roster((Student("aa", {"id": "aa"}), Student("cc", {"id": "cc"})))
+    _, _, number = forget(tmp_path, "aa", [hand_in("cc")], roster)
+    assert number == 1
+    assert sorted(path.name for path in (tmp_path / "gradings").iterdir()) == ["2", "3"]
+    assert publication.read(tmp_path / publication.NAME) == {"digest of cc": "2"}
+    assert not any((tmp_path / name).exists() for name in ("assembled/aa", "gradebook.csv"))
+    assert NAMES.of("aa") not in (tmp_path / "owners.json").read_text()
+
+
+def test_a_damaged_grading_does_not_keep_a_student(tmp_path):
+    """It may be theirs, and whose it is not is graded again."""
+    kept(tmp_path, "1", "digest of aa")
+    kept(tmp_path, "2", "digest of cc")
+    (tmp_path / "gradings" / "2" / "outcome.json").write_text("{half")
+    assert forget(tmp_path, "aa", [hand_in("aa")], Roster())[2] == 2
+
+
+def test_whose_files_are_gone_can_still_be_forgotten():
+    """By the id, without a roster; an id that was never there is refused."""
+    owned = {"digest": [NAMES.of("aa")]}
+    assert erasure.student_called("aa", [], Roster(), NAMES, owned).id == "aa"
+    with pytest.raises(UsageError, match="no student here has the id 'zz'"):
+        erasure.student_called("zz", [], Roster(), NAMES, owned)
+
+
+def test_who_owns_a_hand_in_is_remembered_as_long_as_anybody_does(tmp_path):
+    copies = [hand_in("aa"), hand_in("copy", {"id": "cc"})]
+    same = [replace(each, digest="d") for each in copies]
+    owners.remember(tmp_path, {"old": ["x"]}, same, Roster(), NAMES)
+    assert owners.read(tmp_path) == {"old": ["x"], "d": sorted([NAMES.of("aa"), NAMES.of("cc")])}
+    (tmp_path / "owners.json").write_text("[]")
+    with pytest.raises(GraderError, match=r"owners\.json cannot be read"):
+        owners.read(tmp_path)
+
+
+def test_another_class_is_told_by_nobody_and_nothing_in_common():
+    """A hand-in or a student of before is enough: rosters, names and files change meanwhile."""
+    before = {"digest of aa": [NAMES.of("aa")]}
+    for same in (hand_in("aa"), hand_in("new", {"id": "aa"}), replace(hand_in("x"), digest="y")):
+        is_same = "x" not in same.who.values()
+        assert owners.is_known(before, [same], Roster(), NAMES) is is_same
+    assert owners.is_known(before, [replace(hand_in("x"), digest="digest of aa")], PAIR, NAMES)
+    assert owners.is_known({}, [hand_in("x")], Roster(), NAMES)

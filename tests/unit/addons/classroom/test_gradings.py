@@ -1,0 +1,129 @@
+"""A grading is there in whole or not at all; what follows from the same is done once."""
+
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from class_samples import outcome, report
+
+from grader.addons.classroom.gradings import (
+    Circumstances,
+    Gradings,
+    remove_unfinished,
+    write_atomically,
+)
+from grader.model.errors import GraderError
+from grader.report import json_report
+
+CIRCUMSTANCES = Circumstances("engine", "image", ("course 1",), "sums", ("--data", "x"), "secret")
+
+
+def test_whatever_a_mark_follows_from_is_in_its_key():
+    """And the same gives the same, whatever the hand-in is called."""
+    keys = {CIRCUMSTANCES.key("one"), CIRCUMSTANCES.key("two")}
+    for field in ("engine_digest", "image", "assignment", "secret_digest"):
+        keys.add(replace(CIRCUMSTANCES, **{field: "other"}).key("one"))
+    for field in ("courses", "options"):
+        keys.add(replace(CIRCUMSTANCES, **{field: ("other",)}).key("one"))
+    assert len(keys) == 8
+    assert CIRCUMSTANCES.key("one") in keys
+
+
+def test_what_was_kept_is_read_again(tmp_path):
+    gradings = Gradings(tmp_path / "gradings")
+    assert not gradings.has("key")
+    gradings.keep("key", outcome(), json_report.render(report()).encode())
+    assert gradings.has("key")
+    assert gradings.load("key").report == report()
+    gradings.keep("bad", outcome("no zip", 2), None)
+    assert gradings.load("bad").outcome.error == "no zip"
+    assert [gradings.is_refused(key) for key in ("bad", "key", "none")] == [True, False, False]
+    assert gradings.keys_of({"digest"}) == ["bad", "key"]
+    assert gradings.keys_of({"another"}) == []
+
+
+def test_a_grading_of_an_earlier_grader_keeps_its_mark(tmp_path):
+    """A course takes a new release in the middle of a term."""
+    gradings = Gradings(tmp_path)
+    kept = Path(__file__).parents[2] / "report" / "earlier" / "version_7.json"
+    gradings.keep("key", outcome(), kept.read_bytes())
+    found = gradings.load("key").report
+    assert [part.points for part in found.parts] == [
+        part["points"] for part in json.loads(kept.read_text())["parts"]
+    ]
+
+
+def test_a_second_one_that_follows_from_the_same_changes_nothing(tmp_path):
+    gradings = Gradings(tmp_path)
+    gradings.keep("key", outcome(), json_report.render(report()).encode())
+    gradings.keep("key", replace(outcome(), host="other"), json_report.render(report()).encode())
+    assert gradings.load("key").outcome.host == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
+
+
+@pytest.mark.parametrize("call", ["fsync", "rename"])
+def test_who_is_killed_while_writing_leaves_nothing_that_counts(tmp_path, call):
+    """At any of the steps; what is left over goes at the next time."""
+    gradings = Gradings(tmp_path)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if call == "fsync":
+                os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+            else:
+                type(tmp_path).rename = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+            gradings.keep("key", outcome(), b"{}")
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+    assert not gradings.has("key") and list(tmp_path.iterdir())
+    gradings.tidy()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_grading_that_was_spoilt_is_said_so(tmp_path):
+    gradings = Gradings(tmp_path)
+    gradings.keep("key", outcome(), json_report.render(report()).encode())
+    (tmp_path / "key" / "outcome.json").write_text(json.dumps({"exit_code": 0}))
+    with pytest.raises(GraderError, match="remove that folder to grade it again"):
+        gradings.load("key")
+
+
+def test_a_spoilt_grading_may_be_anybodys(tmp_path):
+    """So it is removed with a student who is forgotten, and keeps nobody from being forgotten."""
+    gradings = Gradings(tmp_path)
+    for key in ("spoilt", "theirs"):
+        gradings.keep(key, outcome(), json_report.render(report()).encode())
+    (tmp_path / "spoilt" / "outcome.json").write_text("{")
+    assert gradings.keys_of({"digest"}) == ["spoilt", "theirs"]
+    assert gradings.keys_of({"another"}) == ["spoilt"]
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path):
+    file = tmp_path / "gradebook.csv"
+    write_atomically(file, "one")
+    write_atomically(file, {"b": 1, "a": 2})
+    assert json.loads(file.read_text()) == {"a": 2, "b": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["gradebook.csv"]
+
+
+def test_what_was_killed_while_it_wrote_does_not_stay(tmp_path):
+    """It may have names in it, which --forget would not find."""
+    for folder in ("", "students/s1", "marking/s1"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / ".making-abc").write_text("Ann Lee")
+        write_atomically(tmp_path / folder / "kept.csv", "x")
+    remove_unfinished(tmp_path)
+    left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+    assert left == ["kept.csv"] * 3
+
+
+def test_what_is_left_of_a_folder_is_not_in_the_way(tmp_path):
+    gradings = Gradings(tmp_path)
+    (tmp_path / "key").mkdir()
+    (tmp_path / "key" / "report.json").write_text("{half")
+    gradings.keep("key", outcome("no zip", 2), None)
+    assert gradings.load("key").outcome.error == "no zip"
