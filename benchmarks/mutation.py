@@ -18,12 +18,19 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from grader.authoring.kill_matrix import Row, parse, reasons, render, summary, unexplained
+from grader.addons.authoring.kill_matrix import (
+    Row,
+    parse,
+    reasons,
+    render,
+    summary,
+    unexplained,
+)
+from grader.addons.authoring.verification.grading import grader_of
+from grader.addons.authoring.verification.mutation import Mutation, graded, mutations
 from grader.course.courses import bundled
 from grader.grading.observing import observer
 from grader.observe.run_control.forkserver_client import ForkserverClient
-from grader.verification.grading import grader_of
-from grader.verification.mutation import Mutation, graded, mutations
 
 ROOT = Path(__file__).resolve().parents[1]
 MATRIX = ROOT / "tests" / "mutation" / "kill_matrix.csv"

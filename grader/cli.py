@@ -108,39 +108,39 @@ def _trace(options: argparse.Namespace) -> int:
 
 
 def _study(options: argparse.Namespace) -> int:
-    from grader.commands import studying
+    from grader.study import study_command
 
-    return studying.study(options)
+    return study_command.study(options)
 
 
 def _list(options: argparse.Namespace) -> int:
-    from grader.commands import authors
+    from grader.addons.authoring import authoring_commands as authors
 
     return authors.list_assignments(options)
 
 
 def _template(options: argparse.Namespace) -> int:
-    from grader.commands import authors
+    from grader.addons.authoring import authoring_commands as authors
 
     return authors.write_template(options)
 
 
 def _new(options: argparse.Namespace) -> int:
-    from grader.commands import authors
+    from grader.addons.authoring import authoring_commands as authors
 
     return authors.write_new(options)
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from grader.commands import verifying
+    from grader.addons.authoring import verify_command
 
-    return verifying.verify_assignments(options)
+    return verify_command.verify_assignments(options)
 
 
 def _build(options: argparse.Namespace) -> int:
-    from grader.commands import building
+    from grader.addons.authoring import build_command
 
-    return building.build(options)
+    return build_command.build(options)
 
 
 def _export(options: argparse.Namespace) -> int:

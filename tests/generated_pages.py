@@ -20,7 +20,7 @@ from red_team.archives import BUILDERS
 from red_team.weakened import WEAKENINGS
 from unit.report import example
 
-from grader.authoring import catalogue, price_list
+from grader.addons.authoring import catalogue, price_list
 from grader.course import assignment_file
 from grader.course.courses import bundled
 from grader.model.errors import EXIT_CODES

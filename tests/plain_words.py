@@ -92,7 +92,10 @@ def complaints(root):
             for rule, sentence in broken_rules(text):
                 yield rule, f"{name}:{line}: {sentence}"
     suites = "tests/suites/*/test_*.py"
-    for path in (*root.glob(suites), *root.glob(f"grader/authoring/new_assignment/{suites}")):
+    for path in (
+        *root.glob(suites),
+        *root.glob(f"grader/addons/authoring/new_assignment/{suites}"),
+    ):
         for line, title in titles(path):
             rules = [rule for rule, _ in broken_rules(title)]
             if not title or len(title) > MOST_LETTERS_OF_A_TITLE or title[:1].isupper():

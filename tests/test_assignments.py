@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from grader.addons.authoring.verification.graded_checks import check_near_misses
+from grader.addons.authoring.verification.grading import grader_of
 from grader.course.courses import bundled
 from grader.grading import pipeline
 from grader.grading.settings import Settings
 from grader.model.report import Verdict
-from grader.verification.graded_checks import check_near_misses
-from grader.verification.grading import grader_of
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSIGNMENTS = sorted(file.parent.name for file in ROOT.glob("tests/suites/*/assignment.toml"))

@@ -20,7 +20,7 @@ import pytest
 from engine_wheel import make_wheel
 
 from grader import __version__
-from grader.authoring import skeleton
+from grader.addons.authoring import skeleton
 from grader.course.versions import engine_digest, lock_digest
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.authoring import price_list
+from grader.addons.authoring import price_list
 from grader.course.courses import bundled
 from grader.grading_plugin.points_table import prices
 from grader.model.errors import GraderError

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from grader.addons.authoring.verification.labels import FILE
 from grader.grading import pipeline
 from grader.grading.settings import Settings
 from grader.report import terminal
 from grader.report.feedback import for_student
 from grader.report.text_layout import num_columns
-from grader.verification.labels import FILE
 
 HERE = Path(__file__).parent
 PAGES = HERE / "report_layouts"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from grader.addons.authoring.verification.labels import disagreements, read_label
 from grader.course.courses import bundled
 from grader.grading import pipeline
 from grader.grading.settings import Settings
 from grader.model.report import PartResult, Verdict
 from grader.report.causes import causes
-from grader.verification.labels import disagreements, read_label
 
 SUBMISSIONS = Path(__file__).parent / "submissions"
 FOLDERS = sorted(folder for folder in SUBMISSIONS.glob("*/*/*") if folder.is_dir())

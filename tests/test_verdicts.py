@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from grader.addons.authoring.verification.labels import read_label
 from grader.course.courses import bundled
 from grader.grading import pipeline
 from grader.grading.settings import Settings
 from grader.intake import process as intake
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.report import RunFailure, Verdict
-from grader.verification.labels import read_label
 
 ROOT = Path(__file__).resolve().parents[1]
 SUBMISSIONS = ROOT / "tests" / "submissions"

@@ -8,7 +8,7 @@ import pytest
 from docker.errors import DockerException, ImageNotFound
 from this_checkout import ENGINE_IMAGE, GRADE, ROOT, TAG
 
-from grader.authoring import skeleton
+from grader.addons.authoring import skeleton
 
 COURSE_IMAGE, LEAK_IMAGE = f"grader-test-course-{TAG}", f"grader-test-leak-{TAG}"
 LIMIT_S = 900

@@ -11,8 +11,8 @@ import pytest
 from red_team import images
 from this_checkout import GRADE
 
+from grader.addons.authoring.verification.labels import disagreements, read_label
 from grader.report.json_report import parse
-from grader.verification.labels import disagreements, read_label
 
 SUBMISSIONS = Path(__file__).resolve().parents[1] / "submissions"
 FOLDERS = sorted(folder for folder in SUBMISSIONS.glob("*/*/*") if folder.is_dir())

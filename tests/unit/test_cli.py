@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring import catalogue
+from grader.addons.authoring import catalogue
 from grader.course.courses import bundled
 
 ROOT = Path(__file__).resolve().parents[2]

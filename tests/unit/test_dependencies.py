@@ -5,7 +5,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from grader.installation import lock
+from grader.addons.authoring.installation import lock
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,9 +8,9 @@ import pytest
 from public_api import RECORD, needed_version, problem, sentence, surface
 
 from grader import api
-from grader.authoring import skeleton
+from grader.addons.authoring import skeleton
+from grader.addons.authoring.verification.deprecated import check_deprecated_names
 from grader.course.course import Course
-from grader.verification.deprecated import check_deprecated_names
 
 
 def test_it_is_what_its_version_says():

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from grader.authoring import skeleton
+from grader.addons.authoring import skeleton
 from grader.course.course import Course
 from grader.course.courses import Courses
 from grader.grading import pipeline

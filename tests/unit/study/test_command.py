@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import grader
-from grader.authoring import skeleton
+from grader.addons.authoring import skeleton
 from grader.model.errors import UsageError
 from grader.observe.run_control.tagged_processes import kill_marked
 from grader.study import workplace, writing

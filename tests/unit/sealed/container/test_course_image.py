@@ -4,7 +4,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from grader.authoring import skeleton
+from grader.addons.authoring import skeleton
 from grader.course.course import Course
 from grader.course.edition import edition
 from grader.model.errors import GraderError

@@ -1,0 +1,56 @@
+"""The commands for authors of a course: list, template, new."""
+
+import argparse
+import os
+from pathlib import Path
+
+from grader.addons.authoring import catalogue, skeleton, template
+from grader.commands.context import courses_of, is_sealed, named_courses
+from grader.course.courses import VARIABLE
+from grader.model.errors import UsageError
+
+
+def list_assignments(options: argparse.Namespace) -> int:
+    """Print the assignments, or the prices of one."""
+    courses = courses_of(options)
+    if options.prices:
+        from grader.addons.authoring.price_list import price_list  # which imports pytest
+
+        text = price_list(courses.assignment(options.prices))
+    else:
+        text = catalogue.listing(courses, is_page=options.markdown)
+    print(text, end="")
+    return 0
+
+
+def write_template(options: argparse.Namespace) -> int:
+    """Write a template: from the reference where it is installed, else the ready one."""
+    output: Path = options.output
+    template.write(courses_of(options).assignment(options.assignment), output, options.part)
+    again = f"`grade {_courses_named(options)}check {output}`"
+    if is_sealed(os.environ):
+        again = "mount it at /submission and start the image again: that"
+    print(f"{output} is ready; {again} shows what is left to do")
+    return 0
+
+
+def write_new(options: argparse.Namespace) -> int:
+    """Write a new assignment into the course that was named, or into the current folder."""
+    variable = os.environ.get(VARIABLE, "").split(os.pathsep)
+    folders = named_courses(options) or [Path(each) for each in variable if each] or [Path()]
+    if len(folders) > 1:
+        raise UsageError("name one --course, in which to write the assignment")
+    for path in skeleton.write(folders[0], options.name):
+        print(path)
+    named = f"--course {folders[0]} "
+    print(f"ready; `grade {named}verify {options.name}` shows that it grades correctly")
+    print(
+        "the part is called `sum`; rename it in assignment.toml, in part(...) of test_sum.py "
+        "and in each expected.toml"
+    )
+    return 0
+
+
+def _courses_named(options: argparse.Namespace) -> str:
+    """Return the options that name courses, to be repeated by the user."""
+    return "".join(f"--course {folder} " for folder in named_courses(options))

@@ -1,0 +1,104 @@
+"""The command that makes what a course hands out: its images, and its students' installation."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.addons.authoring import template
+from grader.addons.authoring.installation import folder
+from grader.addons.authoring.installation.engine_wheels import EngineWheels
+from grader.addons.authoring.verification.static_checks import check_student_edition
+from grader.commands.context import courses_of, named_courses, say
+from grader.course import edition as editions
+from grader.course.course import Course
+from grader.course.edition import edition
+from grader.course.versions import engine_digest, lock_file
+from grader.model.errors import GraderError, UsageError
+from grader.sealed.container.course_image import build_context
+
+
+def build(options: argparse.Namespace) -> int:
+    """Build the images of a course, or what its students install."""
+    if len(named_courses(options)) > 1:
+        raise UsageError("name the one --course to build")
+    if options.installation is None and options.url is not None:
+        raise UsageError(
+            "--url is where an installation is published; name its folder with --installation"
+        )
+    course = courses_of(options).courses[0]
+    refusals = list(_refusals(course))
+    if refusals:
+        raise GraderError(*refusals)
+    if options.files is not None:
+        return _write_editions(options.files, course)
+    if options.installation is not None:
+        return _write_installation(options, course)
+    return _build_images(options, course)
+
+
+def _write_editions(folder: Path, course: Course) -> int:
+    """Write what the images of a course hold, for a Dockerfile of its own."""
+    template.require_free(folder)
+    for kind in ("course", "student"):
+        editions.write(edition(course, is_for_students=kind == "student"), folder / kind)
+        print(folder / kind)
+    return 0
+
+
+def _write_installation(options: argparse.Namespace, course: Course) -> int:
+    """Write the folder that students install from."""
+    template.require_free(options.installation)
+    lock = lock_file()
+    if lock is None:
+        raise GraderError(
+            "this engine has no requirements.lock, which students need for the same packages: "
+            "run it from a checkout, or from its wheel"
+        )
+    engine = EngineWheels.find(options.wheels)
+    files = edition(course, is_for_students=True)
+    for path in folder.write(
+        options.installation, course, files, engine, lock.read_text(), options.url
+    ):
+        print(path)
+    say(f"students install it, in a virtual environment, with: {folder.install_line(options.url)}")
+    return 0
+
+
+def _build_images(options: argparse.Namespace, course: Course) -> int:
+    """Build the image of a course, and the one that its students may have."""
+    from grader.sealed.container.docker_engine import (
+        DockerEngine,  # which an installation does without
+    )
+
+    tag = options.tag or course.name
+    engine = DockerEngine.connect()
+    held = engine.source_of(options.base)
+    if held != engine_digest():
+        say(
+            f"note: {options.base} holds the engine {held[:12] or 'unknown'}, but this is "
+            f"{engine_digest()[:12]}. The images grade with the first; `make image` builds it "
+            "again"
+        )
+    for name, kind in ((tag, "course"), (f"{tag}-student", "student")):
+        files = edition(course, is_for_students=kind == "student")
+        labels = {"grader.course": course.name, "grader.edition": kind}
+        say(f"building {name}: {len(files)} files of {course.root} on {options.base}")
+        engine.build(build_context(options.base, files, labels), name)
+        print(name)
+    return 0
+
+
+def _refusals(course: Course) -> Iterator[str]:
+    """Yield why students cannot be given their edition of a course."""
+    assignments = course.assignments()
+    if not assignments:
+        yield f"there is nothing to build: {course.suites} holds no assignment"
+    for assignment in assignments:
+        for problem in check_student_edition(course, assignment):
+            yield f"{problem.subject}: {problem.text}"
+        for file in assignment.support_paths().values():
+            if file.is_relative_to(course.references):
+                yield (
+                    f"{file} uses a file of the reference, which students do not get. help: "
+                    f"grade template {assignment.name}"
+                )

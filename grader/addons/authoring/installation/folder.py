@@ -1,0 +1,100 @@
+"""The folder that a course publishes: what one `pip install -r requirements.txt` installs."""
+
+import hashlib
+from pathlib import Path
+
+from grader import __version__
+from grader.addons.authoring.installation import course_wheel, lock
+from grader.addons.authoring.installation.engine_wheels import DISTRIBUTION, EngineWheels
+from grader.course.course import Course
+from grader.course.edition import Files
+from grader.model.errors import UsageError
+from grader.report.html.templates import page
+
+_TORCH, _STUDY = "torch", "study"
+"""Extras of the engine: the second brings what `grade study` draws with."""
+
+
+def write(
+    folder: Path, course: Course, files: Files, engine: EngineWheels, locked: str, url: str | None
+) -> list[Path]:
+    """Write a new folder with the wheels, requirements.txt and a page; return its files.
+
+    files: the students' edition. locked: the lock of the engine's packages. url: where the folder
+    is going to be published; None where students get the folder itself. Raises UsageError where it
+    cannot be written, GraderError where the lock lacks a package.
+    """
+    wheels = {file.name: file.read_bytes() for file in engine.files}
+    name, data = course_wheel.make(course, files)
+    wheels[name] = data
+    where = "." if url is None else f"{url.rstrip('/')}/index.html"
+    text = requirements(course, files, engine, locked, wheels, where)
+    line = install_line(None if url is None else url.rstrip("/"))
+    shown = page(
+        "addons/authoring/installation/index.html", course.title, names=[*wheels], line=line
+    )
+    contents = {**wheels, "requirements.txt": text.encode(), "index.html": shown.encode()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in contents.items():
+            (folder / name).write_bytes(data)
+    except OSError as error:
+        raise UsageError(
+            f"the installation cannot be written to {folder}: {error.strerror}; name another folder"
+        ) from None
+    return [folder / name for name in contents]
+
+
+def requirements(
+    course: Course,
+    files: Files,
+    engine: EngineWheels,
+    locked: str,
+    wheels: dict[str, bytes],
+    where: str,
+) -> str:
+    """Return what is to be installed: every package by version and hash, and where to look for it.
+
+    wheels: the engine's and the course's, by the names of their files. where: a folder or a page.
+    """
+    extras = _extras(course)
+    needed = lock.needed(locked, engine.needs(extras))
+    asked = f"[{','.join(extras)}]" if extras else ""
+    own = {
+        f"{DISTRIBUTION}{asked}=={__version__}": DISTRIBUTION,
+        f"{course_wheel.name_of(course)}=={course_wheel.version_of(files)}": course_wheel.name_of(
+            course
+        ),
+    }
+    lines = [
+        f"# To grade as {course.name} does, by `pip install -r` of this file in a virtual",
+        "# environment. Written by `grade build`: every file is checked against its hash.",
+        *(lock.indexes(locked) if _TORCH in extras else []),
+        f"--find-links {where}",
+    ]
+    for requirement, name in own.items():
+        stem = f"{name.replace('-', '_')}-"
+        hashes = [
+            f"    --hash=sha256:{hashlib.sha256(data).hexdigest()}"
+            for file, data in wheels.items()
+            if file.startswith(stem)
+        ]
+        lines.append(" \\\n".join([requirement, *hashes]))
+    return "\n".join([*lines, *(package.text for package in needed), ""])
+
+
+def _extras(course: Course) -> list[str]:
+    """Return the extras of the engine that the ranks and studies of a course need."""
+    found = set()
+    for each in course.assignments():
+        packages = {module.partition(".")[0] for module in each.needs}
+        if "torch" in packages:
+            found.add(_TORCH)
+        if "matplotlib" in packages or (each.folder / "study").is_dir():
+            found.add(_STUDY)
+    return sorted(found)
+
+
+def install_line(url: str | None) -> str:
+    """Return the line that students type, in a virtual environment."""
+    return f"pip install -r {f'{url}/' if url else ''}requirements.txt"

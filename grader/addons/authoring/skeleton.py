@@ -1,0 +1,91 @@
+"""A new assignment that grades at once: a small one, copied under another name."""
+
+import keyword
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.addons.authoring.template import generate
+from grader.course.course import FILE, Course
+from grader.course.strict_toml import NAME
+from grader.model.errors import UsageError
+
+_SKELETON = Path(__file__).parent / "new_assignment"
+_NAME = "example"
+"""What the assignment of the skeleton is called."""
+_RENAMED = {"solution": "reference"}
+"""Folders that go by another name here: what students install has no folder called reference."""
+_COURSE = "my-course"
+"""What its course is called."""
+
+
+def write(root: Path, name: str) -> list[Path]:
+    """Write a new assignment into the course in a folder, which is made one if it is not yet.
+
+    Returns the files that were written, the template among them. Raises UsageError, before anything
+    is written, for a name that cannot be one, or files that are in the way, GraderError where the
+    folder's course.toml is not right.
+    """
+    _require_name(name)
+    makes_course = not (root / FILE).exists()
+    course = None if makes_course else Course.read(root)
+    files = {_place(root, course, path): text for path, text in _renamed(name)}
+    taken = [path for path in files if path.exists()]
+    if taken:
+        raise UsageError(f"{taken[0]} exists: choose another name, so that nothing is overwritten")
+    if makes_course:
+        text = (_SKELETON / FILE).read_text()
+        files = {root / FILE: text.replace(_COURSE, _course_name(root)), **files}
+    try:
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    except OSError as error:
+        raise UsageError(
+            f"{error.filename} cannot be written: {error.strerror}; name another folder"
+        ) from None
+    course = course or Course.read(root)
+    return [*files, *generate(course.references / name, course.templates / name)]
+
+
+def _require_name(name: str) -> None:
+    """Raise UsageError for a name that no assignment can have: its suites are a package."""
+    is_taken = keyword.iskeyword(name) or name in sys.stdlib_module_names
+    is_hidden = name.startswith(("hidden", "test_hidden"))  # which no student gets
+    if not re.match(NAME, name) or is_taken or is_hidden:
+        raise UsageError(
+            f"{name!r} cannot name an assignment: expected small letters, digits and "
+            "underscores, such as halo_exchange; not a name of Python or of a hidden file"
+        )
+
+
+def _place(root: Path, course: Course | None, path: Path) -> Path:
+    """Return where a file of the skeleton goes: courses may have their folders elsewhere."""
+    if course is None:
+        return root / path
+    for usual, folder in (
+        ("tests/suites", course.suites),
+        ("tests/submissions", course.submissions),
+        ("reference", course.references),
+    ):
+        if path.is_relative_to(usual):
+            return folder / path.relative_to(usual)
+    return root / path
+
+
+def _course_name(root: Path) -> str:
+    """Return the folder's name as that of a course, or a plain one where it cannot be."""
+    name = re.sub(r"[^a-z0-9_-]+", "-", root.resolve().name.lower()).strip("-_")
+    return name if re.match(r"[a-z]", name) else _COURSE
+
+
+def _renamed(name: str) -> Iterator[tuple[Path, str]]:
+    """Yield the skeleton's files, by their paths in a course, with the name in place of its own."""
+    for file in sorted(_SKELETON.rglob("*")):
+        relative = file.relative_to(_SKELETON)
+        if file.is_file() and "__pycache__" not in file.parts and relative.name != FILE:
+            parts = (_RENAMED.get(part, part) for part in relative.parts)
+            parts = (name if part == _NAME else part for part in parts)
+            text = file.read_text().replace(f"assignment {_NAME}", f"assignment {name}")
+            yield Path(*parts), text

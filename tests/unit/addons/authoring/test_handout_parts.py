@@ -1,0 +1,60 @@
+"""The handout of some parts says nothing of the others in headings, tables and questions."""
+
+import pytest
+
+from grader.addons.authoring import template
+from grader.addons.authoring.handout_parts import of_parts
+from grader.addons.authoring.verification.handout import _tables, _wrong_parts
+from grader.course.assignment import Assignment
+from grader.course.courses import bundled
+from grader.model.errors import UsageError
+
+
+def handout(name):
+    assignment = bundled().load(name)
+    return assignment, (assignment.reference / template.HANDOUT).read_text()
+
+
+@pytest.mark.parametrize("name", bundled().names())
+def test_all_parts_are_the_handout_as_it_is(name):
+    assignment, text = handout(name)
+    assert of_parts(text, assignment, assignment.part_names) == text
+
+
+@pytest.mark.parametrize("name", bundled().names())
+def test_some_parts_are_a_handout_whose_tables_are_right(name):
+    """By the check that `grade verify` makes; what is left reads on in its order."""
+    assignment, text = handout(name)
+    parts, manual = assignment.parts[:1], assignment.manual[-1:]
+    wanted = [each.name for each in (*parts, *manual)]
+    found = of_parts(text, assignment, wanted)
+    some = Assignment(**{**vars(assignment), "parts": parts, "manual": manual})
+    (table,) = (each for each in _tables(found, some) if {"part", "points"} <= set(each.header))
+    assert list(_wrong_parts(table, some)) == []
+    for other in (*assignment.parts[1:], *assignment.manual[:-1]):
+        assert f"| {other.name} |" not in found and f"**{other.name}**" not in found
+    assert f"1. **{manual[0].name}**" in found
+    lines = iter(text.splitlines())
+    changed = ("**", "questions below", "figures below")
+    kept = [line for line in found.splitlines() if not any(each in line for each in changed)]
+    assert all(line in lines for line in kept)
+
+
+def test_without_questions_their_section_goes():
+    assignment, text = handout("mpi_sgd")
+    found = of_parts(text, assignment, ["naive_allreduce"])
+    assert "## The questions" not in found and "report.pdf` | answers" not in found
+    assert "### 2. naive_allreduce" in found and "### 1. sync_collective" not in found
+
+
+def test_a_template_is_written_for_some_parts(tmp_path):
+    assignment = bundled().load("psgd_hogwild")
+    template.write(assignment, tmp_path / "some", ["psgd"])
+    template.write(assignment, tmp_path / "all")
+    some, everything = (
+        {file.name: file.read_bytes() for file in (tmp_path / name).iterdir() if file.is_file()}
+        for name in ("some", "all")
+    )
+    assert {name for name in everything if some[name] != everything[name]} == {"HANDOUT.md"}
+    with pytest.raises(UsageError, match="has no part 'hogwhile'; did you mean hogwild"):
+        template.write(assignment, tmp_path / "other", ["hogwhile"])

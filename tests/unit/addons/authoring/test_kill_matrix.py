@@ -1,0 +1,43 @@
+"""The kill matrix: what is written is read again, and no survivor goes without a reason."""
+
+import pytest
+
+from grader.addons.authoring.kill_matrix import (
+    Row,
+    parse,
+    reasons,
+    render,
+    summary,
+    unexplained,
+)
+from grader.model.errors import GraderError
+
+KILLED = Row("a", "a/x.py", 3, "bound", "1", "2", 0, "WRONG_ANSWER", "ring: test_any_length")
+SURVIVOR = Row("a", "a/x.py", 9, "operator", "+", 'a, "quoted"\nthing', 1, "ACCEPTED", "")
+MISSED = Row("a", "a/y.py", 1, "tag", "0", "(0) + 1", 0, "ACCEPTED", "")
+WHY = {SURVIVOR.key: "addition of nothing"}
+
+
+def test_what_is_written_is_read_again():
+    """In order, whatever the cells hold."""
+    assert parse(render([MISSED, SURVIVOR, KILLED])) == [KILLED, SURVIVOR, MISSED]
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", render([KILLED]).replace(",3,", ",three,")])
+def test_another_table_is_refused(text):
+    """With one sentence."""
+    with pytest.raises(GraderError, match="the kill matrix cannot be read"):
+        parse(text)
+
+
+def test_a_survivor_needs_a_reason():
+    """Its key names the change, not the line, which moves."""
+    assert unexplained([KILLED, SURVIVOR, MISSED], WHY) == [MISSED]
+    assert "9" not in SURVIVOR.key
+    assert reasons('"a (0)" = "why"\n') == {"a (0)": "why"}
+
+
+def test_the_summary_counts_by_file():
+    """Killed, explained, missed."""
+    table = summary([KILLED, SURVIVOR, MISSED], WHY).splitlines()
+    assert table[2:] == ["| `a/x.py` | 2 | 1 | 1 | 0 |", "| `a/y.py` | 1 | 0 | 0 | 1 |"]
