@@ -176,6 +176,7 @@ fresh-templates: .venv/.ready
 # is not committed. The fairness of prices needs build/tests.xml, which `make test` writes.
 WRITE_PAGES = $(BIN)/python tests/generated_pages.py
 docs: setup
+	$(BIN)/python tests/architecture.py
 	$(WRITE_PAGES)
 	test ! -f build/tests.xml || $(BIN)/python benchmarks/fairness.py build/tests.xml
 

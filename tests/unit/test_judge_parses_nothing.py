@@ -18,12 +18,15 @@ PARSERS = {
     "tokenize",
 }
 CALLS = {"compile", "eval", "exec"}
-ELSEWHERE = ("rank", "forkserver", "authoring", "verification", "intake", "selftest", "support")
+ELSEWHERE = (
+    *("addons/authoring/", "course/support/", "intake/", "observe/forkserver/", "rank/"),
+    "sealed/selftest/",
+)
 """Rooms of grader whose code runs beside the judge: in ranks, in a reader of files, for authors."""
 IN_THE_JUDGE = [
     file
     for file in sorted((ROOT / "grader").rglob("*.py"))
-    if file.relative_to(ROOT / "grader").parts[0] not in ELSEWHERE
+    if not file.relative_to(ROOT / "grader").as_posix().startswith(ELSEWHERE)
     # What it parses is the course's: its probes.
     and file.name != "asked_probes.py"
 ] + [

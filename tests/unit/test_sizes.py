@@ -38,7 +38,7 @@ def test_an_exception_that_is_not_needed_is_named(root):
 def test_the_report_counts_the_lines_of_each_package(root):
     """Python and C apart; the sum is the engine's."""
     (root / "grader/judge").mkdir()
-    (root / "grader/judge/values/array_comparison.py").write_text("a\nb\n")
+    (root / "grader/judge/budgets.py").write_text("a\nb\n")
     rows = {row[:16].strip(): row[16:].split() for row in SIZES["report"](root).splitlines()}
     assert rows == {
         "(loose)": ["500", "301"],
