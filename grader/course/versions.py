@@ -52,14 +52,7 @@ def engine_digest(package: Path | None = None) -> str:
 
 
 _OBSERVING = (
-    *(
-        "rank/",
-        "observe/run_control/",
-        "observe/interposer/",
-        "trace/",
-        "forkserver/",
-        "model/paths.py",
-    ),
+    *("observe/", "rank/", "trace/", "model/paths.py"),
     *("recording/case_time", "recording/codec", "recording/launch_plan", "recording/observation"),
     "recording/plan_key",
 )
