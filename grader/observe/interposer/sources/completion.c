@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "request_table.h"
 #include "lock_and_clock.h"
+#include "request_table.h"
 
 static void list_sequence(struct taken *taken, uint64_t sequence)
 {

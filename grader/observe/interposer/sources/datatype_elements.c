@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pickles.h"
 #include "lock_and_clock.h"
+#include "pickles.h"
 
 enum number { NUMBER_UNTYPED, NUMBER_WHOLE, NUMBER_FLOAT, NUMBER_DOUBLE, NUMBER_LONG_DOUBLE };
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "datatype_elements.h"
+#include "lock_and_clock.h"
 #include "phases.h"
 #include "records.h"
-#include "lock_and_clock.h"
 
 static struct payload unaltered(const void *buffer, int count, MPI_Datatype datatype)
 {

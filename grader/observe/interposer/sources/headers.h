@@ -2,8 +2,8 @@
  * All that an MPI library offers to programs: its extensions, named MPIX_, are a file of their own.
  *
  * Being what all files stand on, this is also where their order is said. Each includes headers of
- * lines above its own only; tests/unit/observe/interposer/test_order.py reads this list. The files of the last
- * line define the MPI functions that need more than generate.py's wrappers give them.
+ * lines above its own only; tests/unit/observe/interposer/test_order.py reads this list. The files
+ * of the last line define the MPI functions that need more than generate.py's wrappers give them.
  *
  *     headers layout text
  *     library own_names pickles python tables

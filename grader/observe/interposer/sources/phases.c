@@ -5,11 +5,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "python_location.h"
+#include "lock_and_clock.h"
 #include "monitoring.h"
 #include "ownership.h"
 #include "polls.h"
-#include "lock_and_clock.h"
+#include "python_location.h"
 #include "trace_memory.h"
 
 static _Atomic int phase;

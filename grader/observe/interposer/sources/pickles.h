@@ -1,7 +1,8 @@
 /*
  * Finds the numbers in a pickle, which is how mpi4py's lower-case calls send objects.
  *
- * Called by call_arguments.c, which looks for pickles, and by datatype_elements.c, which changes them.
+ * Called by call_arguments.c, which looks for pickles, and by datatype_elements.c, which changes
+ * them.
  */
 #ifndef GRADER_PICKLES_H
 #define GRADER_PICKLES_H

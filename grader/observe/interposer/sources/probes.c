@@ -1,9 +1,9 @@
 /* Probes, and receives of what they found. */
 #include "communicators.h"
+#include "lock_and_clock.h"
 #include "matched_messages.h"
 #include "recorder.h"
 #include "requests.h"
-#include "lock_and_clock.h"
 #include "trace_memory.h"
 
 static struct details probe_of(uint32_t function, int source, int tag, MPI_Comm comm)

@@ -2,9 +2,9 @@
 #include "recorder.h"
 
 #include "backoff.h"
+#include "lock_and_clock.h"
 #include "phases.h"
 #include "polls.h"
-#include "lock_and_clock.h"
 #include "trace_memory.h"
 
 /*

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "communicators.h"
 #include "call_arguments.h"
+#include "communicators.h"
 #include "layout.h"
 #include "python_location.h"
 #include "samples.h"

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "layout.h"
-#include "python_location.h"
 #include "ownership.h"
 #include "python.h"
+#include "python_location.h"
 #include "text.h"
 #include "trace_memory.h"
 

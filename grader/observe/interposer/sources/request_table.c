@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "records.h"
 #include "lock_and_clock.h"
+#include "records.h"
 
 enum { NUM_BUCKETS = 1 << 12, PILE_DEPTH = 64 };
 static struct request *buckets[NUM_BUCKETS];

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "communicators.h"
 #include "call_arguments.h"
+#include "communicators.h"
 
 struct request {
     MPI_Request handle;

@@ -2,9 +2,9 @@
 #include "requests.h"
 
 #include "fault_injection.h"
+#include "lock_and_clock.h"
 #include "recorder.h"
 #include "request_table.h"
-#include "lock_and_clock.h"
 #include "trace_memory.h"
 
 void track_request(const MPI_Request *where, uint64_t sequence,

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-#include "communicators.h"
 #include "call_arguments.h"
+#include "communicators.h"
 
 /* ---- when a request is made ---- */
 

@@ -6,8 +6,8 @@
 
 #include "datatype_elements.h"
 #include "layout.h"
-#include "pickles.h"
 #include "lock_and_clock.h"
+#include "pickles.h"
 
 static const struct samples NO_SAMPLES = {0, 0, 0, 0};
 

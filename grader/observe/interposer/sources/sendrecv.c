@@ -3,9 +3,9 @@
 
 #include "communicators.h"
 #include "fault_injection.h"
+#include "lock_and_clock.h"
 #include "recorder.h"
 #include "requests.h"
-#include "lock_and_clock.h"
 
 struct exchange {
     struct details send;

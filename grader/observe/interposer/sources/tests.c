@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "completion.h"
+#include "lock_and_clock.h"
 #include "recorder.h"
 #include "requests.h"
-#include "lock_and_clock.h"
 #include "trace_memory.h"
 
 static void record_test(uint32_t function, const struct taken *taken, uint64_t begun_ns,
