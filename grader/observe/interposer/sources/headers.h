@@ -6,13 +6,13 @@
  * of the last line define the MPI functions that need more than generate.py's wrappers give them.
  *
  *     headers layout text
- *     library own_names pickles python tables
- *     communicators elements monitoring ownership trace_memory
- *     details location
+ *     library lock_and_clock pickles private_ipc_names python
+ *     communicators datatype_elements monitoring ownership trace_memory
+ *     call_arguments python_location
  *     samples
  *     records refusals
  *     backoff guard polls
- *     claimed_code executable_memory phases
+ *     code_filenames executable_memory phases
  *     fault_injection recorder request_table
  *     completion gloo_payloads matched_messages requests
  *     cancel_and_free communicator_calls harness_calls init_finalize persistent point_to_point
