@@ -255,6 +255,33 @@ def test_every_limit_holds_when_it_is_tried():
     }
 
 
+def test_nothing_but_a_runs_own_folders_can_be_written():
+    """Neither the image, nor what the kernel shows of itself."""
+    source = """
+        import os
+        def go(comm):
+            written = []
+            for folder in ("/", "/etc", "/opt", "/usr/bin", "/run", "/dev", "/proc", "/sys"):
+                try:
+                    open(f"{folder}/by-a-rank", "w")
+                    written.append(folder)
+                except OSError:
+                    pass
+            for file in (
+                *("/etc/passwd", "/proc/sys/kernel/core_pattern", "/sys/fs/cgroup/cgroup.procs"),
+                f"/proc/{os.getppid()}/oom_score_adj",
+            ):
+                try:
+                    open(file, "a")
+                    written.append(file)
+                except OSError:
+                    pass
+            print(written)
+        """
+    (answer,) = runs(order(source))
+    assert (answer["verdict"], answer["printed"]) == ("", ["[]"]), answer
+
+
 def test_a_fork_bomb_is_the_submissions_own_error():
     """It meets the limit of its user; the run after it finds everything as it was."""
     bomb = """

@@ -45,6 +45,8 @@ class Surroundings:
     pid_namespace: str
     cgroup_namespace: str
     has_swap: bool
+    max_ended_connections: str
+    """How many connections that have ended the kernel keeps for a while; empty if it is unknown."""
 
 
 def read_back(data: Mapping[str, Any]) -> Surroundings:
@@ -67,6 +69,7 @@ def look_around() -> Surroundings:
         pid_namespace=str(Path("/proc/self/ns/pid").readlink()),
         cgroup_namespace=str(Path("/proc/self/ns/cgroup").readlink()),
         has_swap=len(_text(Path("/proc/swaps")).splitlines()) > 1,
+        max_ended_connections=_text(Path("/proc/sys/net/ipv4/tcp_max_tw_buckets")).strip(),
     )
 
 

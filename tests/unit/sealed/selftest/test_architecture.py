@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from grader.observe.forkserver import system_calls
-from grader.sealed.selftest import architecture, hostile_processes, hostile_system
+from grader.sealed.selftest import architecture, hostile_attempts
 from grader.sealed.selftest.architecture import AARCH64, ARCHITECTURES, X86_64
 
 HEADERS = (
@@ -17,9 +17,9 @@ HEADERS = (
 ALIKE = {
     # What Python code takes for the same on all.
     "CLONE_NEWNS": 1 << 17,
-    "CLONE_NEWUSER": hostile_system._NAMESPACES["user"],
-    "CLONE_NEWPID": hostile_system._NAMESPACES["process"],
-    "CLONE_NEWNET": hostile_system._NAMESPACES["network"],
+    "CLONE_NEWUSER": hostile_attempts._NAMESPACES["user"],
+    "CLONE_NEWPID": hostile_attempts._NAMESPACES["process"],
+    "CLONE_NEWNET": hostile_attempts._NAMESPACES["network"],
     "CLONE_NEWCGROUP": 1 << 25,
     "CLONE_NEWUTS": 1 << 26,
     "CLONE_NEWIPC": 1 << 27,
@@ -33,7 +33,7 @@ ALIKE = {
     "AF_INET": 2,
     "AF_INET6": 10,
     "AF_NETLINK": 16,
-    "PTRACE_SEIZE": hostile_processes._PTRACE_SEIZE,
+    "PTRACE_SEIZE": hostile_attempts._PTRACE_SEIZE,
     "sizeof(long)": 8,
 }
 
@@ -80,7 +80,7 @@ def test_libseccomp_has_the_same_numbers(wanted):
 
 
 def test_each_call_that_is_tried_has_its_number_everywhere():
-    assert set(X86_64.calls) == set(AARCH64.calls) == {*hostile_system._CALLS, "getpid"}
+    assert set(X86_64.calls) == set(AARCH64.calls) == {*hostile_attempts._CALLS, "getpid"}
 
 
 def test_a_call_that_both_name_is_refused_on_both():
