@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import device_links, loopback, proc_access
+from . import loopback
 from .confinement import Sealed, confine
 from .control_group import ControlGroup
 from .kill_processes import end_sealed, end_unsealed
@@ -85,15 +85,6 @@ class Run:
             users = RunUsers.of_run(order.uid, order.ranks)
             self._sealed = Sealed(users, system_calls)
             make_folders(users, self._folder / "scratch")
-            # A forkserver that was killed in a run has left both as they were in it.
-            if order.mpirun is not None:
-                proc_access.open_to_group(users.first)
-            else:
-                proc_access.open_to_all()
-            if order.ranks > 1:
-                device_links.take_away()
-            else:
-                device_links.put_back()
             group = ControlGroup.own()
             self._supervised = SupervisedRun(
                 users,
@@ -269,8 +260,4 @@ class Run:
         if self._sealed is None:
             end_unsealed(self._folder)
             return True
-        try:
-            return end_sealed(self._supervisor, self._supervised, self._folder)
-        finally:
-            proc_access.open_to_all()
-            device_links.put_back()
+        return end_sealed(self._supervisor, self._supervised, self._folder)
