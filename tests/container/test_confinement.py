@@ -1013,6 +1013,7 @@ EVERYWHERE = (
     *(
         "files",
         "times",
+        "proc",
         "threads",
         "fork",
         "pipes",
@@ -1036,9 +1037,9 @@ ALONE = ["standard_streams", "database_in_a_file", "shared_memory_block", *SPAWN
     ("world", "more"),
     [
         ("mpi", ["communicators"]),
-        ("own-mpi", ["communicators", "proc"]),
-        ("gloo", ["new_group", "ddp", "proc"]),
-        ("none", [*ALONE, "proc"]),
+        ("own-mpi", ["communicators"]),
+        ("gloo", ["new_group", "ddp"]),
+        ("none", ALONE),
     ],
     ids=("of_mpi", "of_own_mpi", "of_gloo", "of_one_process"),
 )
