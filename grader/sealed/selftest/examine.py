@@ -22,10 +22,10 @@ from grader.sealed.selftest import (
     foreign_mounts,
     hostile_attempts,
     hostile_probe,
-    surroundings,
 )
 from grader.sealed.selftest.findings import protections
 from grader.sealed.selftest.protections import Protection
+from grader.sealed.selftest.surroundings import look_around
 
 _PATIENCE_S = 120.0
 """A busy machine is slow, which is no reason not to grade on it."""
@@ -59,7 +59,7 @@ def examine(
     if not isinstance(ended, Outcome):
         raise _could_not_run(ended)
     found = json.loads(ended.results[0]["found"])
-    return (*protections(found, surroundings.look_around(), os.getpid()), watch_on_memory(launch))
+    return (*protections(found, look_around(), os.getpid()), watch_on_memory(launch))
 
 
 def watch_on_memory(launch: Callable[[LaunchPlan], LaunchResult]) -> Protection:
@@ -131,7 +131,7 @@ def _places(needed: Sequence[Path]) -> Iterator[Path]:
 
 def probe_sources() -> dict[str, str]:
     """Return the source of the hostile probe, and of all attempts by their modules."""
-    modules = (architecture, surroundings, foreign_mounts, hostile_attempts)
+    modules = (architecture, foreign_mounts, hostile_attempts)
     first = {"__init__": Path(hostile_probe.__file__).read_text()}
     return first | {
         file.stem: file.read_text() for file in (Path(str(each.__file__)) for each in modules)

@@ -13,7 +13,6 @@ from grader.sealed.selftest.surroundings import (
     Surroundings,
     capabilities,
     mount_options,
-    read_back,
     shows_all_groups,
     status_field,
 )
@@ -38,14 +37,13 @@ def protections(found: Mapping[str, Any], seen: Surroundings, judge: int) -> tup
         raise GraderError(
             "the selftest did not find the judge's process, so it tried nothing on it"
         )
-    seen_by_a_rank = read_back(found["surroundings"])
     return (
         *_attempted(found["attempts"]),
-        *_of_the_ranks(found, seen.status, seen_by_a_rank.status),
+        *_of_the_ranks(found, seen.status),
         *_of_the_judge(seen.status),
         *_of_the_engine(seen),
-        *_of_the_container(seen_by_a_rank),
-        *_of_mounts(read_foreign(found["foreign_mounts"]), seen_by_a_rank.ipc_namespace),
+        *_of_the_container(seen),
+        *_of_mounts(read_foreign(found["foreign_mounts"]), seen.ipc_namespace),
     )
 
 
@@ -66,8 +64,9 @@ def _attempted(outcomes: Mapping[str, Any]) -> Iterator[Protection]:
         )
 
 
-def _of_the_ranks(found: Mapping[str, Any], judges: str, status: str) -> Iterator[Protection]:
-    """Yield what the kernel says of a rank; both statuses are texts of /proc/PID/status."""
+def _of_the_ranks(found: Mapping[str, Any], judges: str) -> Iterator[Protection]:
+    """Yield what the kernel says of a rank; judges: text of /proc/PID/status, as a rank's."""
+    status = found["status"]
     user, group = status_field(status, "Uid").split(), status_field(status, "Gid").split()
     groups = status_field(status, "Groups").split()
     is_nobody_else = "0" not in {*user, *group} and not groups
@@ -156,7 +155,7 @@ def _of_the_engine(seen: Surroundings) -> Iterator[Protection]:
 
 
 def _of_the_container(seen: Surroundings) -> Iterator[Protection]:
-    """Yield what the flags of the container bring that the ranks are in."""
+    """Yield what the flags of the container bring."""
     root = mount_options(seen.mountinfo, "/") or frozenset()
     yield _by_flag(
         "The image cannot be changed",
@@ -230,16 +229,24 @@ def _without(foreign: Sequence[Foreign], ipc_namespace: str) -> str:
 
 def _limits(seen: Surroundings) -> Iterator[Protection]:
     group = seen.control_group
-    has_no_swap = group.swap_num_bytes == 0 or (group.swap_num_bytes is None and not seen.has_swap)
-    memory = f"{group.memory_num_bytes >> 20} MiB" if group.memory_num_bytes else "unlimited"
-    swap = "unlimited" if group.swap_num_bytes is None else f"{group.swap_num_bytes >> 20} MiB"
+    has_no_swap = group.swap_limit_num_bytes == 0 or (
+        group.swap_limit_num_bytes is None and not seen.has_swap
+    )
+    memory = (
+        f"{group.memory_limit_num_bytes >> 20} MiB" if group.memory_limit_num_bytes else "unlimited"
+    )
+    swap = (
+        "unlimited"
+        if group.swap_limit_num_bytes is None
+        else f"{group.swap_limit_num_bytes >> 20} MiB"
+    )
     yield _by_flag(
         "Memory is limited, and swap is off",
-        group.memory_num_bytes is not None and has_no_swap,
+        group.memory_limit_num_bytes is not None and has_no_swap,
         f"memory {memory}, swap {swap if seen.has_swap or swap != 'unlimited' else 'none here'}",
         "--memory 4g --memory-swap 4g",
     )
-    number = group.num_processes
+    number = group.max_processes
     yield _by_flag(
         "The number of processes is limited",
         number is not None,

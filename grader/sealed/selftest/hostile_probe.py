@@ -8,12 +8,10 @@ import errno
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from . import foreign_mounts, hostile_attempts
-from .surroundings import look_around
 
 _REFUSALS = {
     getattr(errno, name)
@@ -31,12 +29,12 @@ _MAX_TOLD = 5
 
 def attempt(student: Any, comm: Any, **target: Any) -> dict[str, str]:
     """Try everything; returns a text of JSON."""
-    seen, scratch = look_around(), Path.cwd()
-    own_folder = str(scratch.parent)
+    proc, scratch = Path("/proc/self"), Path.cwd()
+    mounts, own_folder = (proc / "mountinfo").read_text(), str(scratch.parent)
     found = {
-        "foreign_mounts": foreign_mounts.foreign(seen.mountinfo, target["ours"], own_folder),
+        "foreign_mounts": foreign_mounts.foreign(mounts, target["ours"], own_folder),
         "attempts": _all_outcomes({**target, "scratch": str(scratch)}),
-        "surroundings": asdict(seen),
+        "status": (proc / "status").read_text(),
         "dumpable": ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0),
         "foreign": hostile_attempts.foreign_processes(),
         "landlock": ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1),

@@ -1,14 +1,15 @@
 """What a hostile run told and what the judge sees become protections, each for its reason."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 
 from grader.model.errors import GraderError
+from grader.observe.forkserver.control_group import ControlGroup
 from grader.sealed.selftest import hostile_attempts
 from grader.sealed.selftest.findings import protections
 from grader.sealed.selftest.protections import note, refusal
-from grader.sealed.selftest.surroundings import ControlGroup, Surroundings, read_back
+from grader.sealed.selftest.surroundings import Surroundings
 
 JUDGE = 7
 OTHER_USER = "Ranks are another user, and not root"
@@ -30,10 +31,18 @@ MOUNTS = (
     "4 1 0:8 / /dev/shm rw,nosuid,noexec - tmpfs shm rw\n"
     "5 1 0:9 / /tmp rw,nosuid,noexec - tmpfs tmpfs rw\n"
 )
+
+
+def limited(memory, swap, processes):
+    return ControlGroup(
+        memory_limit_num_bytes=memory, swap_limit_num_bytes=swap, max_processes=processes
+    )
+
+
 SEEN = Surroundings(
     status=HARDENED_JUDGE,
     mountinfo=MOUNTS.format("ro,relatime"),
-    control_group=ControlGroup(4 << 30, 0, 256),
+    control_group=limited(4 << 30, 0, 256),
     interfaces=("lo",),
     ipc_namespace="ipc:[4026532252]",
     pid_namespace="pid:[4026532253]",
@@ -45,18 +54,17 @@ PLAIN = replace(
     SEEN,
     status=PLAIN_JUDGE,
     mountinfo=MOUNTS.format("rw,relatime").replace(" /tmp ", " /elsewhere "),
-    control_group=ControlGroup(None, None, None),
+    control_group=limited(None, None, None),
     interfaces=("lo", "eth0"),
     max_ended_connections="8192",
 )
 NAMES = [name for name in vars(hostile_attempts) if name.startswith("try_")]
 
 
-def told(seen=SEEN, of_a_rank=None, **changes):
-    by_rank = replace(seen, **{"status": RANK, **(of_a_rank or {})})
+def told(**changes):
     found = {
         "attempts": {name: {"num_steps": 3, "succeeded": []} for name in NAMES},
-        "surroundings": asdict(by_rank),
+        "status": RANK,
         "dumpable": 0,
         "foreign": [1, JUDGE, 9],
         "foreign_mounts": [],
@@ -67,7 +75,7 @@ def told(seen=SEEN, of_a_rank=None, **changes):
 
 def found(seen=SEEN, **changes):
     """Return what is missing, by name."""
-    every = protections(told(seen, **changes), seen, JUDGE)
+    every = protections(told(**changes), seen, JUDGE)
     return {each.name: each for each in every if not each.holds}
 
 
@@ -101,14 +109,14 @@ def test_one_success_is_one_missing_protection(name):
 )
 def test_what_the_kernel_says_of_a_rank(line, other, name):
     """Each line of a rank's status has its protection, without which nothing is graded."""
-    missing = found(of_a_rank={"status": RANK.replace(line, other)})
+    missing = found(status=RANK.replace(line, other))
     assert missing[name].is_essential
 
 
 def test_a_kernel_that_does_not_count_filters():
     """Before Linux 5.9; what the filter refuses is tried anyway."""
     status = RANK.replace("Seccomp_filters:\t2\n", "")
-    assert found(of_a_rank={"status": status}) == {}
+    assert found(status=status) == {}
 
 
 def test_a_rank_that_can_be_looked_into():
@@ -148,9 +156,9 @@ def test_plain_docker_run_lacks_what_only_flags_bring():
         ({"mountinfo": MOUNTS.format("ro").replace("/sys ro", "/sys rw")}, "kernel's settings"),
         ({"mountinfo": MOUNTS.format("ro").replace("/proc/sys", "/x")}, "kernel's settings"),
         ({"pid_namespace": "pid:[4026531836]"}, "Process numbers"),
-        ({"control_group": ControlGroup(4 << 30, 1 << 30, 256)}, "Memory"),
-        ({"control_group": ControlGroup(4 << 30, None, 256)}, "Memory"),
-        ({"control_group": ControlGroup(4 << 30, 0, None)}, "number of processes"),
+        ({"control_group": limited(4 << 30, 1 << 30, 256)}, "Memory"),
+        ({"control_group": limited(4 << 30, None, 256)}, "Memory"),
+        ({"control_group": limited(4 << 30, 0, None)}, "number of processes"),
         ({"interfaces": ("eth0", "lo")}, "loopback"),
         ({"interfaces": ()}, None),
         (
@@ -199,7 +207,7 @@ def test_groups_of_version_1_are_in_the_machines_namespace_everywhere():
 
 def test_swap_that_nobody_accounts_for_matters_only_where_there_is_swap():
     """A machine without swap cannot swap."""
-    group = ControlGroup(4 << 30, None, 256)
+    group = limited(4 << 30, None, 256)
     assert found(seen=replace(SEEN, control_group=group, has_swap=False)) == {}
 
 
@@ -222,9 +230,3 @@ def test_a_judge_that_was_not_found_is_the_graders_failure():
     """The attempts on other processes must have included the judge's."""
     with pytest.raises(GraderError, match="did not find the judge"):
         found(foreign=[1])
-
-
-def test_what_a_rank_sees_comes_back_as_it_went():
-    """As JSON carries it: lists for tuples."""
-    data = {**asdict(SEEN), "interfaces": list(SEEN.interfaces)}
-    assert read_back(data) == SEEN
