@@ -91,7 +91,6 @@ class Run:
                 self._folder / "scratch",
                 order.memory_num_bytes,
                 group,
-                # Where ranks have a container of their own, what started us there hardly grows.
                 judge=os.getppid(),
             )
             self._supervisor = RunSupervisor(self._supervised)

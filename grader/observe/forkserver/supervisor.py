@@ -44,7 +44,7 @@ class SupervisedRun:
     """What the whole run may use."""
     group: ControlGroup
     judge: int = 0
-    """The process of the judge, whose memory is not the run's; 0 where it is in another group."""
+    """The process of the judge, whose memory is not the run's; 0 for none."""
 
     def writable_by(self, uid: int) -> tuple[Path, ...]:
         """Return the folders that this user of the run may write to."""
