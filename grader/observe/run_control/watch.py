@@ -52,8 +52,9 @@ class Watch:
         makes_progress: bool,
         on_silent: OnSilent | None = None,
     ) -> None:
-        """submission: its folder, as the ranks see it. makes_progress: MPI goes on inside of ranks that have returned.
+        """submission: its folder, as the ranks see it.
 
+        makes_progress: MPI goes on inside of ranks that have returned.
         on_silent: is called for the first such rank of a case.
         """
         self._files = files
