@@ -20,9 +20,8 @@ from .memory import MemoryOfDescendants
 from .mpirun_placeholders import PlaceholderRegistry
 from .process_census import ProcessCensus
 from .processes import descendants
-from .run_folders import make_folders
 from .run_queue_delay import DeniedTime
-from .run_users import RunUsers
+from .run_users import RunUsers, make_folders
 from .student_confinement import confine_student, make_shared_folders
 from .supervisor import RunSupervisor, SupervisedRun
 from .system_calls import SystemCallFilter

@@ -20,8 +20,7 @@ from .control_group import ControlGroup
 from .memory import private_num_bytes
 from .processes import owned_by
 from .remove_tree import names_in, remove_contents, unlock
-from .run_folders import own_folders, remove_own_folders
-from .run_users import RunUsers
+from .run_users import RunUsers, own_folders, remove_own_folders
 
 WRITABLE_BY_ALL = ("/dev/shm", "/tmp", "/var/tmp", "/run/lock")  # noqa: S108 - they are tidied up
 _TICK_S = 0.01
