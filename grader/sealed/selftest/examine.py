@@ -18,7 +18,6 @@ from grader.model.report import Outcome, RunFailure, Text, Verdict
 from grader.observe.run_control import resource_hints
 from grader.recording.launch_plan import CaseCall, LaunchPlan, Limits
 from grader.sealed.selftest import (
-    architecture,
     foreign_mounts,
     hostile_attempts,
     hostile_probe,
@@ -131,7 +130,7 @@ def _places(needed: Sequence[Path]) -> Iterator[Path]:
 
 def probe_sources() -> dict[str, str]:
     """Return the source of the hostile probe, and of all attempts by their modules."""
-    modules = (architecture, foreign_mounts, hostile_attempts)
+    modules = (foreign_mounts, hostile_attempts)
     first = {"__init__": Path(hostile_probe.__file__).read_text()}
     return first | {
         file.stem: file.read_text() for file in (Path(str(each.__file__)) for each in modules)
