@@ -1013,6 +1013,7 @@ EVERYWHERE = (
     *(
         "files",
         "times",
+        "standard_streams",
         "proc",
         "threads",
         "fork",
@@ -1029,7 +1030,7 @@ SPAWNS = [
     *("spawn", "spawn_from_a_fork", "spawned_pool", "forkserver", "spawned_with_tensors"),
     *("spawned_with_a_queue", "spawned_data_loader", "spawned_anew"),
 ]
-ALONE = ["standard_streams", "database_in_a_file", "shared_memory_block", *SPAWNS]
+ALONE = ["database_in_a_file", "shared_memory_block", *SPAWNS]
 """What works where there is one process to begin with, and is refused to ranks."""
 
 
