@@ -41,7 +41,7 @@ class Weakening:
 
 
 NO_SELFTEST = Change(
-    "pipeline.py",
+    "grading/pipeline.py",
     "    protections = examine(launcher, _material(settings), needed)\n",
     "    protections = ()\n",
 )
@@ -227,7 +227,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "gives every run the same user",
-        (Change("observing.py", "uid = next(self._uids) if", "uid = 123456 if"),),
+        (Change("grading/observing.py", "uid = next(self._uids) if", "uid = 123456 if"),),
         ("nproc_cross_container",),
         "the honest control",
         affects_concurrent_run=True,
@@ -342,7 +342,7 @@ WEAKENINGS = (
         (
             Change(
                 "judge/explanation/trace_doubts.py",
-                "            *payload_count.unrecorded_payloads(trace, sent_by_gloo),\n",
+                "            *gloo_check.unrecorded_payloads(trace, sent_by_gloo),\n",
                 "",
             ),
         ),
@@ -359,7 +359,7 @@ WEAKENINGS = (
             ),
             Change(
                 "judge/explanation/trace_doubts.py",
-                "            *payload_count.unrecorded_payloads(trace, sent_by_gloo),\n",
+                "            *gloo_check.unrecorded_payloads(trace, sent_by_gloo),\n",
                 "",
             ),
         ),

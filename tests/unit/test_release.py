@@ -5,8 +5,6 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from grader.sealed.selftest.architecture import ARCHITECTURES
-
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / ".github/workflows/release.yml"
 WORKFLOW = YAML(typ="safe").load(FILE)
@@ -46,6 +44,5 @@ def test_the_image_with_the_solutions_stays_at_home():
 def test_it_is_built_for_the_architectures_that_we_know():
     """Each on a machine of its own kind."""
     built = WORKFLOW["jobs"]["build"]["strategy"]["matrix"]["include"]
-    known = [each.container.removeprefix("linux/") for each in ARCHITECTURES.values()]
-    assert [each["architecture"] for each in built] == known
+    assert [each["architecture"] for each in built] == ["amd64", "arm64"]
     assert [each["runner"].endswith("-arm") for each in built] == [False, True]

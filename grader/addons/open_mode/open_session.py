@@ -139,7 +139,7 @@ class _Session:
         if self._case is None or self._case.number != case.number or self._watch is None:
             limits = Limits(case_s=case.limit_s)
             self._case, self._began_s = case, time.monotonic()
-            self._watch = Watch(files, self, limits, makes_progress=True)
+            self._watch = Watch(files, self, self.submission, limits, makes_progress=True)
             self._watch.begin_case(self._board.first_sequences(case))
         ended = frozenset(rank for rank, state in states.items() if state is not State.IN_CASE)
         if len(ended) == case.ranks:

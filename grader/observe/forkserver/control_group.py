@@ -24,6 +24,7 @@ class ControlGroup:
     memory: int = -1
     memory_details: int = -1
     memory_limit_num_bytes: int | None = None
+    swap_limit_num_bytes: int | None = None
     processes: int = -1
     """Counts threads as well."""
     max_processes: int | None = None
@@ -40,6 +41,7 @@ class ControlGroup:
             memory=_open(memory and memory[0]),
             memory_details=_open(memory and memory[0].parent / "memory.stat"),
             memory_limit_num_bytes=memory and _limit(memory[1]),
+            swap_limit_num_bytes=memory and _limit_of_swap(memory[1]),
             processes=_open(processes and processes[0]),
             max_processes=processes and _limit(processes[1]),
         )
@@ -108,6 +110,14 @@ def _limit(path: Path) -> int | None:
     except (OSError, ValueError):  # `max`, or none at all
         return None
     return limit if limit < _NO_LIMIT else None
+
+
+def _limit_of_swap(memory: Path) -> int | None:
+    """Return the limit beside that of memory; version 1 says what both may be together."""
+    if memory.name == "memory.max":
+        return _limit(memory.with_name("memory.swap.max"))
+    both, limit = _limit(memory.with_name("memory.memsw.limit_in_bytes")), _limit(memory)
+    return both - limit if both is not None and limit is not None else None
 
 
 def _fields(raw: bytes) -> Mapping[bytes, int]:

@@ -21,15 +21,24 @@ def carried_num_bytes() -> int | None:
 
 
 def carried(table: str, flags: Callable[[str], int]) -> int | None:
-    """Return the same of a text of /proc/net/dev; flags: returns those of an interface.
+    """Return the same of a text of /proc/net/dev; flags: returns those of an interface."""
+    counters = interfaces(table, flags)
+    return int(counters["lo"][0]) if [*counters] == ["lo"] else None
+
+
+def interfaces(table: str, flags: Callable[[str], int]) -> dict[str, list[str]]:
+    """Return the counters of each network interface of such a text that is up.
 
     A fresh network namespace may hold tunnels that are down: they lead nowhere.
     """
     lines = (line.partition(":") for line in table.splitlines()[_NUM_HEADINGS:])
     counters = {name.strip(): numbers.split() for name, _, numbers in lines}
-    if [name for name in counters if flags(name) & _IS_UP] != ["lo"]:
-        return None
-    return int(counters["lo"][0])
+    return {name: numbers for name, numbers in counters.items() if flags(name) & _IS_UP}
+
+
+def own_interfaces() -> tuple[str, ...]:
+    """Return the names of those that are up here. Raises OSError where nobody tells."""
+    return tuple(interfaces(_TABLE.read_text(), _flags))
 
 
 def _flags(interface: str) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import device_links, loopback, proc_access
+from . import loopback
 from .confinement import Sealed, confine
 from .control_group import ControlGroup
 from .kill_processes import end_sealed, end_unsealed
@@ -20,9 +20,8 @@ from .memory import MemoryOfDescendants
 from .mpirun_placeholders import PlaceholderRegistry
 from .process_census import ProcessCensus
 from .processes import descendants
-from .run_folders import make_folders
 from .run_queue_delay import DeniedTime
-from .run_users import RunUsers
+from .run_users import RunUsers, make_folders
 from .student_confinement import confine_student, make_shared_folders
 from .supervisor import RunSupervisor, SupervisedRun
 from .system_calls import SystemCallFilter
@@ -85,22 +84,12 @@ class Run:
             users = RunUsers.of_run(order.uid, order.ranks)
             self._sealed = Sealed(users, system_calls)
             make_folders(users, self._folder / "scratch")
-            # A forkserver that was killed in a run has left both as they were in it.
-            if order.mpirun is not None:
-                proc_access.open_to_group(users.first)
-            else:
-                proc_access.open_to_all()
-            if order.ranks > 1:
-                device_links.take_away()
-            else:
-                device_links.put_back()
             group = ControlGroup.own()
             self._supervised = SupervisedRun(
                 users,
                 self._folder / "scratch",
                 order.memory_num_bytes,
                 group,
-                # Where ranks have a container of their own, what started us there hardly grows.
                 judge=os.getppid(),
             )
             self._supervisor = RunSupervisor(self._supervised)
@@ -269,8 +258,4 @@ class Run:
         if self._sealed is None:
             end_unsealed(self._folder)
             return True
-        try:
-            return end_sealed(self._supervisor, self._supervised, self._folder)
-        finally:
-            proc_access.open_to_all()
-            device_links.put_back()
+        return end_sealed(self._supervisor, self._supervised, self._folder)

@@ -1,4 +1,6 @@
-"""The users of one run: one that starts it, one that supervises it, and one for each rank.
+"""The users of one run, and the folders that they may write to.
+
+One user starts it, one supervises it, and each rank has one.
 
 A rank begins as a user that all ranks are, for Open MPI makes what ranks share for one user. Once
 it is connected it is its own for good: then the kernel keeps their files, processes and limits
@@ -6,8 +8,11 @@ apart, whatever a path or a number would show. No right is needed for that step,
 always become what its real and saved user are.
 """
 
+import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 MAX_NUM_RANKS = 62
 NUMBERS_PER_RUN = MAX_NUM_RANKS + 2
@@ -70,3 +75,56 @@ class RunUsers:
         os.setgroups(self.all)
         os.setresgid(uid, uid, uid)
         os.setresuid(self.supervisor, uid, 0)
+
+
+def own_folders(scratch: Path, rank: int) -> tuple[Path, Path]:
+    """Return where a rank works, and where its memory lies that has names."""
+    folder = scratch / f"rank-{rank}"
+    return folder / "work", folder / "memory"
+
+
+def make_folders(users: RunUsers, scratch: Path) -> None:
+    """Make them, as root. `scratch` is there and empty.
+
+    Made without the right to give files away: whoever is to own one makes it.
+
+    Who is the first user may write to the folder of all. Only a rank's own group gets to where its
+    folders are, so that no other sees anything of what lies there, as it could by a path alone.
+    """
+    scratch.rmdir()
+    with _acting_for(0, users.first):
+        _make(scratch, 0o771)
+    for rank in range(users.ranks):
+        own = users.of_rank(rank)
+        around = scratch / f"rank-{rank}"
+        with _acting_for(0, own):
+            _make(around, 0o730)
+        with _acting_for(own, own):
+            for folder in own_folders(scratch, rank):
+                # While a rank is somebody else in part, it has its own group all the same.
+                _make(folder, 0o770)
+        around.chmod(0o710)
+
+
+def remove_own_folders(users: RunUsers, scratch: Path) -> None:
+    """Remove the folders of each rank, as root, where they are empty."""
+    for rank in range(users.ranks):
+        for folder in (*own_folders(scratch, rank), scratch / f"rank-{rank}"):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+def _make(folder: Path, mode: int) -> None:
+    folder.mkdir()
+    folder.chmod(mode)
+
+
+@contextlib.contextmanager
+def _acting_for(uid: int, gid: int) -> Iterator[None]:
+    os.setegid(gid)
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)

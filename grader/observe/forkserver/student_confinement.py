@@ -15,7 +15,7 @@ from pathlib import Path
 from . import landlock
 from .confinement import Sealed, be_alone
 from .rank_system_calls import Allowed
-from .run_folders import own_folders
+from .run_users import own_folders
 from .spawning import spawn_without_programs, tell_of_no_programs
 
 _DEVICES = tuple(Path("/dev") / name for name in ("null", "full", "zero", "random", "urandom"))

@@ -20,8 +20,7 @@ from .control_group import ControlGroup
 from .memory import private_num_bytes
 from .processes import owned_by
 from .remove_tree import names_in, remove_contents, unlock
-from .run_folders import own_folders, remove_own_folders
-from .run_users import RunUsers
+from .run_users import RunUsers, own_folders, remove_own_folders
 
 WRITABLE_BY_ALL = ("/dev/shm", "/tmp", "/var/tmp", "/run/lock")  # noqa: S108 - they are tidied up
 _TICK_S = 0.01
@@ -44,7 +43,7 @@ class SupervisedRun:
     """What the whole run may use."""
     group: ControlGroup
     judge: int = 0
-    """The process of the judge, whose memory is not the run's; 0 where it is in another group."""
+    """The process of the judge, whose memory is not the run's; 0 for none."""
 
     def writable_by(self, uid: int) -> tuple[Path, ...]:
         """Return the folders that this user of the run may write to."""

@@ -57,6 +57,7 @@ class Run:
         self._plan = plan
         self._on_silent = on_silent
         self._sandbox = sandbox
+        self._server = sandbox.server
         self._connections = connections
         self._files = files
         self.outputs = Outputs(files, sandbox.folder)
@@ -73,9 +74,9 @@ class Run:
         plan = self._plan
         deadline_s = time.monotonic() + plan.limits.start_s
         try:
-            self._connections.accept_all(deadline_s, lambda: self._sandbox.ended() is None)
+            self._connections.accept_all(deadline_s, lambda: self._server.ended() is None)
         except LaunchError as error:
-            raise LaunchError(f"{error}. {self._sandbox.log()}".strip()) from None
+            raise LaunchError(f"{error}. {self._server.log()}".strip()) from None
         submission = self._sandbox.submission
         setup = {
             "probes": plan.probes,
@@ -96,7 +97,8 @@ class Run:
             self._connections.send(rank, "setup", setup)
         self._watch = Watch(
             self._files,
-            self._sandbox,
+            self._server,
+            submission,
             plan.limits,
             makes_progress=plan.makes_progress,
             on_silent=self._on_silent,
@@ -131,7 +133,7 @@ class Run:
         self._watch.begin_case(tells_of_silent=not case.is_timed)
         self.outputs.begin_case()
         on_begun()
-        denied_before_s = self._sandbox.denied_s(up_to_now=True) if case.is_timed else 0.0
+        denied_before_s = self._server.denied_s(up_to_now=True) if case.is_timed else 0.0
         started_s = time.monotonic()
         self._began_ns = before.at_ns
         self._student_has_run = True
@@ -143,11 +145,11 @@ class Run:
             self._connections.send(rank, "go", {"values": values}, arrays)
         frames, finished_s = self._collect("result")
         self._watch.end_case()
-        denied_after_s = self._sandbox.denied_s(up_to_now=True) if case.is_timed else 0.0
+        denied_after_s = self._server.denied_s(up_to_now=True) if case.is_timed else 0.0
         lasted = CaseTime(finished_s - started_s, denied_after_s - denied_before_s)
         # Only ranks that are nothing but processes of one machine are asked to start more of them.
         is_alone = self._plan.backend == "none"
-        census = self._sandbox.census() if is_alone else {}
+        census = self._server.census() if is_alone else {}
         trace = self._watch.trace()
         after = self._counters()
         self._began_ns = None
@@ -192,7 +194,7 @@ class Run:
     def _counters(self) -> Counters:
         return read_counters(
             self._files,
-            self._sandbox.carried_num_bytes,
+            self._server.carried_num_bytes,
             phases=self._plan.student_phases,
             is_mpi=self._plan.is_mpi,
         )
@@ -213,7 +215,7 @@ class Run:
         returned: set[int] = set()
         troubled: dict[int, Frame] = {}
         finished_s = started_s = time.monotonic()
-        denied_before_s = self._sandbox.denied_s()
+        denied_before_s = self._server.denied_s()
         settle_until_s = 0.0
         limits = self._plan.limits
         # To get ready is our own work, which a busy machine may delay.
@@ -243,9 +245,9 @@ class Run:
                     raise RunEnded(self._begun(self._end_of(troubled, returned)))
                 continue
             end = self._watch.look(gone)
-            lasted = CaseTime(now_s - started_s, self._sandbox.denied_s() - denied_before_s)
+            lasted = CaseTime(now_s - started_s, self._server.denied_s() - denied_before_s)
             if lasted.is_up(limit_s):
-                denied_s = self._sandbox.denied_s(up_to_now=True) - denied_before_s
+                denied_s = self._server.denied_s(up_to_now=True) - denied_before_s
                 lasted = CaseTime(now_s - started_s, denied_s)
             if end is None and lasted.is_up(limit_s):
                 end = self._watch.out_of_time(gone, lasted, limit_s)
@@ -267,7 +269,7 @@ class Run:
         """
         if not self._student_has_run:
             rank = min(troubled)
-            printed = f"{self.outputs.tail(rank)}\n{self._sandbox.log()}".strip()
+            printed = f"{self.outputs.tail(rank)}\n{self._server.log()}".strip()
             raise LaunchError(f"rank {rank} ended while starting. {printed}")
         self._wait_for_the_end(troubled)
         excess = self._watch.excess()
@@ -277,7 +279,7 @@ class Run:
         ranks = list(end.ranks)
         submission = str(self._sandbox.submission)
         for rank, frame in troubled.items():
-            status = self._sandbox.status_of(rank)
+            status = self._server.status_of(rank)
             ranks[rank] = replace(
                 ranks[rank],
                 said=frame.kind,
@@ -294,7 +296,7 @@ class Run:
         silent = [rank for rank, frame in troubled.items() if frame.kind != "problem"]
         until_s = time.monotonic() + _LAST_WORDS_S
         while time.monotonic() < until_s and any(
-            self._sandbox.status_of(rank) is None for rank in silent
+            self._server.status_of(rank) is None for rank in silent
         ):
             time.sleep(_TICK_S)
 

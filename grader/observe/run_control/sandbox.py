@@ -4,18 +4,14 @@ import os
 import shutil
 import sys
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.observe.run_control.machine import libraries, mpirun
 from grader.recording.launch_plan import Limits
 
-_READ_AHEAD_S = 10 * 365 * 24 * 3600.0
-"""Into the future: a file that says when it was first read is a word to the other ranks."""
 _PLACEHOLDER = Path(__file__).resolve().parent / "mpirun_placeholder.py"
 
 
@@ -24,7 +20,7 @@ class Sandbox:
 
     def __init__(self, server: ForkserverClient, *, uid: int | None, limits: Limits) -> None:
         """uid: the user to run as, which nobody else may have; None to stay the user we are."""
-        self._server = server
+        self.server = server
         self._uid = uid
         self._limits = limits
         self._started = False
@@ -60,12 +56,9 @@ class Sandbox:
         # A level of its own, because our folder cannot be listed.
         (self.folder / "start").mkdir()
         shutil.copyfile(_PLACEHOLDER, self._placeholder)
-        read_s = time.time() + _READ_AHEAD_S
         for path in self.folder.rglob("*"):
             if path.name != "scratch":
                 path.chmod(0o755 if path.is_dir() else 0o644)
-                # The kernel notes who reads it only where that is later than what is there.
-                os.utime(path, (read_s, path.stat().st_mtime))
 
     def start(
         self,
@@ -79,7 +72,7 @@ class Sandbox:
         probes: what they will be told to run, so that it is compiled once for all of them.
         Raises GraderError when the machine cannot.
         """
-        self._server.start(
+        self.server.start(
             {
                 "folder": str(self.folder),
                 "uid": self._uid,
@@ -146,47 +139,6 @@ class Sandbox:
         """Return where the judge listens."""
         return self.folder / "judge.sock"
 
-    def ended(self) -> int | None:
-        """Return the exit status of the run as a whole, or None while it lasts."""
-        return self._server.ended()
-
-    def status_of(self, rank: int) -> int | None:
-        """Return the exit status of one rank, or None while it lives."""
-        return self._server.status_of(rank)
-
-    def log(self) -> str:
-        """Return what mpirun itself printed last, for errors that are the machine's."""
-        return self._server.log()
-
-    def excess(self) -> dict[str, Any] | None:
-        """Return what the run used too much of: `kind`, `used`, `allowed`; None if nothing."""
-        return self._server.excess()
-
-    def denied_s(self, *, up_to_now: bool = False) -> float:
-        """Return how long the machine has kept the run waiting so far; 0 if nobody knows.
-
-        up_to_now: ask, rather than say what was told last, which on a busy machine is a while ago.
-        """
-        return self._server.denied_s(up_to_now=up_to_now)
-
-    def census(self) -> Mapping[str, Any]:
-        """Return how many processes have shown themselves, `seen`, and the most alive, `at_once`.
-
-        Counted since this was last asked. Raises LaunchError when nobody answers.
-        """
-        return self._server.census()
-
-    def carried_num_bytes(self) -> int | None:
-        """Return what has gone over the loopback so far; None where it need not be the run's.
-
-        Raises LaunchError when nobody answers.
-        """
-        return self._server.carried_num_bytes()
-
-    def dump_stacks(self, ranks: Sequence[int]) -> None:
-        """Have these ranks, as far as they live, write where they are."""
-        self._server.dump_stacks(ranks)
-
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -199,6 +151,6 @@ class Sandbox:
         """
         try:
             if self._started:
-                self._server.end()
+                self.server.end()
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)

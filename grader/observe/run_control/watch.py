@@ -30,11 +30,7 @@ OnSilent = Callable[[int, tuple[str, int] | None], None]
 
 
 class Watched(Protocol):
-    """What holds the processes of a run: a sandbox, or an open session."""
-
-    @property
-    def submission(self) -> Path:
-        """Return the folder of the submission, as the ranks see it."""
+    """What holds the processes of a run: a forkserver, or an open session."""
 
     def excess(self) -> Mapping[str, Any] | None:
         """Return what the run used too much of: `kind`, `used`, `allowed`; None if nothing."""
@@ -49,21 +45,23 @@ class Watch:
     def __init__(
         self,
         files: Sequence[RankFiles],
-        sandbox: Watched,
+        server: Watched,
+        submission: Path,
         limits: Limits,
         *,
         makes_progress: bool,
         on_silent: OnSilent | None = None,
     ) -> None:
-        """makes_progress: MPI goes on inside of ranks that have returned.
+        """submission: its folder, as the ranks see it.
 
+        makes_progress: MPI goes on inside of ranks that have returned.
         on_silent: is called for the first such rank of a case.
         """
         self._files = files
-        self._sandbox = sandbox
+        self._server = server
         self._limits = limits
         self._makes_progress = makes_progress
-        self._submission = sandbox.submission
+        self._submission = submission
         self._first_sequences = [0] * len(files)
         self._seen: list[tuple[int, int, bool]] = []
         self._polls = [0] * len(files)
@@ -159,7 +157,7 @@ class Watch:
             used = files.output_num_bytes()
             if used > allowed:
                 return Excess("output", used, allowed, rank)
-        told = self._sandbox.excess()
+        told = self._server.excess()
         return None if told is None else Excess(told["kind"], told["used"], told["allowed"])
 
     def end(
@@ -203,7 +201,7 @@ class Watch:
     def _have_stacks_dumped(self, ranks: Sequence[int]) -> None:
         """Have these ranks write where they are; on a busy machine that may take a moment."""
         before = {rank: self._files[rank].stacks_num_bytes() for rank in ranks}
-        self._sandbox.dump_stacks(ranks)
+        self._server.dump_stacks(ranks)
         until_s = time.monotonic() + _STACK_LIMIT_S
         while time.monotonic() < until_s and any(
             self._files[rank].stacks_num_bytes() == size for rank, size in before.items()

@@ -1,6 +1,6 @@
-"""Tries, before a sealed grading, what a submission must not be able to do.
+"""Looks before a sealed grading for what protects it, and tries what must be refused.
 
-`hostile_*.py` are the attempts: source that is sent to the ranks, which imports nothing of grader.
-Each function `try_*` yields steps, (what is tried, how); a step that raises nothing has succeeded.
-The first line of its docstring is the protection that stands when no step succeeds.
+`hostile_*.py` are sent to a rank, and import nothing of grader. Each function `try_*` yields steps,
+(what is tried, how); a step that raises nothing has succeeded. The first line of its docstring is
+the protection that stands when no step succeeds.
 """

@@ -1,13 +1,11 @@
 """Turns what the hostile submission could do, and what the judge sees, into protections."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from grader.model.errors import GraderError
-from grader.sealed.selftest.attempted import attempted
+from grader.sealed.selftest import hostile_attempts
 from grader.sealed.selftest.foreign_mounts import Foreign, read_foreign
-from grader.sealed.selftest.hostile_probe import ATTEMPTS
 from grader.sealed.selftest.protections import Protection
 from grader.sealed.selftest.surroundings import (
     HOST_IPC_NAMESPACE,
@@ -19,73 +17,63 @@ from grader.sealed.selftest.surroundings import (
     status_field,
 )
 
-_FLAGS = {
-    "try_running_from_tmp": "--tmpfs /tmp:rw,noexec,nosuid,nodev",
-    "try_the_network": "--network none",
-    "try_ports_of_connections_that_ended": "--sysctl net.ipv4.tcp_max_tw_buckets=0",
-}
-"""Attempts that only a flag of the container stops."""
 _NEEDED = frozenset({"SETUID", "SETGID", "KILL"})
 _USUAL = _NEEDED | {
     *("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETPCAP", "NET_BIND_SERVICE", "NET_RAW"),
     *("SYS_CHROOT", "MKNOD", "AUDIT_WRITE", "SETFCAP"),
 }
 """What Docker gives every container."""
+_WRITABLE = ("/tmp", "/dev/shm")  # noqa: S108 - where ranks write
+_NO_LANDLOCK = "neither Linux 5.13 nor a profile that allows it"
 
 
-@dataclass(frozen=True)
-class Remains:
-    """What the judge found of the hostile submission after its end."""
-
-    processes: tuple[int, ...]
-    files: tuple[str, ...]
-    is_ours_to_see: bool
-    """False where the ranks have a container of their own, which the judge cannot look into."""
-
-
-def protections(
-    found: Mapping[str, Any],
-    seen: Surroundings,
-    seen_by_a_rank: Surroundings,
-    remains: Remains,
-    judge: int,
-) -> tuple[Protection, ...]:
+def protections(found: Mapping[str, Any], seen: Surroundings, judge: int) -> tuple[Protection, ...]:
     """Return every protection.
 
-    found: what the probe told. judge: the judge's process number. Raises GraderError when the
-    probe left something out, which no submission can bring about.
+    found: what the probe told. seen: what the judge sees. judge: its process number. Raises
+    GraderError when the probe left something out, which no submission can bring about.
     """
-    shares_processes = seen.pid_namespace == seen_by_a_rank.pid_namespace
-    if shares_processes and judge not in found["foreign"]:
+    if judge not in found["foreign"]:
         raise GraderError(
             "the selftest did not find the judge's process, so it tried nothing on it"
         )
     return (
-        *attempted(found["attempts"], ATTEMPTS, _FLAGS),
-        *_of_the_ranks(found, seen.status, seen_by_a_rank.status),
-        *_of_the_end(found, remains),
+        *_attempted(found["attempts"]),
+        *_of_the_ranks(found, seen.status),
         *_of_the_judge(seen.status),
         *_of_the_engine(seen),
-        *_of_the_container(seen_by_a_rank),
-        *_of_mounts(read_foreign(found["foreign_mounts"]), seen_by_a_rank.ipc_namespace),
+        *_of_the_container(seen),
+        *_of_mounts(read_foreign(found["foreign_mounts"]), seen.ipc_namespace),
     )
 
 
-def _of_the_ranks(found: Mapping[str, Any], judges: str, status: str) -> Iterator[Protection]:
-    """Yield what the kernel says of a rank; both statuses are texts of /proc/PID/status."""
+def _attempted(outcomes: Mapping[str, Any]) -> Iterator[Protection]:
+    """Yield one protection for each attempt, whose docstring says what has to hold."""
+    for name, attempt in vars(hostile_attempts).items():
+        if not name.startswith("try_"):
+            continue
+        num_steps, succeeded = outcomes[name]["num_steps"], outcomes[name]["succeeded"]
+        if not num_steps:
+            raise GraderError(f"the selftest tried nothing in {name}")
+        yield _essential(
+            attempt.__doc__.splitlines()[0].rstrip("."),
+            not succeeded,
+            f"not refused: {', '.join(succeeded)}"
+            if succeeded
+            else f"{num_steps} attempts, all refused",
+        )
+
+
+def _of_the_ranks(found: Mapping[str, Any], judges: str) -> Iterator[Protection]:
+    """Yield what the kernel says of a rank; judges: text of /proc/PID/status, as a rank's."""
+    status = found["status"]
     user, group = status_field(status, "Uid").split(), status_field(status, "Gid").split()
     groups = status_field(status, "Groups").split()
-    is_nobody_else = "0" not in {*user, *group} and set(groups) <= {user[0]}
+    is_nobody_else = "0" not in {*user, *group} and not groups
     yield _essential(
-        "Ranks are their own users, and not root",
+        "Ranks are another user, and not root",
         is_nobody_else,
-        f"user {user[0]}, until it is connected {user[1]}, groups {' '.join(groups) or 'none'}",
-    )
-    users = found["users_of_mpirun"]
-    yield _essential(
-        "mpirun is another user, and not root",
-        bool(users) and set(users) == {user[1]} and user[0] != user[1],
-        f"its processes are of user {', '.join(sorted(set(users))) or 'unknown'}",
+        f"user {user[0]}, groups {' '.join(groups) or 'none'}",
     )
     powers = [name for kind in ("CapPrm", "CapAmb") for name in sorted(capabilities(status, kind))]
     yield _essential("Ranks have no capabilities", not powers, ", ".join(powers) or "none")
@@ -105,21 +93,12 @@ def _of_the_ranks(found: Mapping[str, Any], judges: str, status: str) -> Iterato
         found["dumpable"] == 0,
         f"dumpable {found['dumpable']}",
     )
-
-
-def _of_the_end(found: Mapping[str, Any], remains: Remains) -> Iterator[Protection]:
-    """Yield what is left after the end of a run."""
-    elsewhere = "" if remains.is_ours_to_see else ", counted in the ranks' own container"
-    alive = ", ".join(map(str, remains.processes))
-    yield _essential(
-        "Nothing of a run outlives it",
-        found["daemon"] > 0 and not remains.processes,
-        f"still alive: {alive}" if alive else f"a daemon was left behind, and is gone{elsewhere}",
-    )
-    left = ", ".join(remains.files)
-    tried = f"{len(found['files'])} files were left behind, and are gone{elsewhere}"
-    yield _essential(
-        "No file of a run outlives it", not left, f"still there: {left}" if left else tried
+    version = found["landlock"]
+    yield Protection(
+        "Ranks that MPI or torch connects use no file of each other",
+        version > 0,
+        f"Landlock {version}" if version > 0 else _NO_LANDLOCK,
+        is_essential=False,
     )
 
 
@@ -176,13 +155,32 @@ def _of_the_engine(seen: Surroundings) -> Iterator[Protection]:
 
 
 def _of_the_container(seen: Surroundings) -> Iterator[Protection]:
-    """Yield what the flags of the container bring that the ranks are in."""
+    """Yield what the flags of the container bring."""
     root = mount_options(seen.mountinfo, "/") or frozenset()
     yield _by_flag(
         "The image cannot be changed",
         "ro" in root,
         f"it is mounted {'read-only' if 'ro' in root else 'writable'}",
         "--read-only",
+    )
+    programs = [
+        folder
+        for folder in _WRITABLE
+        if "noexec" not in (mount_options(seen.mountinfo, folder) or ())
+    ]
+    yield _by_flag(
+        "Programs that a submission writes do not run",
+        not programs,
+        f"they run in {' and '.join(programs)}"
+        if programs
+        else f"{' and '.join(_WRITABLE)} refuse them",
+        "--tmpfs /tmp:rw,noexec,nosuid,nodev",
+    )
+    yield _by_flag(
+        "No port shows that it had a connection which has ended",
+        seen.max_ended_connections == "0",
+        f"the kernel keeps {seen.max_ended_connections or 'an unknown number'}",
+        "--sysctl net.ipv4.tcp_max_tw_buckets=0",
     )
     yield from _limits(seen)
     others = [name for name in seen.interfaces if name != "lo"]
@@ -231,16 +229,24 @@ def _without(foreign: Sequence[Foreign], ipc_namespace: str) -> str:
 
 def _limits(seen: Surroundings) -> Iterator[Protection]:
     group = seen.control_group
-    has_no_swap = group.swap_num_bytes == 0 or (group.swap_num_bytes is None and not seen.has_swap)
-    memory = f"{group.memory_num_bytes >> 20} MiB" if group.memory_num_bytes else "unlimited"
-    swap = "unlimited" if group.swap_num_bytes is None else f"{group.swap_num_bytes >> 20} MiB"
+    has_no_swap = group.swap_limit_num_bytes == 0 or (
+        group.swap_limit_num_bytes is None and not seen.has_swap
+    )
+    memory = (
+        f"{group.memory_limit_num_bytes >> 20} MiB" if group.memory_limit_num_bytes else "unlimited"
+    )
+    swap = (
+        "unlimited"
+        if group.swap_limit_num_bytes is None
+        else f"{group.swap_limit_num_bytes >> 20} MiB"
+    )
     yield _by_flag(
         "Memory is limited, and swap is off",
-        group.memory_num_bytes is not None and has_no_swap,
+        group.memory_limit_num_bytes is not None and has_no_swap,
         f"memory {memory}, swap {swap if seen.has_swap or swap != 'unlimited' else 'none here'}",
         "--memory 4g --memory-swap 4g",
     )
-    number = group.num_processes
+    number = group.max_processes
     yield _by_flag(
         "The number of processes is limited",
         number is not None,

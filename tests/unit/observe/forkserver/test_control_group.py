@@ -19,6 +19,7 @@ def version_2(tmp_path):
         tmp_path / "root",
         memory__current=700 * MIB,
         memory__max=1000 * MIB,
+        memory__swap__max=24 * MIB,
         memory__stat=f"anon {400 * MIB}\ninactive_file {200 * MIB}\nactive_file {50 * MIB}",
         pids__current=17,
         pids__max=256,
@@ -33,6 +34,7 @@ def version_1(tmp_path):
         tmp_path / "root" / "memory",
         memory__usage_in_bytes=700 * MIB,
         memory__limit_in_bytes=1000 * MIB,
+        memory__memsw__limit_in_bytes=1024 * MIB,
         memory__stat=f"inactive_file 1\ntotal_inactive_file {200 * MIB}\n"
         f"total_active_file {50 * MIB}",
     )
@@ -48,6 +50,7 @@ def test_the_cache_of_files_is_not_in_use(version, request):
     group = ControlGroup.own(folder / "root", folder / "membership")
     assert group.memory_num_bytes() == 450 * MIB
     assert group.memory_limit_num_bytes == 1000 * MIB
+    assert group.swap_limit_num_bytes == 24 * MIB
     assert (group.num_processes(), group.max_processes) == (17, 256)
 
 
@@ -80,7 +83,7 @@ def test_a_limit_beyond_all_memory_is_none(version_1):
     """What version 1 says where nobody set one."""
     write(version_1 / "root" / "memory", memory__limit_in_bytes=9223372036854771712)
     group = ControlGroup.own(version_1 / "root", version_1 / "membership")
-    assert group.memory_limit_num_bytes is None
+    assert group.memory_limit_num_bytes is group.swap_limit_num_bytes is None
 
 
 def test_no_groups_at_all(tmp_path):

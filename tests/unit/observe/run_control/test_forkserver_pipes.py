@@ -7,8 +7,8 @@ from unittest import mock
 
 import pytest
 
-from grader.observe.run_control import forkserver_client, forkserver_process
-from grader.observe.run_control.forkserver_process import Forkserver, start_forkserver
+from grader.observe.run_control import forkserver_client
+from grader.observe.run_control.forkserver_client import Forkserver, start_forkserver
 
 LIMIT_S = 60
 
@@ -45,7 +45,7 @@ def pipe():
 
 def test_who_does_not_read_is_given_up(pipe, monkeypatch):
     """A forkserver that was stopped must not stop the judge as well."""
-    monkeypatch.setattr(forkserver_process, "_SEND_LIMIT_S", 0.1)
+    monkeypatch.setattr(forkserver_client, "_SEND_LIMIT_S", 0.1)
     _, forkserver = pipe
     with pytest.raises(BrokenPipeError):
         forkserver.send(bytes(1 << 20))

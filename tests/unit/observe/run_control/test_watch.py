@@ -71,10 +71,11 @@ def standing(monkeypatch):
         forget_stacks=lambda: None,
     )
     dumped, told = [], []
-    sandbox = SimpleNamespace(submission=Path(), excess=lambda: None, dump_stacks=dumped.append)
+    server = SimpleNamespace(excess=lambda: None, dump_stacks=dumped.append)
     looking = watch.Watch(
         [files],
-        sandbox,
+        server,
+        Path(),
         Limits(),
         makes_progress=True,
         on_silent=lambda rank, place: told.append((round(clock.now_s - 100, 2), rank, place)),

@@ -8,8 +8,7 @@ from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GraderError
 from grader.model.report import Outcome, RunFailure, Verdict
 from grader.rank import probe_modules
-from grader.sealed.selftest.examine import probe_sources
-from grader.sealed.selftest.memory_watch import watch_on_memory
+from grader.sealed.selftest.examine import probe_sources, watch_on_memory
 
 
 def watched(outcomes=(), failure=None):
@@ -19,7 +18,7 @@ def watched(outcomes=(), failure=None):
         plans.append(plan)
         return LaunchResult(tuple(outcomes), failure)
 
-    found = watch_on_memory(launch, probe_sources())
+    found = watch_on_memory(launch)
     (plan,) = plans
     (call,) = plan.cases
     assert call.inputs[0]["num_bytes"] > 2 * plan.limits.memory_num_bytes

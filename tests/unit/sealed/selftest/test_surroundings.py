@@ -1,14 +1,9 @@
-"""Texts of the kernel, as real containers show them: version 1 and 2 of control groups, mounts."""
+"""Texts of the kernel, as real containers show them: users, capabilities, mounts."""
 
 from pathlib import Path
 
-import pytest
-
 from grader.sealed.selftest.surroundings import (
-    ControlGroup,
     capabilities,
-    control_group,
-    interfaces,
     look_around,
     mount_options,
     status_field,
@@ -34,23 +29,10 @@ VERSION_1 = """\
 141 133 0:36 /docker/6ac6 /sys/fs/cgroup/pids ro,nosuid,nodev - cgroup cgroup rw,pids
 143 128 0:54 / /tmp rw,nosuid,nodev,noexec,relatime - tmpfs tmpfs rw,size=65536k,mode=1777
 """
-GROUPS_1 = """\
-9:name=systemd:/docker/6ac6
-8:pids:/docker/6ac6
-4:memory:/docker/6ac6
-0::/docker/6ac6
-"""
 VERSION_2 = """\
 1104 1103 0:57 / / rw,relatime master:370 - overlay overlay rw,lowerdir=/l/A
 1110 1109 0:29 / /sys/fs/cgroup ro,nosuid,nodev,noexec,relatime - cgroup2 cgroup rw,nsdelegate
 """
-GROUPS_2 = "0::/\n"
-HOSTS_VERSION_2 = VERSION_2
-GROUPS_OF_THE_HOST = "0::/system.slice/docker-6ac6.scope\n"
-
-
-def reading(files: dict[str, str]):
-    return lambda path: files.get(str(path), "")
 
 
 def test_a_field_of_a_status_is_its_text():
@@ -83,82 +65,6 @@ def test_mount_options_are_those_of_the_last_mount_there():
     assert "ro" not in mount_options(VERSION_2, "/")
     assert {"noexec", "nosuid", "nodev"} <= mount_options(VERSION_1, "/tmp")
     assert mount_options(VERSION_2, "/tmp") is None
-
-
-def test_limits_of_version_1():
-    """Swap is what both together may have beyond the memory."""
-    files = {
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes": "4294967296\n",
-        "/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes": "4294967296\n",
-        "/sys/fs/cgroup/pids/pids.max": "256\n",
-    }
-    assert control_group(VERSION_1, GROUPS_1, reading(files)) == ControlGroup(4 << 30, 0, 256)
-
-
-def test_no_limits_of_version_1():
-    """The largest number of pages is no limit."""
-    files = {
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
-        "/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes": "9223372036854771712\n",
-        "/sys/fs/cgroup/pids/pids.max": "max\n",
-    }
-    assert control_group(VERSION_1, GROUPS_1, reading(files)) == ControlGroup(None, None, None)
-
-
-def test_swap_that_is_not_accounted_for():
-    """Without the file nobody knows."""
-    files = {"/sys/fs/cgroup/memory/memory.limit_in_bytes": "1048576\n"}
-    assert control_group(VERSION_1, GROUPS_1, reading(files)) == ControlGroup(1 << 20, None, None)
-
-
-@pytest.mark.parametrize(
-    ("groups", "folder"),
-    [
-        (GROUPS_2, "/sys/fs/cgroup"),
-        (GROUPS_OF_THE_HOST, "/sys/fs/cgroup/system.slice/docker-6ac6.scope"),
-    ],
-)
-def test_limits_of_version_2(groups, folder):
-    """In a namespace of its own for control groups, and in the host's."""
-    files = {
-        f"{folder}/memory.max": "4294967296\n",
-        f"{folder}/memory.swap.max": "0\n",
-        f"{folder}/pids.max": "256\n",
-    }
-    assert control_group(VERSION_2, groups, reading(files)) == ControlGroup(4 << 30, 0, 256)
-
-
-def test_no_limits_of_version_2():
-    """`max` is no limit."""
-    names = ("memory.max", "memory.swap.max", "pids.max")
-    files = {f"/sys/fs/cgroup/{name}": "max\n" for name in names}
-    assert control_group(VERSION_2, GROUPS_2, reading(files)) == ControlGroup(None, None, None)
-
-
-def test_no_control_groups_at_all():
-    """What cannot be read is not limited."""
-    assert control_group("", "", reading({})) == ControlGroup(None, None, None)
-
-
-TABLE = """\
-Inter-|   Receive                                                |  Transmit
- face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs
-    lo:       0       0    0    0    0     0          0         0        0       0
-  eth0:    1296      16    0    0    0     0          0         0        0       0
- tunl0:       0       0    0    0    0     0          0         0        0       0
-"""
-
-
-def test_interfaces_are_those_that_are_up():
-    """A tunnel that the kernel makes in every new namespace is down and leads nowhere."""
-    flags = {"lo": "0x9\n", "eth0": "0x1003\n", "tunl0": "0x80\n"}
-    files = {f"/sys/class/net/{name}/flags": text for name, text in flags.items()}
-    assert interfaces(TABLE, reading(files)) == ("lo", "eth0")
-
-
-def test_an_interface_of_which_nothing_is_known_counts_as_up():
-    """Where /sys is not there."""
-    assert interfaces(TABLE, reading({})) == ("lo", "eth0", "tunl0")
 
 
 def test_there_is_something_to_see_on_any_linux():
