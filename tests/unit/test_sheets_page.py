@@ -83,7 +83,8 @@ def problems(row: Row) -> list[str]:
 def is_a_test(name: str) -> bool:
     file, _, function = name.partition("::")
     path = ROOT / (file if file.startswith("tests/") else f"tests/suites/{file}")
-    return path.is_file() and f"def {function}(" in path.read_text()
+    asked = rf"^(def {function}\(|{function} = )"
+    return path.is_file() and bool(re.search(asked, path.read_text(), re.MULTILINE))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.number)

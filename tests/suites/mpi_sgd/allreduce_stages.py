@@ -164,12 +164,22 @@ def assert_right_by_messages(run: Run, cases: Cases) -> Proof:
 def assert_ring_is_complete(run: Run, cases: Cases) -> None:
     """Assert that chunks make as many steps as in a ring, and are passed on."""
     proof = prove(run, cases)
-    outcome, n = proof.outcome, proof.outcome.ranks
-    is_enough = n * min(bytes_sent(outcome.trace)) >= 2 * (n - 1) * proof.num_bytes
-    if n < FEWEST_RANKS or not is_enough or receive_left(outcome.trace):
+    outcome = proof.outcome
+    is_enough = outcome.ranks >= FEWEST_RANKS and _sends_enough(outcome, proof.num_bytes)
+    if not is_enough or receive_left(outcome.trace):
         _not_shown()
     assert_results_come_from_messages(run, cases)
     assert_chunks_are_passed_on(run, cases)
+
+
+def assert_ring_is_not_waited_for(run: Run, cases: Cases) -> None:
+    """Assert that ranks send what a ring sends, and return without what they ask to receive."""
+    num_bytes = prove(run, cases).num_bytes
+    if not any(
+        isinstance(each, Outcome) and _is_cut_short(each) and _sends_enough(each, num_bytes)
+        for each in _rings_begun(run, cases)
+    ):
+        _not_shown()
 
 
 def assert_ring_has_begun(run: Run, cases: Cases) -> None:
@@ -177,11 +187,7 @@ def assert_ring_has_begun(run: Run, cases: Cases) -> None:
 
     Results, where they tell anything, have to depend on messages.
     """
-    begun = [
-        answer
-        for step in (1, -1)
-        for answer in _beginning(run, cases, partial(First.is_step, hops=step))
-    ]
+    begun = _rings_begun(run, cases)
     if not begun:
         _not_shown()
     if not any(map(_is_cut_short, begun)):
@@ -192,6 +198,17 @@ def assert_neighbours_are_sent_to(run: Run, cases: Cases) -> None:
     """Assert that ranks send a chunk or more to a neighbour, whoever receives it."""
     if not _beginning(run, cases, First.is_to_a_neighbour):
         _not_shown()
+
+
+def _rings_begun(run: Run, cases: Cases) -> list[Outcome | RunFailure]:
+    steps = [partial(First.is_step, hops=hops) for hops in (1, -1)]
+    return [answer for step in steps for answer in _beginning(run, cases, step)]
+
+
+def _sends_enough(outcome: Outcome, num_bytes: int) -> bool:
+    """Return whether each rank sends as much as a ring takes for an array of this size."""
+    n = outcome.ranks
+    return n * min(bytes_sent(outcome.trace)) >= 2 * (n - 1) * num_bytes
 
 
 def _beginning(run: Run, cases: Cases, fits: Callable[[First], bool]) -> list[Outcome | RunFailure]:

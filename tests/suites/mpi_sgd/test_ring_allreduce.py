@@ -25,6 +25,7 @@ from .allreduce_stages import (
     assert_right_by_messages,
     assert_ring_has_begun,
     assert_ring_is_complete,
+    assert_ring_is_not_waited_for,
     assert_whole_arrays_go_around,
 )
 from .allreduce_values import assert_reduced, assert_reduced_by_messages, assert_send_unchanged
@@ -246,15 +247,22 @@ def test_right_by_messages(run):
 
 
 @stage(9)
-def test_ring_has_begun(run):
-    """begins as a ring does, with a chunk for one neighbour"""
-    assert_ring_has_begun(run, CASES)
+def test_ring_is_not_waited_for(run):
+    """sends as many chunks as a ring does, and waits for none"""
+    assert_ring_is_not_waited_for(run, CASES)
 
 
 @stage(9)
 def test_name_is_misspelt(run):
     """calls MPI to send or receive, by a misspelt name"""
     assert_name_is_misspelt(run, CASES)
+
+
+# A ring that hangs after its first phase has done no more.
+@stage(8)
+def test_ring_has_begun(run):
+    """begins as a ring does, with a chunk for one neighbour"""
+    assert_ring_has_begun(run, CASES)
 
 
 @stage(2.5)

@@ -1,5 +1,7 @@
 """Gradients averaged by DistributedDataParallel, within backward."""
 
+from functools import partial
+
 import pytest
 
 from grader.api import assert_only_operations, case_context, part, points, stage
@@ -9,45 +11,20 @@ from .batches import (
     assert_steps_use_all_batches,
     assert_steps_with_mean_of_batches,
 )
-from .checks import (
-    assert_all_hold,
-    assert_holds_as_well,
-    assert_replicas_equal,
-    assert_sgd_steps,
-    assert_starts_equal,
-    assert_takes_time_of_training,
-    require,
-)
-from .examples import assert_batch_sizes, assert_one_epoch, assert_shared_out
+from .checks import assert_all_hold
 from .proof import assert_steps_come_from_backward
-from .rules import assert_options_of_handout, assert_through_ddp, assert_wrapped
+from .rules import assert_through_ddp, assert_wrapped
+from .shared_tests import shared_tests
 from .stages import assert_helped
-from .steps import assert_trained
-from .train_cases import cases_by_ranks, epoch_of, first_batch_of
+from .train_cases import cases_by_ranks, epoch_of
 
 pytestmark = [part("ddp"), pytest.mark.mpi]
 
 CASES = cases_by_ranks("part3/main.py", how="ddp")
-OF_VALUES = (
-    assert_replicas_equal,
-    assert_shared_out,
-    assert_batch_sizes,
-    assert_nothing_left,
-    assert_sgd_steps,
-    assert_steps_with_mean_of_batches,
-)
+SHARED = shared_tests(CASES, of_own=assert_nothing_left, of_mean=assert_steps_with_mean_of_batches)
 
-
-@points(1)
-def test_ranks_start_equal(run):
-    """starts all ranks with the same parameters"""
-    assert_all_hold(first_batch_of(run(4, CASES[4])), assert_starts_equal)
-
-
-@points(1.5)
-def test_first_batches_are_different(run):
-    """gives each rank different examples in its first batch"""
-    assert_all_hold(first_batch_of(run(4, CASES[4])), assert_shared_out)
+test_ranks_start_equal = points(1)(SHARED.test_ranks_start_equal)
+test_first_batches_are_different = points(1.5)(SHARED.test_first_batches_are_different)
 
 
 @points(3.5)
@@ -69,45 +46,25 @@ def test_step_uses_all_gradients(run):
     assert_steps_come_from_backward(run, CASES[4])
 
 
-@points(1, requires=test_step_uses_all_gradients)
-def test_replicas_stay_equal(run):
-    """keeps the parameters of all ranks equal"""
-    require(first_batch_of(run(4, CASES[4])), assert_starts_equal, "the ranks do not start equal")
-    assert_all_hold(epoch_of(run(4, CASES[4])), assert_replicas_equal)
+averaged = partial(points, requires=test_step_uses_all_gradients)
+test_replicas_stay_equal = averaged(1)(SHARED.test_replicas_stay_equal)
+test_examples_are_shared_out = averaged(1.5)(SHARED.test_examples_are_shared_out)
+test_batches_have_256_examples_in_all = averaged(0.5)(SHARED.test_batches_have_256_examples_in_all)
 
 
-@points(1.5, requires=test_step_uses_all_gradients)
-def test_examples_are_shared_out(run):
-    """uses no example twice in one epoch"""
-    require(first_batch_of(run(4, CASES[4])), assert_shared_out, "the first batches overlap")
-    assert_all_hold(epoch_of(run(4, CASES[4])), assert_shared_out)
-
-
-@points(0.5, requires=test_step_uses_all_gradients)
-def test_batches_have_256_examples_in_all(run):
-    """trains on batches of 256 examples over all ranks"""
-    assert_all_hold(epoch_of(run(4, CASES[4])), assert_batch_sizes)
-
-
-@points(1, requires=test_step_uses_all_gradients)
+@averaged(1)
 def test_gradients_are_zeroed(run):
     """zeroes the gradients between steps"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_nothing_left)
 
 
-@points(1.5, requires=test_gradients_are_zeroed)
-def test_step_uses_the_mean(run):
-    """steps with the mean of all ranks' gradients"""
-    assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_with_mean_of_batches)
+test_step_uses_the_mean = points(1.5, requires=test_gradients_are_zeroed)(
+    SHARED.test_step_uses_the_mean
+)
+test_each_step_is_sgd = averaged(2)(SHARED.test_each_step_is_sgd)
 
 
-@points(2, requires=test_step_uses_all_gradients)
-def test_each_step_is_sgd(run):
-    """uses SGD (lr 0.1, momentum 0.9, weight decay 1e-4)"""
-    assert_all_hold(epoch_of(run(4, CASES[4])), assert_sgd_steps)
-
-
-@points(4, requires=test_step_uses_all_gradients)
+@averaged(4)
 def test_nothing_else_sends(run):
     """sends nothing between backward and step"""
     for case, outcome in epoch_of(run(4, CASES[4])):
@@ -117,42 +74,18 @@ def test_nothing_else_sends(run):
             )
 
 
-@points(0.5, requires=test_step_uses_all_gradients)
-def test_program_comes_to_its_end(run):
-    """ends by itself, with no rank left waiting"""
-    assert_all_hold(run(4, CASES[4]).having(extent="program"))
-
-
-@points(1, requires=test_program_comes_to_its_end)
-def test_training_is_one_epoch(run):
-    """trains for exactly one epoch, last batch included"""
-    require(epoch_of(run(4, CASES[4])), assert_shared_out, "some examples are used twice")
-    assert_all_hold(run(4, CASES[4]).having(extent="program"), assert_one_epoch)
-
-
-@points(1.5, requires=test_step_uses_the_mean)
-def test_two_ranks(run):
-    """also works on 2 ranks"""
-    assert_holds_as_well(run(2, CASES[2]), run(4, CASES[4]), OF_VALUES)
-
-
-@points(1, requires=test_step_uses_the_mean)
-def test_one_rank(run):
-    """also works on 1 rank"""
-    assert_holds_as_well(run(1, CASES[1]), run(4, CASES[4]), OF_VALUES)
-
-
-@points(1.5, requires=test_step_uses_the_mean)
-def test_program_takes_its_time_for_training_only(run):
-    """takes at most 6x the time of a plain training loop"""
-    assert_takes_time_of_training(run, 2, CASES[2])
-
-
-@points(0)
-def test_options_are_spelt_as_in_the_handout(run):
-    """spells its options as the handout does"""
-    require(first_batch_of(run(4, CASES[4])), assert_trained, "no training was seen on 4 ranks")
-    assert_all_hold(first_batch_of(run(4, CASES[4])), assert_options_of_handout)
+test_program_comes_to_its_end = averaged(0.5)(SHARED.test_program_comes_to_its_end)
+test_training_is_one_epoch = points(1, requires=test_program_comes_to_its_end)(
+    SHARED.test_training_is_one_epoch
+)
+test_two_ranks = points(1.5, requires=test_step_uses_the_mean)(SHARED.test_two_ranks)
+test_one_rank = points(1, requires=test_step_uses_the_mean)(SHARED.test_one_rank)
+test_program_takes_its_time_for_training_only = points(1.5, requires=test_step_uses_the_mean)(
+    SHARED.test_program_takes_its_time_for_training_only
+)
+test_options_are_spelt_as_in_the_handout = points(0)(
+    SHARED.test_options_are_spelt_as_in_the_handout
+)
 
 
 @stage(8)

@@ -15,6 +15,7 @@ from mpi_sgd.allreduce_stages import (
     assert_right_by_messages,
     assert_ring_has_begun,
     assert_ring_is_complete,
+    assert_ring_is_not_waited_for,
     assert_whole_arrays_go_around,
 )
 
@@ -175,6 +176,15 @@ def test_a_ring_is_complete():
     assert not holds(assert_ring_is_complete, Code(ring(3), wrong))
     assert not holds(assert_ring_is_complete, Code(ring(None), constant))
     assert not holds(assert_ring_is_complete, Code(ring(None), ended=HANGS))
+
+
+def test_a_ring_is_not_waited_for():
+    """With all its sends, and results that do not tell what they would have led to."""
+    assert holds(assert_ring_is_not_waited_for, Code(left(ring(None)), wrong))
+    assert not holds(assert_ring_is_not_waited_for, Code(left(ring(1)), wrong))
+    assert not holds(assert_ring_is_not_waited_for, Code(left(ring(None)), constant))
+    assert not holds(assert_ring_is_not_waited_for, Code(ring(None), wrong))
+    assert not holds(assert_ring_is_not_waited_for, Code(ring(None), ended=HANGS))
 
 
 def test_right_results_by_messages_need_be_no_ring():

@@ -1,0 +1,121 @@
+"""The tests that parts on several ranks share; each part's suite says what they pay."""
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+
+from .batches import assert_own_gradients
+from .checks import (
+    Check,
+    assert_all_hold,
+    assert_holds_as_well,
+    assert_replicas_equal,
+    assert_sgd_steps,
+    assert_starts_equal,
+    assert_steps_use_all,
+    assert_steps_with_mean,
+    assert_takes_time_of_training,
+    require,
+)
+from .examples import assert_batch_sizes, assert_one_epoch, assert_shared_out
+from .exchange import assert_something_given
+from .proof import assert_steps_come_from_payloads
+from .rules import assert_options_of_handout, assert_plain
+from .steps import assert_trained
+from .train_cases import Training, epoch_of, first_batch_of
+
+Cases = Mapping[int, tuple[Training, ...]]
+
+
+def shared_tests(
+    cases: Cases,
+    *,
+    of_own: Check = assert_own_gradients,
+    of_mean: Check = assert_steps_with_mean,
+    given: Check = assert_something_given,
+) -> SimpleNamespace:
+    """Return the shared tests of a part, by their names.
+
+    of_own, of_mean: what backward has to leave, and what a step has to use. given: that something
+    is given to the operations of the part.
+    """
+
+    def test_ranks_start_equal(run):
+        """starts all ranks with the same parameters"""
+        assert_all_hold(first_batch_of(run(4, cases[4])), assert_starts_equal)
+
+    def test_first_batches_are_different(run):
+        """gives each rank different examples in its first batch"""
+        assert_all_hold(first_batch_of(run(4, cases[4])), assert_shared_out)
+
+    def test_step_uses_all_gradients(run):
+        """steps with all ranks' gradients in equal parts"""
+        assert_all_hold(epoch_of(run(4, cases[4])), given, assert_steps_use_all)
+        assert_steps_come_from_payloads(run, cases[4], assert_steps_use_all)
+
+    def test_replicas_stay_equal(run):
+        """keeps the parameters of all ranks equal"""
+        first = first_batch_of(run(4, cases[4]))
+        require(first, assert_starts_equal, "the ranks do not start equal")
+        assert_all_hold(epoch_of(run(4, cases[4])), assert_replicas_equal)
+
+    def test_examples_are_shared_out(run):
+        """uses no example twice in one epoch"""
+        first = first_batch_of(run(4, cases[4]))
+        require(first, assert_shared_out, "the first batches overlap")
+        assert_all_hold(epoch_of(run(4, cases[4])), assert_shared_out)
+
+    def test_batches_have_256_examples_in_all(run):
+        """trains on batches of 256 examples over all ranks"""
+        assert_all_hold(epoch_of(run(4, cases[4])), assert_batch_sizes)
+
+    def test_backward_leaves_the_gradient_of_the_batch(run):
+        """leaves the rank's own gradient in .grad after backward"""
+        epoch = epoch_of(run(4, cases[4]))
+        require(epoch, assert_plain, "DistributedDataParallel averages within backward")
+        assert_all_hold(epoch, of_own)
+
+    def test_step_uses_the_mean(run):
+        """steps with the mean of all ranks' gradients"""
+        assert_all_hold(epoch_of(run(4, cases[4])), of_mean)
+
+    def test_each_step_is_sgd(run):
+        """uses SGD (lr 0.1, momentum 0.9, weight decay 1e-4)"""
+        assert_all_hold(epoch_of(run(4, cases[4])), assert_sgd_steps)
+
+    def test_program_comes_to_its_end(run):
+        """ends by itself, with no rank left waiting"""
+        assert_all_hold(run(4, cases[4]).having(extent="program"))
+
+    def test_training_is_one_epoch(run):
+        """trains for exactly one epoch, last batch included"""
+        require(epoch_of(run(4, cases[4])), assert_shared_out, "some examples are used twice")
+        assert_all_hold(run(4, cases[4]).having(extent="program"), assert_one_epoch)
+
+    of_values = (
+        assert_replicas_equal,
+        assert_shared_out,
+        assert_batch_sizes,
+        of_own,
+        assert_sgd_steps,
+        of_mean,
+    )
+
+    def test_two_ranks(run):
+        """also works on 2 ranks"""
+        assert_holds_as_well(run(2, cases[2]), run(4, cases[4]), of_values)
+
+    def test_one_rank(run):
+        """also works on 1 rank"""
+        assert_holds_as_well(run(1, cases[1]), run(4, cases[4]), of_values)
+
+    def test_program_takes_its_time_for_training_only(run):
+        """takes at most 6x the time of a plain training loop"""
+        assert_takes_time_of_training(run, 2, cases[2])
+
+    def test_options_are_spelt_as_in_the_handout(run):
+        """spells its options as the handout does"""
+        first = first_batch_of(run(4, cases[4]))
+        require(first, assert_trained, "no training was seen on 4 ranks")
+        assert_all_hold(first, assert_options_of_handout)
+
+    return SimpleNamespace(**locals())
