@@ -8,7 +8,13 @@ from collections.abc import Iterator, Sequence
 
 from grader.model.points import written
 from grader.model.report import ManualPart, PartResult, Report, TestResult, Verdict
-from grader.report.cause_words import (
+from grader.report.causes import Cause, dearest_first, is_missing
+from grader.report.page import Page
+from grader.report.quotes import code_lines, evidence
+from grader.report.safe_text import disarm, one_line
+from grader.report.words import (
+    NOT_HANDED_IN,
+    VERDICT_WORDS,
     again,
     blocked_text,
     check_points,
@@ -16,17 +22,11 @@ from grader.report.cause_words import (
     helps_of,
     part_points,
     price_of,
+    score_sentence,
     seen_text,
     told_text,
     words_of,
 )
-from grader.report.causes import Cause, dearest_first, is_missing
-from grader.report.code import code_lines
-from grader.report.evidence import evidence
-from grader.report.page import Page
-from grader.report.safe_text import disarm, one_line
-from grader.report.totals import score_sentence
-from grader.report.words import NOT_HANDED_IN, VERDICT_WORDS
 
 _MAX_NUM_BYTES = 900_000
 """GitHub refuses a summary of more than 1 MiB."""

@@ -1,8 +1,8 @@
 """Why an open session was ended, as a student reads it."""
 
 from grader.model.report import RunFailure
-from grader.report.evidence import evidence
 from grader.report.page import BOLD, Page
+from grader.report.quotes import evidence
 from grader.report.safe_text import one_line
 
 

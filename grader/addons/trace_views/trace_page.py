@@ -20,9 +20,8 @@ from grader.addons.trace_views.trace_table import by_rank, count_text
 from grader.addons.trace_views.traced import Traced, TracedCase
 from grader.grading_plugin.relaunch import ranks_text
 from grader.model.report import Verdict
-from grader.report.page import BOLD, DIM, INDENT, Page
+from grader.report.page import BOLD, DIM, INDENT, Column, Page, aligned
 from grader.report.safe_text import one_line
-from grader.report.text_layout import Column, aligned
 from grader.report.words import VERDICT_WORDS
 
 Said = TypeVar("Said")

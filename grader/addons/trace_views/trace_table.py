@@ -9,9 +9,8 @@ from grader.addons.trace_views.trace_rows import (
     peer_text,
     tag_text,
 )
-from grader.report.page import BOLD, DIM, RED, YELLOW, Page
+from grader.report.page import BOLD, DIM, RED, YELLOW, Column, Page, aligned
 from grader.report.safe_text import one_line
-from grader.report.text_layout import Column, aligned
 from grader.trace.calls import RankTrace, Trace
 
 _COLUMNS = (

@@ -9,7 +9,7 @@ from grader.addons.authoring.installation.engine_wheels import DISTRIBUTION, Eng
 from grader.course.course import Course
 from grader.course.edition import Files
 from grader.model.errors import UsageError
-from grader.report.html.templates import page
+from grader.report.html.page import page
 
 _TORCH, _STUDY = "torch", "study"
 """Extras of the engine: the second brings what `grade study` draws with."""

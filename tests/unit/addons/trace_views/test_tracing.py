@@ -14,7 +14,7 @@ from grader.addons.trace_views.tracing import trace
 from grader.course.courses import find_courses
 from grader.course.data import Data
 from grader.model.errors import UsageError
-from grader.report.text_layout import num_columns
+from grader.report.page import num_columns
 
 ROOT = Path(__file__).resolve().parents[4]
 SUBMISSIONS = Path("tests", "submissions")
