@@ -18,16 +18,18 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from grader.addons.authoring.kill_matrix import (
+from grader.addons.authoring.verification.mutation import (
+    Mutation,
     Row,
+    graded,
+    grader_of,
+    mutations,
     parse,
     reasons,
     render,
     summary,
     unexplained,
 )
-from grader.addons.authoring.verification.grading import grader_of
-from grader.addons.authoring.verification.mutation import Mutation, graded, mutations
 from grader.course.courses import bundled
 from grader.grading.observing import observer
 from grader.observe.run_control.forkserver_client import ForkserverClient

@@ -16,8 +16,7 @@ import msgspec
 from grader.model.errors import GraderError
 from grader.model.finding import Finding
 from grader.model.report import PartResult, Report, TestResult
-from grader.report.json_text import dump, number
-from grader.report.safe_text import one_line
+from grader.report.safe_text import dump, number, one_line
 from grader.report.words import worst_verdict
 
 SCHEMA_VERSION = 11

@@ -22,8 +22,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.addons.open_mode.open_answers import Said, combined
-from grader.addons.open_mode.open_board import FOLDER_VARIABLE, SCRATCH, Board, RunningCase
+from grader.addons.open_mode.open_board import (
+    FOLDER_VARIABLE,
+    SCRATCH,
+    Board,
+    RunningCase,
+    Said,
+    combined,
+)
 from grader.addons.open_mode.open_output import printed_in, printing_to, told
 from grader.course.assignment import Assignment
 from grader.course.course import Course

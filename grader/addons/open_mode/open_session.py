@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from grader.addons.open_mode.open_answers import explain_open
 from grader.addons.open_mode.open_board import (
     FOLDER_VARIABLE,
     SCRATCH,
     Board,
     RunningCase,
     State,
+    explain_open,
 )
 from grader.grading_plugin.relaunch import ranks_text
 from grader.model.errors import GraderError

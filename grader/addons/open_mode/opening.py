@@ -1,19 +1,25 @@
-"""Finds what an open session is about: the suites of an assignment, the folder of a submission."""
+"""The command that runs tests in the open, of which no mark comes: open."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from grader.addons.open_mode.open_session import OpenEnd, OpenOrder, run_openly
+from grader.commands.context import courses_of, look
 from grader.course.assignment import Assignment
 from grader.course.courses import Courses
 from grader.intake import process as intake
 from grader.intake.placement.recognition import recognise, require_likely
 from grader.intake.placement.table import Placement, place
 from grader.model.errors import GraderError, UsageError
+from grader.model.report import RunFailure
 from grader.model.spelling import did_you_mean
 from grader.observe.run_control.machine import check_machine
+from grader.report.page import BOLD, Page
+from grader.report.quotes import evidence
+from grader.report.safe_text import one_line
 
 _TORCH = "torch"
 _NO_TESTS = 5
@@ -112,3 +118,30 @@ def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tu
             "want to see"
         )
     return tuple(found.folder / part.suite for part in open_to_it)
+
+
+def ended(page: Page, test: str, failure: RunFailure) -> list[str]:
+    """Return the lines: which test, the sentence, what was printed last, and what is possible now.
+
+    test: in which the ranks hung or crashed.
+    """
+    lines = ["", f"{page.verdict(failure.verdict)} in {page.paint(one_line(test), BOLD)}"]
+    lines += page.message(failure.message)
+    for piece in evidence(failure.detail):
+        lines += ["", *page.paragraph(f"{piece.heading}:"), *page.quoted(piece.lines)]
+    name = one_line(test.partition("[")[0].removeprefix("test_"))
+    next_step = (
+        "The session stopped, because a rank that hangs or has crashed cannot continue. To "
+        f'run the others, leave this one out: -k "not {name}"'
+    )
+    return [*lines, "", *page.paragraph(next_step)]
+
+
+def open_tests(options: argparse.Namespace) -> int:
+    """Run tests in the open; return 0 if all hold, 1 if one does not."""
+    colour, width = look(sys.stdout.isatty(), options)
+    end = open_submission(options, courses_of(options), colour=colour)
+    if end.failure is not None:
+        page = Page(colour, options.plain, width, verbose=True)
+        print("\n".join(ended(page, end.test, end.failure)))
+    return end.exit_code

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from grader.model.evidence import CallSpan, Evidence, Message
-from grader.report.json_text import dump
+from grader.report.safe_text import dump
 
 _PROCESS = 1
 _US_PER_MS = 1000.0

@@ -9,7 +9,6 @@ from grader.addons.trace_views import tracing
 from grader.addons.trace_views.perfetto import perfetto_json
 from grader.addons.trace_views.trace_json import trace_json
 from grader.addons.trace_views.trace_page import trace_page
-from grader.addons.trace_views.traced import evidence_of
 from grader.commands.context import courses_of, data_folder, is_sealed, live_view, look
 from grader.commands.recorder import last_recording, require_observer
 from grader.commands.recordings import secret_of
@@ -48,7 +47,7 @@ def show_trace(options: argparse.Namespace) -> int:
     data = trace_json(traced) if options.json else ""
     problem = unwritten(Path(options.json), data) if options.json not in (None, "-") else ""
     if options.perfetto is not None:
-        problem = unwritten(options.perfetto, perfetto_json(evidence_of(traced))) or problem
+        problem = unwritten(options.perfetto, perfetto_json(traced.evidence)) or problem
     colour, width = look(sys.stdout.isatty(), options)
     page = Page(colour, options.plain, width, verbose=False)
     print(data if options.json == "-" else trace_page(traced, page, options.limit))

@@ -13,8 +13,8 @@ from grader.addons.trace_views.trace_rows import (
     figures_of,
     rows_of,
 )
-from grader.addons.trace_views.traced import Traced, TracedCase
-from grader.report.json_text import dump
+from grader.addons.trace_views.tracing import Traced, TracedCase
+from grader.report.safe_text import dump
 from grader.trace.calls import NO_PEER
 
 SCHEMA_VERSION = 1
@@ -23,7 +23,7 @@ SCHEMA_VERSION = 1
 def trace_json(traced: Traced) -> str:
     """Return the chosen case with all its calls, and the other cases without theirs."""
     trace = traced.trace
-    rows = [rows_of(rank, seen, traced.began_ns) for rank, seen in enumerate(trace.ranks)]
+    rows = [rows_of(rank, seen, traced.chosen.began_ns) for rank, seen in enumerate(trace.ranks)]
     known = communicators_of(rows)
     figures = figures_of(trace, rows)
     return dump(

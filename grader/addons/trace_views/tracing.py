@@ -1,15 +1,15 @@
 """Grades some tests of a part to see what its ranks call, and keeps the calls of one case."""
 
 import argparse
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from grader.addons.trace_views.traced import Traced, TracedCase
 from grader.course.courses import Courses
 from grader.course.data import Data
 from grader.grading import pipeline
 from grader.grading.observing import telling
 from grader.grading.settings import Settings
+from grader.grading_plugin.relaunch import ranks_text
 from grader.grading_plugin.selection import Selection
 from grader.intake import process as intake
 from grader.intake.placement.recognition import recognise
@@ -20,28 +20,76 @@ from grader.judge.explanation.launch_result import (
     explaining,
     student_trace,
 )
+from grader.judge.explanation.timeline import edges_of, timeline_of
 from grader.model.errors import GraderError, UsageError
-from grader.model.report import Outcome, PartResult, RunFailure, Verdict
+from grader.model.evidence import Evidence
+from grader.model.report import Outcome, PartResult, RunFailure, TestResult, Verdict
 from grader.recording.journal import Journal, Step
-from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, CaseCall, LaunchPlan
+from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, LaunchPlan
 from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.replay import Find
 from grader.trace.calls import Trace
 
 
 @dataclass(frozen=True)
-class CaseTrace:
-    """What was seen of one case, whatever came of it."""
+class TracedCase:
+    """One case that was put to ranks."""
 
-    began_ns: int
+    number: int
+    """1, 2, ... over all launches: what --case takes."""
+    launch: int
+    """1, 2, ..."""
+    test: str
+    """That started the launch; others may look at its outcomes as well."""
+    ranks: int
+    label: str
+    num_calls: int
+    failure: RunFailure | None
+    """Why it has no outcome."""
+    stand_in: str = ""
+    """The part whose file is the course's own in this launch; empty where all is the student's."""
+    is_altered: bool = False
+    """One of its messages, or every one, was changed on its way: what fails may be due to that."""
+    trace: Trace | None = None
+    """The calls of the student's code, as far as they went; None where they are not kept."""
+    began_ns: int = 0
     """When its inputs were handed out, on the clock of the calls."""
-    trace: Trace
-    """The calls of the student's phase, as far as they went."""
     num_others: int = 0
-    """How many calls were made outside of that phase: ours, and those that no rule is about."""
+    """Calls outside of the student's phase: ours, and those that no rule is about."""
+
+    def ends(self, test: TestResult) -> bool:
+        """Return whether that this case has no outcome is what a test was failed for."""
+        start = f"{ranks_text(self.ranks)}, {self.label}: "
+        return self.failure is not None and test.message in (
+            self.failure.message,
+            f"{start}{self.failure.message}",
+        )
 
 
-_NOTHING = CaseTrace(0, Trace(()))
+@dataclass(frozen=True)
+class Traced:
+    """All cases, and which of them is shown with its calls."""
+
+    assignment: str
+    part: str
+    submission: str
+    tests: tuple[TestResult, ...]
+    """What became of the tests that were run."""
+    cases: tuple[TracedCase, ...]
+    chosen: TracedCase
+
+    @property
+    def trace(self) -> Trace:
+        """Return the calls of the chosen case."""
+        return self.chosen.trace or Trace(())
+
+    @property
+    def evidence(self) -> Evidence:
+        """Return the chosen case to be drawn, with all its calls and messages."""
+        most = self.trace.num_calls
+        timeline = timeline_of(self.trace, most_spans=most, most_messages=most)
+        case = f"{ranks_text(self.chosen.ranks)}, {self.chosen.label}"
+        return Evidence(case, self.chosen.ranks, edges=edges_of(self.trace), timeline=timeline)
 
 
 def trace(
@@ -87,10 +135,9 @@ def trace(
     )
     report = pipeline.grade(options.submission, assignment=options.assignment, settings=settings)
     (graded,) = report.parts
-    chosen = _chosen(seen, graded)
+    chosen = _chosen(seen.cases, graded)
     if chosen is None:
         raise _nothing_to_show(graded, seen.cases, options.case)
-    found = seen.kept[chosen.number]
     run = tuple(test for test in graded.tests if test.verdict is not Verdict.SKIPPED)
     return Traced(
         assignment=report.assignment,
@@ -99,25 +146,7 @@ def trace(
         tests=graded.tests if only else run or graded.tests,
         cases=tuple(seen.cases),
         chosen=chosen,
-        trace=found.trace,
-        began_ns=found.began_ns,
-        num_others=found.num_others,
     )
-
-
-def _traces(plan: LaunchPlan, observed: LaunchObservation) -> Iterator[CaseTrace]:
-    """Yield what was seen of each case that was begun."""
-    for case in observed.cases:
-        yield _trace_of(plan, case.began_ns, case.trace)
-    end = observed.end
-    if end is not None:
-        # Where it has ended between two cases, the next one has no call.
-        yield _NOTHING if end.began_ns is None else _trace_of(plan, end.began_ns, end.trace)
-
-
-def _trace_of(plan: LaunchPlan, began_ns: int, everything: Trace) -> CaseTrace:
-    seen = student_trace(plan, everything)
-    return CaseTrace(began_ns, seen, everything.num_calls - seen.num_calls)
 
 
 def _only_part(options: argparse.Namespace, courses: Courses) -> str:
@@ -140,7 +169,7 @@ def _only_part(options: argparse.Namespace, courses: Courses) -> str:
 
 
 class _Seen:
-    """The cases of a part, as they come, and the calls of those that may be shown."""
+    """The cases of a part, as they come, with the calls of those that may be shown."""
 
     def __init__(self, part: str, wanted: int | None) -> None:
         self._part = part
@@ -148,8 +177,6 @@ class _Seen:
         self._step: Step | None = None
         self._num_launches = 0
         self.cases: list[TracedCase] = []
-        self.kept: dict[int, CaseTrace] = {}
-        """By the number of the case."""
 
     def started(self, step: Step) -> None:
         """Take note of the test in progress."""
@@ -161,36 +188,36 @@ class _Seen:
             return
         self._num_launches += 1
         launched = explain(plan, observed)
-        for index, found in enumerate(_traces(plan, observed)):
-            case = self._case(plan.cases[index], plan, found, _failure_of(launched, index))
-            self.cases.append(case)
-            if self._may_be_shown(case, found):
-                self.kept[case.number] = found
+        found = [(case.began_ns, case.trace) for case in observed.cases]
+        if observed.end is not None:
+            # Where it has ended between two cases, the next one has no call.
+            began_ns = observed.end.began_ns
+            found.append((0, Trace(())) if began_ns is None else (began_ns, observed.end.trace))
+        for index, (began_ns, everything) in enumerate(found):
+            trace = student_trace(plan, everything)
+            case = TracedCase(
+                number=len(self.cases) + 1,
+                launch=self._num_launches,
+                test=self._step.test,
+                ranks=plan.ranks,
+                label=plan.cases[index].label,
+                num_calls=trace.num_calls,
+                failure=_failure_of(launched, index),
+                stand_in=self._step.replaced,
+                is_altered=plan.cases[index].message_fault is not None,
+                began_ns=began_ns,
+                num_others=everything.num_calls - trace.num_calls,
+            )
+            is_kept = self._may_be_shown(case, trace)
+            self.cases.append(replace(case, trace=trace) if is_kept else case)
 
-    def _case(
-        self, call: CaseCall, plan: LaunchPlan, found: CaseTrace, failure: RunFailure | None
-    ) -> TracedCase:
-        assert self._step is not None
-        return TracedCase(
-            number=len(self.cases) + 1,
-            launch=self._num_launches,
-            test=self._step.test,
-            ranks=plan.ranks,
-            label=call.label,
-            num_calls=found.trace.num_calls,
-            failure=failure,
-            stand_in=self._step.replaced,
-            is_altered=call.message_fault is not None,
-        )
-
-    def _may_be_shown(self, case: TracedCase, found: CaseTrace) -> bool:
+    def _may_be_shown(self, case: TracedCase, trace: Trace) -> bool:
         if self._wanted is not None:
             return case.number == self._wanted
-        kept = [each for each in self.cases if each.number in self.kept]
+        kept = [each.trace for each in self.cases if each.trace is not None]
         if not any(each.num_calls for each in kept) and case.num_calls:
             return True
-        num_bytes = sum(each.trace.num_bytes for each in (*self.kept.values(), found))
-        has_room = num_bytes <= MOST_TRACE_NUM_BYTES
+        has_room = sum(each.num_bytes for each in (*kept, trace)) <= MOST_TRACE_NUM_BYTES
         return has_room and (not kept or _is_failure(case))
 
 
@@ -199,9 +226,9 @@ def _is_failure(case: TracedCase) -> bool:
     return case.failure is not None and not case.is_altered
 
 
-def _chosen(seen: _Seen, part: PartResult) -> TracedCase | None:
+def _chosen(cases: Sequence[TracedCase], part: PartResult) -> TracedCase | None:
     """Return the case to show: one that has failed a test, else one that failed, or with calls."""
-    kept = [case for case in seen.cases if case.number in seen.kept]
+    kept = [case for case in cases if case.trace is not None]
     # What was asked for comes after what it requires.
     failed = [case for test in reversed(part.tests) for case in kept if case.ends(test)]
     others = [case for case in kept if _is_failure(case)]

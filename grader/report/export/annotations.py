@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from grader.model.report import PartResult, Report, Verdict
 from grader.report.causes import Cause, dearest_first
-from grader.report.json_text import dump
-from grader.report.safe_text import one_line
+from grader.report.safe_text import dump, one_line
 from grader.report.words import headline, helps_of, price_of, seen_text, words_of
 
 _FILE = r"(?:[\w-][\w.-]*/)*[\w-][\w.-]*\.(?:py|ipynb)"

@@ -15,7 +15,7 @@ from grader.model.report import Report, TestResult, Verdict
 from grader.report.export import plain_text
 from grader.report.export.plain_text import cases, has_mark, require_mark, why_no_mark
 from grader.report.feedback import for_student, result_for_student
-from grader.report.json_text import dump, number
+from grader.report.safe_text import dump, number
 
 
 def gradescope_json(report: Report) -> str:

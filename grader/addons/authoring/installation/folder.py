@@ -4,8 +4,14 @@ import hashlib
 from pathlib import Path
 
 from grader import __version__
-from grader.addons.authoring.installation import course_wheel, lock
-from grader.addons.authoring.installation.engine_wheels import DISTRIBUTION, EngineWheels
+from grader.addons.authoring.installation import lock
+from grader.addons.authoring.installation.wheels import (
+    DISTRIBUTION,
+    EngineWheels,
+    course_wheel,
+    name_of,
+    version_of,
+)
 from grader.course.course import Course
 from grader.course.edition import Files
 from grader.model.errors import UsageError
@@ -25,7 +31,7 @@ def write(
     cannot be written, GraderError where the lock lacks a package.
     """
     wheels = {file.name: file.read_bytes() for file in engine.files}
-    name, data = course_wheel.make(course, files)
+    name, data = course_wheel(course, files)
     wheels[name] = data
     where = "." if url is None else f"{url.rstrip('/')}/index.html"
     text = requirements(course, files, engine, locked, wheels, where)
@@ -62,9 +68,7 @@ def requirements(
     asked = f"[{','.join(extras)}]" if extras else ""
     own = {
         f"{DISTRIBUTION}{asked}=={__version__}": DISTRIBUTION,
-        f"{course_wheel.name_of(course)}=={course_wheel.version_of(files)}": course_wheel.name_of(
-            course
-        ),
+        f"{name_of(course)}=={version_of(files)}": name_of(course),
     }
     lines = [
         f"# To grade as {course.name} does, by `pip install -r` of this file in a virtual",

@@ -2,12 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from grader.addons.authoring.kill_matrix import reasons, unexplained
-from grader.addons.authoring.verification.grading import Grader
 from grader.addons.authoring.verification.labels import disagreements, labelled, read_label
-from grader.addons.authoring.verification.mutation import graded, mutations
-from grader.addons.authoring.verification.near_misses import NearMiss, changeable_names
-from grader.addons.authoring.verification.problem import Problem
+from grader.addons.authoring.verification.mutation import (
+    Grader,
+    NearMiss,
+    changeable_names,
+    graded,
+    mutations,
+    reasons,
+    unexplained,
+)
+from grader.addons.authoring.verification.static_checks import Problem
 from grader.course.course import Course
 from grader.judge.explanation.launch_result import explaining
 from grader.model.errors import GraderError, GradingLost, LaunchError

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from grader.addons.authoring.verification.problem import Problem
+from grader.addons.authoring.verification.static_checks import Problem
 from grader.course.assignment import Assignment, Part
 from grader.course.course import Course
 from grader.grading_plugin.points_table import prices

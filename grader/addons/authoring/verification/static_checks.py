@@ -1,14 +1,16 @@
 """What can be checked of an assignment without starting ranks."""
 
+import ast
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from grader.addons.authoring.template import drift
-from grader.addons.authoring.verification.deprecated import check_deprecated_names
 from grader.addons.authoring.verification.handout import check_handout
 from grader.addons.authoring.verification.labels import FILE, labelled, read_label
-from grader.addons.authoring.verification.problem import Problem
+from grader.api import DEPRECATED
 from grader.course.assignment import Assignment, Part
 from grader.course.course import Course, is_hidden
 from grader.course.edition import given
@@ -16,6 +18,37 @@ from grader.grading_plugin.points_table import Price, prices
 from grader.model.errors import GraderError
 from grader.model.points import total, written
 from grader.model.spelling import did_you_mean
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is not as it should be, for the author."""
+
+    subject: str
+    """A file, a part, a labelled submission."""
+    text: str
+    """What was found, what was expected, and what to do."""
+
+
+def check_deprecated_names(course: Course, assignment: Assignment) -> Iterator[Problem]:
+    """Check that no suite imports a name of grader.api that goes away."""
+    for file in sorted(assignment.folder.rglob("*.py")):
+        for line, name in _imported(file):
+            if name in DEPRECATED:
+                instead, version = DEPRECATED[name]
+                yield Problem(
+                    f"{file.relative_to(assignment.folder)}:{line}",
+                    f"{name} goes away in version {version} of grader.api; use {instead}",
+                )
+
+
+def _imported(file: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and name of what a file imports from grader.api; none where it is no Python."""
+    with suppress(SyntaxError, ValueError, OSError):  # which another check is about
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and node.module == "grader.api":
+                yield from ((node.lineno, alias.name) for alias in node.names)
+
 
 _FEWEST_CHARS = 20
 """Shorter lines are alike by chance."""

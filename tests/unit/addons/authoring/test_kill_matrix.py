@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.addons.authoring.kill_matrix import (
+from grader.addons.authoring.verification.mutation import (
     Row,
     parse,
     reasons,
