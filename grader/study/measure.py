@@ -24,7 +24,13 @@ from grader.intake.submission import Submission
 from grader.model.errors import UsageError
 from grader.observe.forkserver.processes import descendants
 from grader.observe.forkserver.run_queue_delay import DeniedTime
-from grader.observe.run_control.machine import ending_with_us, free_port, libraries, mpirun
+from grader.observe.run_control.machine import (
+    ending_with_us,
+    free_port,
+    libraries,
+    mpirun,
+    mpirun_command,
+)
 from grader.observe.run_control.tagged_processes import kill_marked
 from grader.study.plan import Launcher, Point
 from grader.study.results import Measurement
@@ -314,24 +320,7 @@ def _command(point: Point, folder: Path) -> list[str]:
     if point.launcher is not Launcher.MPIRUN:
         return [*ending_with_us(cores), *program]
     ranks = [*ending_with_us(cores, parent=0), *program]
-    return [*ending_with_us(cores), *_mpirun(point, folder), *ranks]
-
-
-def _mpirun(point: Point, folder: Path) -> list[str]:
-    command = [mpirun(), "--oversubscribe", "--bind-to", "none", "-n", str(point.ranks)]
-    if os.geteuid() == 0:
-        command.append("--allow-run-as-root")
-    options = {
-        "pml": "ob1",
-        "btl": "self,sm",
-        "smsc": "^cma",
-        "btl_sm_backing_directory": str(folder / "scratch"),
-        # Ranks that wait leave the core to those that compute.
-        "mpi_yield_when_idle": "1",
-    }
-    for name, value in options.items():
-        command += ["--mca", name, value]
-    return command
+    return [*ending_with_us(cores), *mpirun_command(point.ranks, folder / "scratch"), *ranks]
 
 
 def _environment(point: Point, repeat: int, folder: Path, data: str) -> dict[str, str]:

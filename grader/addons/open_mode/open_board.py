@@ -28,11 +28,36 @@ FOLDER_VARIABLE = "GRADER_OPEN"
 SCRATCH = "scratch"
 """The folder in there in which ranks work."""
 _BOARD = "board"
-_WORDS = ("pid", "trace", "output", "stacks", "state", "case", "first_sequence", "is_seen")
-_NUM_WORDS = 8
+_WORDS = ("pid", "state", "case", "first_sequence")
+_NUM_WORDS = len(_WORDS)
 _WORD_NUM_BYTES = 8
 _NOT_ENDED = -1
-_SEEN_LIMIT_S = 30.0
+
+
+def share_memory(folder: Path, ranks: int) -> list[RankFiles]:
+    """Make the memory of all ranks, which outlives them; each finds its own in the folder."""
+    made = []
+    for rank in range(ranks):
+        trace = TraceMemory.create(NUM_TRACE_RECORDS)
+        files = RankFiles(trace, os.memfd_create("output"), os.memfd_create("stacks"))
+        numbers = {"trace": trace.fd, "output": files.output, "stacks": files.stacks}
+        for name, number in numbers.items():
+            (folder / f"{name}-{rank}").symlink_to(f"/proc/{os.getpid()}/fd/{number}")
+        made.append(files)
+    return made
+
+
+def own_memory(name: str) -> int:
+    """Return what this rank shares with who watches over it; where nobody does, memory of its own.
+
+    name: `trace`, `output` or `stacks`.
+    """
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if folder is not None:
+        return os.open(f"{folder}/{name}-{os.environ['OMPI_COMM_WORLD_RANK']}", os.O_RDWR)
+    if name == "trace":
+        return TraceMemory.create(NUM_TRACE_RECORDS).fd
+    return os.memfd_create(name)
 
 
 class State(IntEnum):
@@ -90,22 +115,9 @@ class Board:
     def exit_code(self, code: int) -> None:
         self._words[0] = code
 
-    def join(self, rank: int, files: RankFiles) -> None:
-        """Tell where a rank's memory is to be found: in this process, which is the rank."""
-        values = (os.getpid(), files.trace.fd, files.output, files.stacks)
-        for word, value in zip(_WORDS, values, strict=False):
-            self._set(rank, word, value)
-
-    def wait_until_seen(self, rank: int) -> None:
-        """Wait until a rank's memory has been opened: it goes with the rank, should that crash.
-
-        Raises TimeoutError when nobody watches any more.
-        """
-        until_s = time.monotonic() + _SEEN_LIMIT_S
-        while not self._get(rank, "is_seen"):
-            if time.monotonic() > until_s:
-                raise TimeoutError("the process that watches this session has ended")
-            time.sleep(0.001)
+    def join(self, rank: int) -> None:
+        """Tell that this process is a rank."""
+        self._set(rank, "pid", os.getpid())
 
     def begin_case(self, rank: int, number: int, first_sequence: int) -> None:
         """Tell that a rank begins a case; its calls of it are those from first_sequence on."""
@@ -154,22 +166,9 @@ class Board:
         found: Mapping[str, Any] = json.loads(self._problem(rank).read_text())
         return found
 
-    def pids(self) -> Sequence[int]:
-        """Return the processes of the ranks that have joined."""
-        return [pid for rank in range(self._ranks) if (pid := self._get(rank, "pid"))]
-
-    def files_of(self, rank: int) -> RankFiles | None:
-        """Return the memory of a rank, opened for as long as we like; None before it has joined."""
-        pid = self._get(rank, "pid")
-        numbers = [self._get(rank, word) for word in ("trace", "output", "stacks")]
-        if not all(numbers):
-            return None
-        try:
-            trace, output, stacks = (os.open(f"/proc/{pid}/fd/{n}", os.O_RDWR) for n in numbers)
-        except OSError:
-            return None
-        self._set(rank, "is_seen", 1)
-        return RankFiles(TraceMemory(trace, NUM_TRACE_RECORDS), output, stacks)
+    def pid(self, rank: int) -> int:
+        """Return the process of a rank; 0 before it has joined."""
+        return self._get(rank, "pid")
 
     def _problem(self, rank: int) -> Path:
         return self._folder / f"problem-{rank}.json"

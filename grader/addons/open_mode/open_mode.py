@@ -98,11 +98,9 @@ class OpenMode(SuiteMode):
         self._is_watched = FOLDER_VARIABLE in os.environ
         self._folder = self._shared_folder()
         self._board = Board(self._folder, self._world.size)
-        self._board.join(self._world.rank, files)
+        self._board.join(self._world.rank)
         faulthandler.register(signal.SIGUSR1, file=files.stacks, all_threads=False)
         faulthandler.enable(file=files.stacks)
-        if self._is_watched:
-            self._board.wait_until_seen(self._world.rank)
 
     def _shared_folder(self) -> Path:
         """Return the folder of the session; where nobody watches over it, rank 0 makes one."""

@@ -19,13 +19,13 @@ from grader.addons.open_mode.open_board import (
     RunningCase,
     State,
     explain_open,
+    share_memory,
 )
 from grader.grading_plugin.relaunch import ranks_text
 from grader.model.errors import GraderError
 from grader.model.report import RunFailure, Verdict
-from grader.observe.run_control.machine import libraries, mpirun
+from grader.observe.run_control.machine import libraries, mpirun, mpirun_command
 from grader.observe.run_control.outputs import Outputs
-from grader.observe.run_control.rank_files import RankFiles
 from grader.observe.run_control.tagged_processes import kill_marked
 from grader.observe.run_control.watch import Watch
 from grader.recording.case_time import CaseTime
@@ -85,7 +85,7 @@ class _Session:
         self._order = order
         self._folder = folder
         self._board = Board.create(folder, order.ranks)
-        self._files: dict[int, RankFiles] = {}
+        self._files = share_memory(folder, order.ranks)
         self._case: RunningCase | None = None
         self._watch: Watch | None = None
         self._began_s = 0.0
@@ -123,23 +123,21 @@ class _Session:
     def dump_stacks(self, ranks: Sequence[int]) -> None:
         """Have these ranks write where they are."""
         for rank in ranks:
-            with contextlib.suppress(OSError, IndexError):
-                os.kill(self._board.pids()[rank], signal.SIGUSR1)
+            with contextlib.suppress(OSError):
+                os.kill(self._board.pid(rank), signal.SIGUSR1)
 
     def _look(self) -> End | None:
         """Return how the session has to end now, if anything ends it."""
-        self._join()
         case = self._board.case()
         if case is None:
             return None
         states = {rank: self._board.state(rank, case) for rank in range(case.ranks)}
         if State.IDLE in states.values():
             return None
-        files = [self._files[rank] for rank in range(case.ranks)]
         if self._case is None or self._case.number != case.number or self._watch is None:
             limits = Limits(case_s=case.limit_s)
             self._case, self._began_s = case, time.monotonic()
-            self._watch = Watch(files, self, limits, makes_progress=True)
+            self._watch = Watch(self._files[: case.ranks], self, limits, makes_progress=True)
             self._watch.begin_case(self._board.first_sequences(case))
         ended = frozenset(rank for rank, state in states.items() if state is not State.IN_CASE)
         if len(ended) == case.ranks:
@@ -155,13 +153,6 @@ class _Session:
         now = [self._board.state(rank, case) for rank in range(case.ranks)]
         return end if now == list(states.values()) else None
 
-    def _join(self) -> None:
-        """Open what the ranks share, as soon as they have it: they wait for that."""
-        for rank in range(self._order.ranks):
-            files = None if rank in self._files else self._board.files_of(rank)
-            if files is not None:
-                self._files[rank] = files
-
     def _end_of_problem(self, raised: Sequence[int], watch: Watch) -> End:
         """Return what ranks have raised while others wait for them."""
         end = watch.end(EndKind.TROUBLE, ())
@@ -175,26 +166,20 @@ class _Session:
     def _crash(self) -> End:
         """Return an end of which some rank is the cause, by what it wrote when it crashed."""
         folder = str(self.submission)
-        ends, seen = [], []
-        for rank in range(self._order.ranks):
-            files = self._files.get(rank)
-            place = files.place(folder) if files else None
-            dumped = files is not None and files.tells_a_crash()
-            ends.append(RankEnd(said="closed", place=place, dumped_a_crash=dumped))
-            seen.append(files.trace.read() if files else RankTrace.unseen(rank))
-        return End(EndKind.TROUBLE, tuple(ends), Trace(tuple(seen)))
+        ranks = (
+            RankEnd(said="closed", place=each.place(folder), dumped_a_crash=each.tells_a_crash())
+            for each in self._files
+        )
+        seen = [files.trace.read() for files in self._files]
+        known = (each if each.attached else RankTrace.unseen(n) for n, each in enumerate(seen))
+        return End(EndKind.TROUBLE, tuple(ranks), Trace(tuple(known)))
 
     def _told(self, end: End) -> RunFailure:
         """Return why the session ended as a grading tells it, with what each rank printed last."""
         assert self._case is not None
-        known = sorted(self._files)
-        outputs = Outputs([self._files[rank] for rank in known], self._folder)
-        tails = {rank: outputs.tail(index) for index, rank in enumerate(known)}
-        failure = explain_open(
-            end,
-            entry=self._case.entry,
-            output_tails=[tails.get(rank, "") for rank in range(self._order.ranks)],
-        )
+        outputs = Outputs(self._files, self._folder)
+        tails = [outputs.tail(rank) for rank in range(self._order.ranks)]
+        failure = explain_open(end, entry=self._case.entry, output_tails=tails)
         if failure.is_lasting or failure.verdict is Verdict.NOT_ATTEMPTED:
             return failure
         where = f"{ranks_text(self._case.ranks)}, {self._case.label}"
@@ -208,24 +193,10 @@ class _Session:
         kill_marked(f"{FOLDER_VARIABLE}={self._folder}".encode())
 
     def _command(self, scratch: Path) -> list[str]:
-        command = [mpirun(), "--oversubscribe", "--bind-to", "none", "-n", str(self._order.ranks)]
-        if os.geteuid() == 0:
-            command.append("--allow-run-as-root")
-        options = {
-            # Without these two every start looks for networks for a second.
-            "pml": "ob1",
-            "btl": "self,sm",
-            "smsc": "^cma",
-            "btl_sm_backing_directory": str(scratch),
-            "mpi_yield_when_idle": "1",
-            # A crash is told by the line of Python that it was in.
-            "opal_signal": "",
-        }
-        for name, value in options.items():
-            command += ["--mca", name, value]
         suites = self._order.root.resolve()
         return [
-            *command,
+            *mpirun_command(self._order.ranks, scratch),
+            *("--mca", "opal_signal", ""),  # a crash is told by the line of Python that it was in
             *(sys.executable, "-m", "pytest", "-q", "-rfEs", "--strict-markers"),
             *("-p", "grader.addons.open_mode.pytest_plugin", "--submission", str(self.submission)),
             *("-c", os.devnull, "--rootdir", str(suites), "--confcutdir", str(suites)),

@@ -134,9 +134,9 @@ def check_mutants(grader: Grader) -> Iterator[Problem]:
     """
     file, explained = grader.course.mutation / EQUIVALENT, _reasons(grader.course)
     found = list(mutations(grader.assignment))
-    for number, mutation in enumerate(found, 1):
-        grader.progress(f"mutants: {number} of {len(found)}, {mutation.file}")
-        row = graded(grader, mutation)
+    for number, (mutant, source) in enumerate(found, 1):
+        grader.progress(f"mutants: {number} of {len(found)}, {mutant.file}")
+        row = graded(grader, mutant, source)
         if row.verdict == Verdict.JUDGE_ERROR.value:
             text = f"the suite itself fails where {row.before!r} is {row.after!r}: {row.killed_by}"
             yield Problem(f"{row.file}:{row.line}", f"{text}; a student would get no mark")

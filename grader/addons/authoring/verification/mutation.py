@@ -3,12 +3,10 @@
 A mutant is a file of the reference with one change; a near miss is a result that is slightly wrong.
 """
 
-import csv
-import io
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.addons.authoring.mutants import Mutant, mutants
+from grader.addons.authoring.mutants import mutants
 from grader.course.assignment import Assignment
 from grader.course.course import Course
 from grader.course.courses import Courses
@@ -80,37 +78,15 @@ class Row:
     after: str
     occurrence: int
     """From 0: tells apart the same change in several places of one line."""
-    verdict: str
+    verdict: str = ""
     """Of the first test that does not hold; ACCEPTED for one that nobody finds."""
-    killed_by: str
+    killed_by: str = ""
     """That test, behind its part: `ring_allreduce: test_any_length`; empty for a survivor."""
 
     @property
     def key(self) -> str:
         """Return what names the mutant wherever its line has moved to."""
         return f"{self.file}: {self.operator}: {self.before} => {self.after} ({self.occurrence})"
-
-
-def render(rows: Iterable[Row]) -> str:
-    """Return the rows as CSV, in order."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(Row)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in sorted(rows))
-    return text.getvalue()
-
-
-def parse(text: str) -> list[Row]:
-    """Return the rows of a CSV that `render` wrote. Raises GraderError for any other."""
-    try:
-        return [_row(each) for each in csv.DictReader(io.StringIO(text))]
-    except (KeyError, TypeError, ValueError) as error:
-        raise GraderError(f"the kill matrix cannot be read: {error}") from None
-
-
-def _row(cells: dict[str, str]) -> Row:
-    numbers = {name: int(cells.pop(name)) for name in ("line", "occurrence")}
-    return Row(**cells, **numbers)  # type: ignore[arg-type] # a cell too many is a TypeError
 
 
 def reasons(text: str) -> Mapping[str, str]:
@@ -127,20 +103,6 @@ def reasons(text: str) -> Mapping[str, str]:
 def unexplained(rows: Iterable[Row], reasons_by_key: Mapping[str, str]) -> list[Row]:
     """Return the survivors for which nobody has said why they are equivalent."""
     return [row for row in rows if not row.killed_by and not reasons_by_key.get(row.key)]
-
-
-def summary(rows: Iterable[Row], reasons_by_key: Mapping[str, str]) -> str:
-    """Return a Markdown table: by file, how many mutants are found, equivalent, and neither."""
-    lines = ["| reference | mutants | killed | equivalent | missed |", "|---|---:|---:|---:|---:|"]
-    by_file: dict[str, list[Row]] = {}
-    for row in sorted(rows):
-        by_file.setdefault(row.file, []).append(row)
-    for file, found in by_file.items():
-        killed = sum(bool(row.killed_by) for row in found)
-        missed = len(unexplained(found, reasons_by_key))
-        equivalent = len(found) - killed - missed
-        lines.append(f"| `{file}` | {len(found)} | {killed} | {equivalent} | {missed} |")
-    return "\n".join(lines) + "\n"
 
 
 def changeable_names(observations: Iterable[LaunchObservation]) -> list[str]:
@@ -179,56 +141,32 @@ def _changeable(arrays: Mapping[str, NDArray[Any]]) -> list[str]:
     return [name for name, array in arrays.items() if array.dtype.kind == "f" and np.any(array)]
 
 
-@dataclass(frozen=True)
-class Mutation:
-    """One mutant of a file of the reference, to be graded on the parts that ask for the file."""
-
-    assignment: str
-    file: str
-    parts: tuple[str, ...]
-    mutant: Mutant
-    occurrence: int
-    """From 0: tells apart the same change in several places."""
-
-    def row(self, verdict: Verdict, killed_by: str) -> Row:
-        """Return what became of it, for the kill matrix."""
-        return Row(
-            assignment=self.assignment,
-            file=f"{self.assignment}/{self.file}",
-            line=self.mutant.line,
-            operator=self.mutant.operator,
-            before=self.mutant.before,
-            after=self.mutant.after,
-            occurrence=self.occurrence,
-            verdict=verdict.value,
-            killed_by=killed_by,
-        )
-
-
-def mutations(assignment: Assignment) -> Iterator[Mutation]:
-    """Yield every mutant of every file that a part asks for."""
+def mutations(assignment: Assignment) -> Iterator[tuple[Row, str]]:
+    """Yield every mutant of every file that a part asks for, with the whole file."""
     for file in assignment.handed_in:
         path = assignment.reference / file
-        parts = tuple(part.name for part in assignment.parts if file in part.files)
-        seen: Counter[tuple[object, ...]] = Counter()
+        seen: Counter[tuple[str, str, str]] = Counter()
         for each in mutants(path.read_text(), str(path)):
             change = (each.operator, each.before, each.after)
-            yield Mutation(assignment.name, file, parts, each, seen[change])
+            where = f"{assignment.name}/{file}"
+            yield Row(assignment.name, where, each.line, *change, seen[change]), each.source
             seen[change] += 1
 
 
-def graded(grader: Grader, mutation: Mutation) -> Row:
+def graded(grader: Grader, row: Row, source: str) -> Row:
     """Grade one mutant up to the first test that it fails; return what became of it."""
     reference = grader.assignment.reference
+    mutated = row.file.removeprefix(f"{row.assignment}/")
+    parts = (part.name for part in grader.assignment.parts if mutated in part.files)
     with TemporaryDirectory() as folder:
         for file in reference.rglob("*.py"):
             copy = Path(folder, file.relative_to(reference))
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(file.read_bytes())
-        Path(folder, mutation.file).write_text(mutation.mutant.source)
-        selection = Selection(fail_fast=True)
-        report = grader.grade(Path(folder), *mutation.parts, selection=selection)
-    return mutation.row(*_first_failure(report))
+        Path(folder, mutated).write_text(source)
+        report = grader.grade(Path(folder), *parts, selection=Selection(fail_fast=True))
+    verdict, killed_by = _first_failure(report)
+    return replace(row, verdict=verdict.value, killed_by=killed_by)
 
 
 def _first_failure(report: Report) -> tuple[Verdict, str]:
