@@ -20,6 +20,8 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 
+import msgspec
+
 from grader.addons.authoring.verification.mutation import (
     Row,
     graded,
@@ -128,11 +130,7 @@ def render(rows: Iterable[Row]) -> str:
 
 def parse(text: str) -> list[Row]:
     """Return the rows of a CSV that `render` wrote."""
-    rows = csv.DictReader(io.StringIO(text))
-    numbers = ("line", "occurrence")
-    return [
-        Row(**{name: int(x) if name in numbers else x for name, x in row.items()}) for row in rows
-    ]
+    return [msgspec.convert(row, Row, strict=False) for row in csv.DictReader(io.StringIO(text))]
 
 
 def summary(rows: Iterable[Row], reasons_by_key: Mapping[str, str]) -> str:

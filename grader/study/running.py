@@ -9,11 +9,12 @@ import os
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from grader.course.support.images import found_in
 from grader.model.errors import UsageError
@@ -147,7 +148,7 @@ class Store:
     def add(self, key: str, measurement: Measurement) -> None:
         """Keep a run."""
         self._keep(key, measurement)
-        line = json.dumps({"key": key, **_as_dict(measurement)})
+        line = json.dumps({"key": key, **asdict(measurement)})
         with self._file.open("a", encoding="utf-8") as file:
             # What an end in mid-line has left does not spoil the line that follows.
             file.write(f"\n{line}\n")
@@ -157,33 +158,12 @@ class Store:
         self._num_failures[key] += bool(measurement.failure)
 
 
-def _as_dict(measurement: Measurement) -> Mapping[str, Any]:
-    return {
-        "point": measurement.point,
-        "repeat": measurement.repeat,
-        "ranks": list(measurement.ranks),
-        "failure": measurement.failure,
-        "ran_out_of_time": measurement.ran_out_of_time,
-        "is_certain": measurement.is_certain,
-        "busy_share": measurement.busy_share,
-    }
-
-
 def _read(line: str) -> tuple[str, Measurement] | None:
     """Return the key and the run that a line holds; None for a line that was cut off."""
     try:
         found = json.loads(line)
-        ranks = tuple(dict(each) for each in found["ranks"])
-        return str(found["key"]), Measurement(
-            str(found["point"]),
-            int(found["repeat"]),
-            ranks,
-            str(found["failure"]),
-            bool(found["ran_out_of_time"]),
-            bool(found["is_certain"]),
-            float(found.get("busy_share", 0)),
-        )
-    except (ValueError, TypeError, KeyError):
+        return found.pop("key"), msgspec.convert(found, Measurement)
+    except (ValueError, TypeError, KeyError, AttributeError, msgspec.ValidationError):
         return None
 
 
@@ -295,20 +275,14 @@ def _again_last(runs: Sequence[_Run]) -> list[_Run]:
 
     So does what would not be measured after such a failure.
     """
-    first, last = [], []
-    points: set[str] = set()
-    late: set[str] = set()
-    for each in runs:
-        found = each.stored()
-        if found is not None and not each.is_final():
-            points.add(each.point.name)
-            late |= {each.point.series} if found.ran_out_of_time else set()
-            last.append(each)
-        elif found is None and (each.point.name in points or each.point.series in late):
-            last.append(each)
-        else:
-            first.append(each)
-    return [*first, *last]
+    again = [(each, found) for each in runs if (found := each.stored()) and not each.is_final()]
+    points = {each.point.name for each, _ in again}
+    late = {each.point.series for each, found in again if found.ran_out_of_time}
+    is_last = {
+        each.key: not each.is_final() and (each.point.name in points or each.point.series in late)
+        for each in runs
+    }
+    return sorted(runs, key=lambda each: is_last[each.key])
 
 
 def _measuring(job: Job) -> Measure:

@@ -1,7 +1,6 @@
 """What the ranks of an open session, and whoever watches over them, say of each other."""
 
 import json
-import mmap
 import os
 import sys
 import time
@@ -9,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from grader.grading_plugin.relaunch import ranks_text
 from grader.judge.explanation.launch_end import failure_of_end
@@ -27,11 +28,8 @@ FOLDER_VARIABLE = "GRADER_OPEN"
 """The variable that names the folder of the session, where somebody watches over it."""
 SCRATCH = "scratch"
 """The folder in there in which ranks work."""
-_BOARD = "board"
-_WORDS = ("pid", "state", "case", "first_sequence")
-_NUM_WORDS = len(_WORDS)
-_WORD_NUM_BYTES = 8
-_NOT_ENDED = -1
+_TICK_S = 0.002
+Told = TypeVar("Told")
 
 
 def share_memory(folder: Path, ranks: int) -> list[RankFiles]:
@@ -87,101 +85,60 @@ class RunningCase:
         return f"{ranks_text(self.ranks)}, {self.label}"
 
 
+@dataclass(frozen=True)
+class RankState:
+    """How far a rank has come with the last case that it has begun."""
+
+    pid: int
+    case: int = 0
+    """Its number."""
+    state: State = State.IDLE
+    first_sequence: int = 0
+    """Of its calls that belong to the case."""
+    problem: dict[str, Any] | None = None
+    """What it has raised."""
+
+
 class Board:
-    """Words in a file that all processes of a session have mapped; each rank writes its own."""
+    """A folder in which each process of a session says how far it is, in a file of its own."""
 
-    def __init__(self, folder: Path, ranks: int) -> None:
-        """folder: of the session, in which `create` has made the board."""
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._ranks = ranks
-        with (folder / _BOARD).open("r+b") as file:
-            self._map = mmap.mmap(file.fileno(), 0)
-        self._words = memoryview(self._map).cast("q")
 
-    @classmethod
-    def create(cls, folder: Path, ranks: int) -> "Board":
-        """Make the board of a session."""
-        (folder / _BOARD).write_bytes(bytes((ranks + 1) * _NUM_WORDS * _WORD_NUM_BYTES))
-        board = cls(folder, ranks)
-        board.exit_code = _NOT_ENDED
-        return board
+    def tell(self, name: str, said: "int | RankState | RunningCase") -> None:
+        """Replace what is said under a name: `case`, `exit`, or that of a rank."""
+        draft = self._folder / f"{name}.draft"
+        draft.write_text(json.dumps(said if isinstance(said, int) else asdict(said)))
+        draft.replace(self._folder / f"{name}.json")
 
-    @property
-    def exit_code(self) -> int:
-        """Return what pytest ended with in rank 0; negative while it has not."""
-        return self._words[0]
-
-    @exit_code.setter
-    def exit_code(self, code: int) -> None:
-        self._words[0] = code
-
-    def join(self, rank: int) -> None:
-        """Tell that this process is a rank."""
-        self._set(rank, "pid", os.getpid())
-
-    def begin_case(self, rank: int, number: int, first_sequence: int) -> None:
-        """Tell that a rank begins a case; its calls of it are those from first_sequence on."""
-        self._set(rank, "first_sequence", first_sequence)
-        self._set(rank, "case", number)
-        self._set(rank, "state", State.IN_CASE)
-
-    def end_case(self, rank: int, problem: Mapping[str, Any] | None) -> None:
-        """Tell that a rank has returned from the case, or what it has raised."""
-        if problem is not None:
-            self._problem(rank).write_text(json.dumps(problem))
-        self._set(rank, "state", State.RETURNED if problem is None else State.RAISED)
-
-    def wait_for(self, case: RunningCase, progress: Callable[[], None]) -> None:
-        """Wait until every rank of the case has ended it; call `progress` again and again."""
-        while any(self.state(rank, case) in (State.IDLE, State.IN_CASE) for rank in _of(case)):
-            progress()
-            time.sleep(0.001)
-
-    def announce(self, case: RunningCase) -> None:
-        """Tell which case begins; by rank 0."""
-        text = json.dumps(asdict(case))
-        draft = self._folder / "case.draft"
-        draft.write_text(text)
-        draft.replace(self._folder / "case.json")
+    def exit_code(self) -> int | None:
+        """Return what pytest ended with in rank 0; None while it has not."""
+        return self._told("exit", int)
 
     def case(self) -> RunningCase | None:
         """Return the case that runs, or ran last; None before the first."""
+        return self._told("case", RunningCase)
+
+    def rank(self, rank: int, case: RunningCase) -> RankState:
+        """Return how far a rank has come with a case."""
+        found = self._told(f"rank-{rank}", RankState)
+        return found if found and found.case == case.number else RankState(0)
+
+    def wait_for(self, case: RunningCase, progress: Callable[[], None]) -> None:
+        """Wait until every rank of the case has ended it; call `progress` again and again."""
+        going_on = set(range(case.ranks))
+        while going_on:
+            progress()
+            time.sleep(_TICK_S)
+            under_way = (State.IDLE, State.IN_CASE)
+            going_on = {rank for rank in going_on if self.rank(rank, case).state in under_way}
+
+    def _told(self, name: str, kind: type[Told]) -> Told | None:
         try:
-            return RunningCase(**json.loads((self._folder / "case.json").read_text()))
+            text = (self._folder / f"{name}.json").read_text()
         except FileNotFoundError:
             return None
-
-    def state(self, rank: int, case: RunningCase) -> State:
-        """Return how far a rank has come with a case: IDLE where it has not begun it."""
-        if self._get(rank, "case") != case.number:
-            return State.IDLE
-        return State(self._get(rank, "state"))
-
-    def first_sequences(self, case: RunningCase) -> list[int]:
-        """Return the first call of the case in each of its ranks."""
-        return [self._get(rank, "first_sequence") for rank in _of(case)]
-
-    def problem(self, rank: int) -> Mapping[str, Any]:
-        """Return what a rank has raised."""
-        found: Mapping[str, Any] = json.loads(self._problem(rank).read_text())
-        return found
-
-    def pid(self, rank: int) -> int:
-        """Return the process of a rank; 0 before it has joined."""
-        return self._get(rank, "pid")
-
-    def _problem(self, rank: int) -> Path:
-        return self._folder / f"problem-{rank}.json"
-
-    def _get(self, rank: int, word: str) -> int:
-        return self._words[(rank + 1) * _NUM_WORDS + _WORDS.index(word)]
-
-    def _set(self, rank: int, word: str, value: int) -> None:
-        self._words[(rank + 1) * _NUM_WORDS + _WORDS.index(word)] = value
-
-
-def _of(case: RunningCase) -> range:
-    return range(case.ranks)
+        return msgspec.convert(json.loads(text), kind)
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,245 @@
-"""The command that runs tests in the open, of which no mark comes: open."""
+"""The command that runs tests in the open: pytest in every rank, ended when the ranks hang."""
 
 import argparse
+import contextlib
+import os
+import signal
+import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from grader.addons.open_mode.open_session import OpenEnd, OpenOrder, run_openly
+from grader.addons.open_mode.open_board import (
+    FOLDER_VARIABLE,
+    SCRATCH,
+    Board,
+    RankState,
+    RunningCase,
+    State,
+    explain_open,
+    share_memory,
+)
 from grader.commands.context import courses_of, look
 from grader.course.assignment import Assignment
 from grader.course.courses import Courses
+from grader.grading_plugin.relaunch import ranks_text
 from grader.intake import process as intake
 from grader.intake.placement.recognition import recognise, require_likely
 from grader.intake.placement.table import Placement, place
 from grader.model.errors import GraderError, UsageError
-from grader.model.report import RunFailure
+from grader.model.report import RunFailure, Verdict
 from grader.model.spelling import did_you_mean
-from grader.observe.run_control.machine import check_machine
+from grader.observe.run_control.machine import check_machine, libraries, mpirun, mpirun_command
+from grader.observe.run_control.outputs import Outputs
+from grader.observe.run_control.tagged_processes import kill_marked
+from grader.observe.run_control.watch import Watch
+from grader.recording.case_time import CaseTime
+from grader.recording.launch_plan import Limits
+from grader.recording.observation import End, EndKind, RankEnd
 from grader.report.page import BOLD, Page
 from grader.report.quotes import evidence
 from grader.report.safe_text import one_line
+from grader.trace.calls import RankTrace, Trace
+
+_TICK_S = 0.1
+_SETTLED_S = 0.5
+_PACKAGE_ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True)
+class OpenOrder:
+    """What is to be run in the open."""
+
+    suites: tuple[Path, ...]
+    """Files of suites."""
+    root: Path
+    """The folder that all suites of the course lie in."""
+    submission: Path
+    """The folder whose files are asked for."""
+    ranks: int
+    pytest_options: tuple[str, ...] = ()
+    colour: bool = False
+
+
+@dataclass(frozen=True)
+class OpenEnd:
+    """How a session has ended."""
+
+    exit_code: int
+    """Of pytest; 1 where the ranks had to be ended, or ended themselves."""
+    test: str = ""
+    """Which test that was in."""
+    failure: RunFailure | None = None
+    """Why: the sentence that a grading would tell."""
+
+
+def run_openly(order: OpenOrder) -> OpenEnd:
+    """Run suites in the open, on the terminal that we have.
+
+    Raises GraderError when the ranks cannot be started.
+    """
+    base = Path("/dev/shm")  # noqa: S108 - a fresh folder with a random name in it
+    within = base if base.is_dir() and os.access(base, os.W_OK) else None
+    with tempfile.TemporaryDirectory(
+        prefix=f"grader-open-{os.getpid()}-", dir=within, ignore_cleanup_errors=True
+    ) as name:
+        return _Session(order, Path(name)).run()
+
+
+class _Session:
+    """One mpirun, and what we know of its ranks."""
+
+    def __init__(self, order: OpenOrder, folder: Path) -> None:
+        self._order = order
+        self._folder = folder
+        self._board = Board(folder)
+        self._files = share_memory(folder, order.ranks)
+        self._case: RunningCase | None = None
+        self._watch: Watch | None = None
+        self._began_s = 0.0
+        self.submission = order.submission.resolve()
+
+    def run(self) -> OpenEnd:
+        """Start the ranks, look after them, and clean up behind them."""
+        scratch = self._folder / SCRATCH
+        scratch.mkdir()
+        process = subprocess.Popen(  # noqa: S603 - our own command line
+            self._command(scratch), env=self._environment(scratch), cwd=self._order.root
+        )
+        end = None
+        try:
+            while process.poll() is None and end is None:
+                time.sleep(_TICK_S)
+                end = self._look()
+        finally:
+            self._end(process)
+        self._case = self._board.case()
+        test = self._case.test if self._case is not None else ""
+        if end is not None:
+            return OpenEnd(1, test, self._told(end))
+        exit_code = self._board.exit_code()
+        if exit_code is not None:
+            return OpenEnd(exit_code)
+        if self._case is None:
+            raise GraderError(
+                f"{ranks_text(self._order.ranks)} could not be started; see the output of mpirun"
+            )
+        return OpenEnd(1, test, self._told(self._crash()))
+
+    def excess(self) -> None:
+        """Return nothing: nobody limits what a student does to their own machine."""
+
+    def dump_stacks(self, ranks: Sequence[int]) -> None:
+        """Have these ranks write where they are."""
+        for rank in ranks:
+            if self._case is not None and (pid := self._board.rank(rank, self._case).pid):
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGUSR1)
+
+    def _look(self) -> End | None:
+        """Return how the session has to end now, if anything ends it."""
+        case = self._board.case()
+        if case is None:
+            return None
+        ranks = [self._board.rank(rank, case) for rank in range(case.ranks)]
+        if any(each.state is State.IDLE for each in ranks):
+            return None
+        if self._case is None or self._case.number != case.number or self._watch is None:
+            limits = Limits(case_s=case.limit_s)
+            self._case, self._began_s = case, time.monotonic()
+            self._watch = Watch(self._files[: case.ranks], self, limits, makes_progress=True)
+            self._watch.begin_case([each.first_sequence for each in ranks])
+        ended = frozenset(n for n, each in enumerate(ranks) if each.state is not State.IN_CASE)
+        if len(ended) == case.ranks:
+            return None
+        if any(each.problem for each in ranks) and self._watch.still_s(ended) > _SETTLED_S:
+            return self._end_of_problem(ranks, self._watch)
+        end = self._watch.look(ended)
+        lasted = CaseTime(time.monotonic() - self._began_s, denied_s=0)
+        if end is None and case.limit_s and lasted.is_up(case.limit_s):
+            end = self._watch.out_of_time(ended, lasted, case.limit_s)
+        # What was read while the ranks went on to the next case would prove nothing.
+        now = [self._board.rank(rank, case) for rank in range(case.ranks)]
+        return end if now == ranks else None
+
+    def _end_of_problem(self, ranks: Sequence[RankState], watch: Watch) -> End:
+        """Return what ranks have raised while others wait for them."""
+        end = watch.end(EndKind.TROUBLE, ())
+        outputs = Outputs((), self._folder)
+        found = (
+            replace(one, said="problem", values=outputs.values_without_our_paths(each.problem))
+            if each.problem
+            else one
+            for one, each in zip(end.ranks, ranks, strict=True)
+        )
+        return replace(end, ranks=tuple(found))
+
+    def _crash(self) -> End:
+        """Return an end of which some rank is the cause, by what it wrote when it crashed."""
+        folder = str(self.submission)
+        ranks = (
+            RankEnd(said="closed", place=each.place(folder), dumped_a_crash=each.tells_a_crash())
+            for each in self._files
+        )
+        seen = [files.trace.read() for files in self._files]
+        known = (each if each.attached else RankTrace.unseen(n) for n, each in enumerate(seen))
+        return End(EndKind.TROUBLE, tuple(ranks), Trace(tuple(known)))
+
+    def _told(self, end: End) -> RunFailure:
+        """Return why the session ended as a grading tells it, with what each rank printed last."""
+        assert self._case is not None
+        outputs = Outputs(self._files, self._folder)
+        tails = [outputs.tail(rank) for rank in range(self._order.ranks)]
+        failure = explain_open(end, entry=self._case.entry, output_tails=tails)
+        if failure.is_lasting or failure.verdict is Verdict.NOT_ATTEMPTED:
+            return failure
+        where = f"{ranks_text(self._case.ranks)}, {self._case.label}"
+        return replace(failure, message=f"{where}: {failure.message}")
+
+    def _end(self, process: "subprocess.Popen[bytes]") -> None:
+        """End mpirun and its ranks: whoever hangs in MPI does not hear anything gentler."""
+        # mpirun first, for it would explain at length that its ranks have gone.
+        process.kill()
+        process.wait()
+        kill_marked(f"{FOLDER_VARIABLE}={self._folder}".encode())
+
+    def _command(self, scratch: Path) -> list[str]:
+        suites = self._order.root.resolve()
+        return [
+            *mpirun_command(self._order.ranks, scratch),
+            *("--mca", "opal_signal", ""),  # a crash is told by the line of Python that it was in
+            *(sys.executable, "-m", "pytest", "-q", "-rfEs", "--strict-markers"),
+            *("-p", "grader.addons.open_mode.pytest_plugin", "--submission", str(self.submission)),
+            *("-c", os.devnull, "--rootdir", str(suites), "--confcutdir", str(suites)),
+            *("-p", "no:cacheprovider", "-p", "no:faulthandler"),
+            f"--color={'yes' if self._order.colour else 'no'}",
+            *self._order.pytest_options,
+            *(str(suite.resolve()) for suite in self._order.suites),
+        ]
+
+    def _environment(self, scratch: Path) -> Mapping[str, str]:
+        ours: dict[str, Any] = {
+            FOLDER_VARIABLE: str(self._folder),
+            "PYTHONPATH": os.pathsep.join(
+                filter(None, [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH", "")])
+            ),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "LD_LIBRARY_PATH": libraries(mpirun()),
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "CUDA_VISIBLE_DEVICES": "",
+            "MPLBACKEND": "Agg",
+            "MPLCONFIGDIR": str(scratch),
+            "TMPDIR": str(scratch),
+        }
+        kept = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
+        return {**kept, **ours}
+
 
 _TORCH = "torch"
 _NO_TESTS = 5
