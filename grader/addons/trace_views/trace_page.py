@@ -10,6 +10,8 @@ from grader.addons.trace_views.trace_rows import (
     Messages,
     Row,
     State,
+    Traced,
+    TracedCase,
     collectives_of,
     communicators_of,
     edges_of,
@@ -19,7 +21,6 @@ from grader.addons.trace_views.trace_rows import (
     rows_of,
     tag_text,
 )
-from grader.addons.trace_views.tracing import Traced, TracedCase
 from grader.grading_plugin.relaunch import ranks_text
 from grader.model.report import Verdict
 from grader.report.page import BOLD, DIM, INDENT, RED, YELLOW, Column, Page, aligned

@@ -5,7 +5,7 @@ from typing import Any
 from unit.judge.build import Run
 
 from grader.addons.trace_views.trace_page import trace_page
-from grader.addons.trace_views.tracing import Traced, TracedCase
+from grader.addons.trace_views.trace_rows import Traced, TracedCase
 from grader.model.report import RunFailure, TestResult, Verdict
 from grader.report.page import Page
 from grader.trace.calls import Trace

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.addons.trace_views.tracing import trace
+from grader.addons.trace_views.trace_command import trace
 from grader.course.courses import find_courses
 from grader.course.data import Data
 from grader.model.errors import UsageError
