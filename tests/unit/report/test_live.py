@@ -16,6 +16,10 @@ NOT_RUN = TestResult("test_c", "waits", Verdict.SKIPPED, 0, 1, "not run: this fa
 HIDDEN = TestResult("test_d", "nobody knows", Verdict.ACCEPTED, 1, 1, is_hidden=True)
 
 
+def finished(result, replaced=""):
+    return Finished(Step("ring", "test_ring", replaced, result.name), result, "", None, 1)
+
+
 def shown(*results, is_terminal=True, plain=False):
     written = []
     page = Page(colour=False, plain=plain, width=60, verbose=False)
@@ -23,7 +27,7 @@ def shown(*results, is_terminal=True, plain=False):
         live.progress("ring: starting")
         for result in results or (HOLDS, FAILS, FAILS, NOT_RUN, HIDDEN):
             live.progress("ring  1 of 4 checks, 3 ranks")
-            live.finished("ring", result)
+            live.ended(finished(result))
     return "".join(written)
 
 
@@ -77,7 +81,7 @@ def test_a_part_that_is_graded_again_is_counted_anew():
     free = TestResult("test_e", "is advice", Verdict.WRONG_ANSWER, 0, 0)
     with Live(Page(False, False, 60, False), written.append, is_terminal=False) as live:
         for result, replaced in ((FAILS, ""), (free, ""), (HOLDS, "naive"), (NOT_RUN, "naive")):
-            live.finished("ring", result, replaced)
+            live.ended(finished(result, replaced))
     assert written[-1] == "~ ring: 1 of 2 checks passed\n"
 
 
@@ -87,7 +91,7 @@ def test_an_error_takes_the_status_line_away():
     page = Page(False, False, 60, False)
     with contextlib.suppress(KeyError), Live(page, written.append, is_terminal=True) as live:
         live.progress("ring: starting")
-        live.finished("ring", HOLDS)
+        live.ended(finished(HOLDS))
         raise KeyError
     assert written[-1] == "\r\x1b[K"
     live.progress("ring  2 of 4 checks")
