@@ -1,7 +1,9 @@
 """The page of a study: findings, figures with captions, the machine, what was not measured."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from grader.report.markdown import environment
 from grader.study.figures import Chart, Figure, Table, shown
 from grader.study.measure import by_reason, is_known
 from grader.study.plan import Point
@@ -68,59 +70,30 @@ def page(
     """
     reasons = {each.name: results.why_missing(each.name) for each in points}
     missing = [(name, why) for name, why in reasons.items() if why]
-    lines = [f"# {title}", "", f"What was measured: {about}. This is not a mark.", ""]
-    if note:
-        lines += [note, ""]
     # What a program did wrong has no figure: it is not seen in any of them.
     wrong = by_reason(each for each in missing if each[0] in results.runs)
-    found = [*findings, *(f"{names}: {why}" for names, why in wrong if not is_known(why))]
-    if found:
-        lines += ["## What was found", "", *(f"- {_plain(each)}" for each in found), ""]
-    lines += ["## Figures", ""]
-    for figure, caption in drawn:
-        lines += [f"### {figure.title}", "", f"![{figure.title}]({figure.name}.svg)", ""]
-        lines += [_plain(caption), ""]
-        lines += [f"[PNG]({figure.name}.png), [data]({figure.name}.csv)", ""]
-        lines += _listed(figure)
-    lines += _section("Not measured", ("run", "why"), missing)
-    failed = [(run.point, run.repeat + 1, run.failure) for run in results.failed_runs()]
-    told = "The figures use their other runs alone."
-    lines += _section("Runs that failed", ("of", "run", "why"), failed, told)
     machine = [
         ("processor", results.machine.processor),
         ("cores that could be used", results.machine.num_cores),
         ("images", results.images or "not known"),
         *results.machine.software.items(),
     ]
-    return "\n".join([*lines, *_section("Machine", ("", ""), machine)])
-
-
-def _listed(figure: Figure) -> list[str]:
-    """Return the rows of a figure: whoever cannot see it reads them, or has them read."""
-    num_left_out = len(figure.rows) - _MOST_ROWS_ON_THE_PAGE
-    lines = [*_table(figure.columns, figure.rows[:_MOST_ROWS_ON_THE_PAGE]), ""]
-    if num_left_out > 0:
-        verb = "row is" if num_left_out == 1 else "rows are"
-        lines += [f"{num_left_out} more {verb} in the data.", ""]
-    if not isinstance(figure, Chart):
-        return lines
-    return ["<details><summary>Show as table</summary>", "", *lines, "</details>", ""]
-
-
-def _section(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], told: str = ""
-) -> list[str]:
-    """Return a section that is a table; nothing where the table is empty."""
-    before = [f"## {title}", "", *([told, ""] if told else ())]
-    return [*before, *_table(columns, rows), ""] if rows else []
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    return [
-        "| " + " | ".join(columns) + " |",
-        "|" + " --- |" * len(columns),
-        *("| " + " | ".join(_plain(shown(each)) for each in row) + " |" for row in rows),
-    ]
+    return (
+        environment(Path(__file__).parent, _plain)
+        .get_template("page.jinja")
+        .render(
+            title=title,
+            about=about,
+            note=note,
+            findings=[*findings, *(f"{who}: {why}" for who, why in wrong if not is_known(why))],
+            drawn=drawn,
+            most_rows=_MOST_ROWS_ON_THE_PAGE,
+            missing=missing,
+            failed=[(run.point, run.repeat + 1, run.failure) for run in results.failed_runs()],
+            machine=machine,
+            shown=shown,
+        )
+    )
 
 
 def _plain(text: str) -> str:
