@@ -38,54 +38,67 @@ from grader.model.errors import GraderError, UsageError
 from grader.model.report import Outcome, PartResult, RunFailure, Verdict
 from grader.recording.journal import Journal, Step
 from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, LaunchPlan
-from grader.recording.observation import LaunchObservation, Observer
+from grader.recording.observation import LaunchObservation
 from grader.recording.recording import read
-from grader.recording.replay import Find, replaying
+from grader.recording.replay import replaying
 from grader.report.files import require_writable, unwritten
 from grader.report.page import Page
 from grader.trace.calls import Trace
 
 
-def trace(
-    options: argparse.Namespace,
-    courses: Courses,
-    *,
-    is_sealed: bool,
-    data: Data,
-    secret: bytes,
-    recorded: Find | None = None,
-    observe: Observer | None = None,
-    progress: Callable[[str], None],
-) -> Traced:
+def show_trace(options: argparse.Namespace) -> int:
+    """Show what the ranks of a part have called; return 0 once it is shown, whatever it is."""
+    require_writable([options.json, options.perfetto])
+    with live_view(options) as live:
+        traced = trace(options, live.progress)
+    data = trace_json(traced) if options.json else ""
+    problem = unwritten(Path(options.json), data) if options.json not in (None, "-") else ""
+    if options.perfetto is not None:
+        problem = unwritten(options.perfetto, perfetto_json(traced.evidence)) or problem
+    colour, width = look(sys.stdout.isatty(), options)
+    page = Page(colour, options.plain, width, verbose=False)
+    print(data if options.json == "-" else trace_page(traced, page, options.limit))
+    if problem:
+        raise GraderError(problem)
+    return 0
+
+
+def trace(options: argparse.Namespace, progress: Callable[[str], None]) -> Traced:
     """Run a test of a part as `grade check` does; return its cases, and the calls of one of them.
 
-    options: of the command line. Without --case it is the first case that fails, else the first
-    with any call. data: the images that inputs may be made of. secret: what they follow from.
-    recorded: finds what was observed before, which is not run again. observe: observes, in place of
-    ranks. progress: is told how far it is.
+    Without --case it is the first case that fails, else the first with any call. What the last
+    check of the folder has seen is not run again. progress: is told how far it is.
     Raises UsageError where the grading would be sealed, where several parts could be meant, where
     nothing was put to ranks, and for a number that no case has, GraderError where the grader fails.
     """
-    if is_sealed:
+    if is_sealed(os.environ):
         raise UsageError(
             "a sealed grading does not show what `grade trace` shows; run it where the code is "
             "written, outside the container"
         )
+    recording = None if options.recording is None else read(options.recording)
+    if recording is None:
+        observe, secret = None, secret_beside_ranks(is_sealed=False, seed=named_seed(options))
+    else:
+        require_observer(options.recording, recording.header, observer_digest())
+        observe = replaying(recording.launches.get, recording.launches.values)
+        secret = secret_of(recording.header, named_seed(options))
+    last, courses = last_recording(options.submission), courses_of(options)
     part = options.part or _only_part(options, courses)
     seen = _Seen(part, options.case)
     only = (options.only,) if options.only else ()
     settings = Settings(
         courses=courses,
-        secret=secret,
+        secret=secret.data,
         parts=(part,),
         # The first test may be about other numbers of ranks than the one asked for.
         selection=Selection(only, options.ranks, first_with_ranks=not only and not options.ranks),
         progress=progress,
         journal=Journal(on_started=seen.started),
         on_observed=seen.observed,
-        recorded=recorded,
+        recorded=None if last is None else last.launches.get,
         launch=None if observe is None else explaining(telling(observe, seen.observed)),
-        data=data,
+        data=Data(data_folder(options)),
     )
     report = pipeline.grade(options.submission, assignment=options.assignment, settings=settings)
     (graded,) = report.parts
@@ -209,42 +222,3 @@ def _nothing_to_show(part: PartResult, cases: list[TracedCase], number: int | No
         return GraderError(f"{part.name} could not be graded: {part.message}")
     why = part.message or "no check runs with this --only or --ranks"
     return UsageError(f"no ranks ran anything of {part.name}: {why}")
-
-
-def show_trace(options: argparse.Namespace) -> int:
-    """Show what the ranks of a part have called; return 0 once it is shown, whatever it is."""
-    require_writable([options.json, options.perfetto])
-    recording = None if options.recording is None else read(options.recording)
-    if recording is None:
-        observe, secret = None, secret_beside_ranks(is_sealed=False, seed=named_seed(options))
-    else:
-        require_observer(options.recording, recording.header, observer_digest())
-        observe = replaying(recording.launches.get, recording.launches.values)
-        secret = secret_of(recording.header, named_seed(options))
-    with live_view(options) as live:
-        traced = trace(
-            options,
-            courses_of(options),
-            is_sealed=is_sealed(os.environ),
-            data=Data(data_folder(options)),
-            recorded=_recorded(options),
-            observe=observe,
-            secret=secret.data,
-            progress=live.progress,
-        )
-    data = trace_json(traced) if options.json else ""
-    problem = unwritten(Path(options.json), data) if options.json not in (None, "-") else ""
-    if options.perfetto is not None:
-        problem = unwritten(options.perfetto, perfetto_json(traced.evidence)) or problem
-    colour, width = look(sys.stdout.isatty(), options)
-    page = Page(colour, options.plain, width, verbose=False)
-    print(data if options.json == "-" else trace_page(traced, page, options.limit))
-    if problem:
-        raise GraderError(problem)
-    return 0
-
-
-def _recorded(options: argparse.Namespace) -> Find | None:
-    """Return what finds the launches that the last check of the folder has kept."""
-    recording = last_recording(options.submission)
-    return None if recording is None else recording.launches.get

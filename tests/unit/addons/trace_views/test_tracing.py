@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.addons.trace_views.trace_command import trace
-from grader.course.courses import find_courses
-from grader.course.data import Data
+from grader.addons.trace_views import trace_command
 from grader.model.errors import UsageError
 from grader.report.page import num_columns
 
@@ -146,17 +144,10 @@ def test_a_part_that_was_not_handed_in_says_so(tmp_path):
     assert "no ranks ran anything of ring_allreduce: my_ring_allreduce.py was" in done.stderr
 
 
-def test_nothing_is_shown_where_a_grading_would_be_sealed():
+def test_nothing_is_shown_where_a_grading_would_be_sealed(monkeypatch):
     """Before anything is read."""
-    options = Namespace(submission=Path("/nowhere"), part="ring_allreduce")
+    monkeypatch.setattr(trace_command, "is_sealed", lambda environment: True)
     with pytest.raises(
         UsageError, match=("a sealed grading does not show what `grade trace` shows; run it")
     ):
-        trace(
-            options,
-            find_courses(),
-            is_sealed=True,
-            data=Data(),
-            secret=b"",
-            progress=lambda text: None,
-        )
+        trace_command.trace(Namespace(submission=Path("/nowhere")), lambda text: None)
