@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from enum import IntEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,15 +57,6 @@ def own_memory(name: str) -> int:
     return os.memfd_create(name)
 
 
-class State(IntEnum):
-    """How far a rank has come with the case that runs."""
-
-    IDLE = 0
-    IN_CASE = 1
-    RETURNED = 2
-    RAISED = 3
-
-
 @dataclass(frozen=True)
 class RunningCase:
     """The case that runs, in what a student reads of it and in what judging it takes."""
@@ -90,11 +80,11 @@ class RankState:
     """How far a rank has come with the last case that it has begun."""
 
     pid: int
-    case: int = 0
+    case: int
     """Its number."""
-    state: State = State.IDLE
-    first_sequence: int = 0
+    first_sequence: int
     """Of its calls that belong to the case."""
+    has_ended: bool = False
     problem: dict[str, Any] | None = None
     """What it has raised."""
 
@@ -119,19 +109,17 @@ class Board:
         """Return the case that runs, or ran last; None before the first."""
         return self._told("case", RunningCase)
 
-    def rank(self, rank: int, case: RunningCase) -> RankState:
-        """Return how far a rank has come with a case."""
+    def rank(self, rank: int, case: RunningCase) -> RankState | None:
+        """Return how far a rank has come with a case; None before it has begun it."""
         found = self._told(f"rank-{rank}", RankState)
-        return found if found and found.case == case.number else RankState(0)
+        return found if found is not None and found.case == case.number else None
 
     def wait_for(self, case: RunningCase, progress: Callable[[], None]) -> None:
         """Wait until every rank of the case has ended it; call `progress` again and again."""
-        going_on = set(range(case.ranks))
-        while going_on:
-            progress()
-            time.sleep(_TICK_S)
-            under_way = (State.IDLE, State.IN_CASE)
-            going_on = {rank for rank in going_on if self.rank(rank, case).state in under_way}
+        for rank in range(case.ranks):
+            while (found := self.rank(rank, case)) is None or not found.has_ended:
+                progress()
+                time.sleep(_TICK_S)
 
     def _told(self, name: str, kind: type[Told]) -> Told | None:
         try:

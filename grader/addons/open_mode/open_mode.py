@@ -32,7 +32,6 @@ from grader.addons.open_mode.open_board import (
     RankState,
     RunningCase,
     Said,
-    State,
     combined,
 )
 from grader.course.assignment import Assignment
@@ -288,7 +287,7 @@ class OpenMode(SuiteMode):
             print(f"\n-- {running.title}", flush=True)
         os.chdir(self._own_folder())
         name = f"rank-{communicator.rank}"
-        state = RankState(os.getpid(), running.number, State.IN_CASE, first)
+        state = RankState(os.getpid(), running.number, first)
         self._board.tell(name, state)
         started_s = time.monotonic()
         frame, raised = None, None
@@ -302,8 +301,7 @@ class OpenMode(SuiteMode):
                 raised = exception_report.describe(error, self._submission, self._support, command)
         wall_time_s = time.monotonic() - started_s
         seen = trace.read(first)
-        ended = State.RETURNED if raised is None else State.RAISED
-        self._board.tell(name, replace(state, state=ended, problem=raised))
+        self._board.tell(name, replace(state, has_ended=True, problem=raised))
         # What a rank has left under way is still to be sent as its case wants it.
         self._board.wait_for(running, self._progress)
         trace.set_synchronous_sends(False)

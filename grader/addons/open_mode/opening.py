@@ -19,7 +19,6 @@ from grader.addons.open_mode.open_board import (
     Board,
     RankState,
     RunningCase,
-    State,
     explain_open,
     share_memory,
 )
@@ -136,24 +135,25 @@ class _Session:
     def dump_stacks(self, ranks: Sequence[int]) -> None:
         """Have these ranks write where they are."""
         for rank in ranks:
-            if self._case is not None and (pid := self._board.rank(rank, self._case).pid):
+            found = self._board.rank(rank, self._case) if self._case is not None else None
+            if found is not None:
                 with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGUSR1)
+                    os.kill(found.pid, signal.SIGUSR1)
 
     def _look(self) -> End | None:
         """Return how the session has to end now, if anything ends it."""
         case = self._board.case()
         if case is None:
             return None
-        ranks = [self._board.rank(rank, case) for rank in range(case.ranks)]
-        if any(each.state is State.IDLE for each in ranks):
+        ranks = self._ranks(case)
+        if len(ranks) < case.ranks:
             return None
         if self._case is None or self._case.number != case.number or self._watch is None:
             limits = Limits(case_s=case.limit_s)
             self._case, self._began_s = case, time.monotonic()
             self._watch = Watch(self._files[: case.ranks], self, limits, makes_progress=True)
             self._watch.begin_case([each.first_sequence for each in ranks])
-        ended = frozenset(n for n, each in enumerate(ranks) if each.state is not State.IN_CASE)
+        ended = frozenset(n for n, each in enumerate(ranks) if each.has_ended)
         if len(ended) == case.ranks:
             return None
         if any(each.problem for each in ranks) and self._watch.still_s(ended) > _SETTLED_S:
@@ -163,8 +163,12 @@ class _Session:
         if end is None and case.limit_s and lasted.is_up(case.limit_s):
             end = self._watch.out_of_time(ended, lasted, case.limit_s)
         # What was read while the ranks went on to the next case would prove nothing.
-        now = [self._board.rank(rank, case) for rank in range(case.ranks)]
-        return end if now == ranks else None
+        return end if self._ranks(case) == ranks else None
+
+    def _ranks(self, case: RunningCase) -> list[RankState]:
+        """Return how far those ranks have come that have begun the case."""
+        found = (self._board.rank(rank, case) for rank in range(case.ranks))
+        return [each for each in found if each is not None]
 
     def _end_of_problem(self, ranks: Sequence[RankState], watch: Watch) -> End:
         """Return what ranks have raised while others wait for them."""
