@@ -36,9 +36,8 @@ def write(assignment: Assignment, output_dir: Path, parts: Collection[str] | Non
     """Write the template of an assignment: from its reference where that is installed, else as is.
 
     parts: that its handout is about; None for all. All files are written, since given programs may
-    import them. Raises UsageError for an unknown part, and as `require_free` and `generate` do.
+    import them. Raises UsageError for an unknown part, and as `generate` does.
     """
-    require_free(output_dir)
     if parts is not None and (sentence := assignment.wrong_part(parts)):
         raise UsageError(sentence)
     if assignment.reference.is_dir():
@@ -57,7 +56,7 @@ def generate(
 
     shared: further files of the template, by their paths in it, with where they lie.
     Raises GraderError for a reference that is empty or wrongly marked (naming file and line), and
-    UsageError, before anything is written, where a file with other contents is in the way.
+    UsageError as `require_free` does.
     """
     return _write(output_dir, _template_of(reference_dir, shared))
 
@@ -106,13 +105,8 @@ def drift(
 def _write(output_dir: Path, template: Mapping[Path, bytes]) -> list[Path]:
     """Write files by their paths in output_dir; all that is made belongs to whom the place does."""
     files = {output_dir / relative: content for relative, content in template.items()}
+    require_free(output_dir)
     try:
-        for path, content in files.items():
-            if path.exists() and (not path.is_file() or path.read_bytes() != content):
-                raise UsageError(
-                    f"{path} exists and is not the untouched template: name a new folder, so "
-                    "that your work is not overwritten"
-                )
         for path, content in files.items():
             for folder in reversed(list(_missing_folders(path))):
                 folder.mkdir()
