@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.addons.authoring.solutions import strip_solutions
-from grader.addons.authoring.template import copy, drift, generate
+from grader.addons.authoring.template import copy, drift, generate, strip_solutions
 from grader.course.courses import bundled
 from grader.model.errors import GraderError, UsageError
 
