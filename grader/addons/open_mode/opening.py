@@ -50,21 +50,6 @@ _PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True)
-class OpenOrder:
-    """What is to be run in the open."""
-
-    suites: tuple[Path, ...]
-    """Files of suites."""
-    root: Path
-    """The folder that all suites of the course lie in."""
-    submission: Path
-    """The folder whose files are asked for."""
-    ranks: int
-    pytest_options: tuple[str, ...] = ()
-    colour: bool = False
-
-
-@dataclass(frozen=True)
 class OpenEnd:
     """How a session has ended."""
 
@@ -76,38 +61,40 @@ class OpenEnd:
     """Why: the sentence that a grading would tell."""
 
 
-def run_openly(order: OpenOrder) -> OpenEnd:
+def run_openly(root: Path, submission: Path, ranks: int, arguments: Sequence[str]) -> OpenEnd:
     """Run suites in the open, on the terminal that we have.
 
-    Raises GraderError when the ranks cannot be started.
+    root: the folder that all suites of the course lie in. submission: the folder whose files are
+    asked for. arguments: for pytest. Raises GraderError when the ranks cannot be started.
     """
     base = Path("/dev/shm")  # noqa: S108 - a fresh folder with a random name in it
     within = base if base.is_dir() and os.access(base, os.W_OK) else None
     with tempfile.TemporaryDirectory(
         prefix=f"grader-open-{os.getpid()}-", dir=within, ignore_cleanup_errors=True
     ) as name:
-        return _Session(order, Path(name)).run()
+        session = _Session(Path(name), submission.resolve(), ranks)
+        return session.run(root.resolve(), arguments)
 
 
 class _Session:
     """One mpirun, and what we know of its ranks."""
 
-    def __init__(self, order: OpenOrder, folder: Path) -> None:
-        self._order = order
+    def __init__(self, folder: Path, submission: Path, ranks: int) -> None:
         self._folder = folder
+        self.submission = submission
+        self._num_ranks = ranks
         self._board = Board(folder)
-        self._files = share_memory(folder, order.ranks)
+        self._files = share_memory(folder, ranks)
         self._case: RunningCase | None = None
         self._watch: Watch | None = None
         self._began_s = 0.0
-        self.submission = order.submission.resolve()
 
-    def run(self) -> OpenEnd:
+    def run(self, root: Path, arguments: Sequence[str]) -> OpenEnd:
         """Start the ranks, look after them, and clean up behind them."""
         scratch = self._folder / SCRATCH
         scratch.mkdir()
         process = subprocess.Popen(  # noqa: S603 - our own command line
-            self._command(scratch), env=self._environment(scratch), cwd=self._order.root
+            [*self._command(root, scratch), *arguments], env=self._environment(scratch), cwd=root
         )
         end = None
         try:
@@ -125,7 +112,7 @@ class _Session:
             return OpenEnd(exit_code)
         if self._case is None:
             raise GraderError(
-                f"{ranks_text(self._order.ranks)} could not be started; see the output of mpirun"
+                f"{ranks_text(self._num_ranks)} could not be started; see the output of mpirun"
             )
         return OpenEnd(1, test, self._told(self._crash()))
 
@@ -197,7 +184,7 @@ class _Session:
         """Return why the session ended as a grading tells it, with what each rank printed last."""
         assert self._case is not None
         outputs = Outputs(self._files, self._folder)
-        tails = [outputs.tail(rank) for rank in range(self._order.ranks)]
+        tails = [outputs.tail(rank) for rank in range(self._num_ranks)]
         failure = explain_open(end, entry=self._case.entry, output_tails=tails)
         if failure.is_lasting or failure.verdict is Verdict.NOT_ATTEMPTED:
             return failure
@@ -211,18 +198,14 @@ class _Session:
         process.wait()
         kill_marked(f"{FOLDER_VARIABLE}={self._folder}".encode())
 
-    def _command(self, scratch: Path) -> list[str]:
-        suites = self._order.root.resolve()
+    def _command(self, root: Path, scratch: Path) -> list[str]:
         return [
-            *mpirun_command(self._order.ranks, scratch),
+            *mpirun_command(self._num_ranks, scratch),
             *("--mca", "opal_signal", ""),  # a crash is told by the line of Python that it was in
             *(sys.executable, "-m", "pytest", "-q", "-rfEs", "--strict-markers"),
             *("-p", "grader.addons.open_mode.pytest_plugin", "--submission", str(self.submission)),
-            *("-c", os.devnull, "--rootdir", str(suites), "--confcutdir", str(suites)),
+            *("-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root)),
             *("-p", "no:cacheprovider", "-p", "no:faulthandler"),
-            f"--color={'yes' if self._order.colour else 'no'}",
-            *self._order.pytest_options,
-            *(str(suite.resolve()) for suite in self._order.suites),
         ]
 
     def _environment(self, scratch: Path) -> Mapping[str, str]:
@@ -273,21 +256,15 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
             f"{inside} is not a folder, but holds the files: unpack it and name its folder"
         )
     there = _files_in(inside, placement, options.part or [])
-    end = run_openly(
-        OpenOrder(
-            suites=_suites(found, options.part or [], there),
-            root=found.folder.parent,
-            submission=folder / inside,
-            ranks=options.ranks,
-            pytest_options=(
-                *(["-k", options.k] if options.k else []),
-                *(["-s"] if options.s else []),
-                *(f"-{name}" for name in "xvq" if getattr(options, name)),
-                *options.options,
-            ),
-            colour=colour,
-        )
+    arguments = (
+        f"--color={'yes' if colour else 'no'}",
+        *(["-k", options.k] if options.k else []),
+        *(["-s"] if options.s else []),
+        *(f"-{name}" for name in "xvq" if getattr(options, name)),
+        *options.options,
+        *(str(suite.resolve()) for suite in _suites(found, options.part or [], there)),
     )
+    end = run_openly(found.folder.parent, folder / inside, options.ranks, arguments)
     return replace(end, exit_code=_exit_code(end.exit_code))
 
 
