@@ -8,26 +8,28 @@ can be stopped at any time: what has been graded by the same engine and suites i
 status 1 when a survivor is not explained in tests/mutation/equivalent.toml.
 """
 
+import csv
 import hashlib
+import io
 import json
 import multiprocessing
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 
-from grader.addons.authoring.kill_matrix import (
+import msgspec
+
+from grader.addons.authoring.verification.mutation import (
     Row,
-    parse,
+    graded,
+    grader_of,
+    mutations,
     reasons,
-    render,
-    summary,
     unexplained,
 )
-from grader.addons.authoring.verification.grading import grader_of
-from grader.addons.authoring.verification.mutation import Mutation, graded, mutations
 from grader.course.courses import bundled
 from grader.grading.observing import observer
 from grader.observe.run_control.forkserver_client import ForkserverClient
@@ -42,19 +44,15 @@ KEPT = ROOT / ".mutation.jsonl"
 class Job:
     """One mutant to be graded, and the digest of all that decides what becomes of it."""
 
-    mutation: Mutation
+    mutant: Row
+    source: str
     digest: str
 
 
 def main() -> None:
     """Grade what is not known yet; write the matrix and say what survived."""
     names = sys.argv[1:]
-    wanted = [
-        job
-        for job in jobs()
-        if not names
-        or any(name in f"{job.mutation.assignment}/{job.mutation.file}" for name in names)
-    ]
+    wanted = [job for job in jobs() if not names or any(name in job.mutant.file for name in names)]
     known = _kept()
     left = [job for job in wanted if job.digest not in known]
     print(f"{len(wanted)} mutants, {len(left)} to grade", flush=True)
@@ -82,10 +80,11 @@ def main() -> None:
 def jobs() -> Iterator[Job]:
     """Yield every mutant of every file that a part asks for."""
     for assignment in bundled().assignments():
-        for each in mutations(assignment):
-            decides = [*_decides(assignment.name), assignment.name, each.file, each.mutant.source]
+        for mutant, source in mutations(assignment):
+            file = mutant.file.removeprefix(f"{assignment.name}/")
+            decides = [*_decides(assignment.name), assignment.name, file, source]
             digest = hashlib.sha256("\0".join(decides).encode()).hexdigest()
-            yield Job(each, digest)
+            yield Job(mutant, source, digest)
 
 
 @cache
@@ -102,9 +101,9 @@ def _decides(name: str) -> tuple[str, ...]:
 def grade(job: Job) -> tuple[Job, Row]:
     """Grade one mutant up to its first failure."""
     course = bundled()
-    assignment = course.load(job.mutation.assignment)
+    assignment = course.load(job.mutant.assignment)
     grader = grader_of(course, assignment, observer(_server(assignment.needs)))
-    return job, graded(grader, job.mutation)
+    return job, graded(grader, job.mutant, job.source)
 
 
 @cache
@@ -118,6 +117,34 @@ def _kept() -> dict[str, Row]:
         return {}
     lines = [json.loads(line) for line in KEPT.read_text().splitlines()]
     return {line.pop("digest"): Row(**line) for line in lines}
+
+
+def render(rows: Iterable[Row]) -> str:
+    """Return the rows as CSV, in order."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [field.name for field in fields(Row)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in sorted(rows))
+    return text.getvalue()
+
+
+def parse(text: str) -> list[Row]:
+    """Return the rows of a CSV that `render` wrote."""
+    return [msgspec.convert(row, Row, strict=False) for row in csv.DictReader(io.StringIO(text))]
+
+
+def summary(rows: Iterable[Row], reasons_by_key: Mapping[str, str]) -> str:
+    """Return a Markdown table: by file, how many mutants are found, equivalent, and neither."""
+    lines = ["| reference | mutants | killed | equivalent | missed |", "|---|---:|---:|---:|---:|"]
+    by_file: dict[str, list[Row]] = {}
+    for row in sorted(rows):
+        by_file.setdefault(row.file, []).append(row)
+    for file, found in by_file.items():
+        killed = sum(bool(row.killed_by) for row in found)
+        missed = len(unexplained(found, reasons_by_key))
+        equivalent = len(found) - killed - missed
+        lines.append(f"| `{file}` | {len(found)} | {killed} | {equivalent} | {missed} |")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

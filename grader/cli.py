@@ -96,9 +96,9 @@ def _selftest(options: argparse.Namespace) -> int:
 
 
 def _open(options: argparse.Namespace) -> int:
-    from grader.addons.open_mode import open_command
+    from grader.addons.open_mode import opening
 
-    return open_command.open_tests(options)
+    return opening.open_tests(options)
 
 
 def _trace(options: argparse.Namespace) -> int:
@@ -132,9 +132,9 @@ def _new(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from grader.addons.authoring import verify_command
+    from grader.addons.authoring.verification import verify
 
-    return verify_command.verify_assignments(options)
+    return verify.verify_assignments(options)
 
 
 def _build(options: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from red_team.archives import BUILDERS
 from red_team.weakened import WEAKENINGS
 from unit.report import example
 
-from grader.addons.authoring import catalogue, price_list
+from grader.addons.authoring import catalogue
 from grader.course import assignment_file
 from grader.course.courses import bundled
 from grader.model.errors import EXIT_CODES
@@ -55,7 +55,7 @@ def built() -> dict[str, str]:
     """Return the pages that are not committed, by name."""
     course = bundled()
     known = [course.load(name) for name in course.names()]
-    prices = {f"prices-{each.name}.md": price_list.price_list(each) for each in known}
+    prices = {f"prices-{each.name}.md": catalogue.price_list(each) for each in known}
     return {
         "assignments.md": catalogue.markdown(known),
         "attacks.md": attacks(),

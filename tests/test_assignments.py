@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.addons.authoring.verification.graded_checks import check_near_misses
-from grader.addons.authoring.verification.grading import grader_of
+from grader.addons.authoring.verification.mutation import grader_of
+from grader.addons.authoring.verification.verify import check_near_misses
 from grader.course.courses import bundled
 from grader.grading import pipeline
 from grader.grading.settings import Settings

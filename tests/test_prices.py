@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.addons.authoring import price_list
+from grader.addons.authoring import catalogue
 from grader.course.courses import bundled
 from grader.grading_plugin.points_table import prices
 from grader.model.errors import GraderError
@@ -14,7 +14,7 @@ def test_a_list_is_made_from_the_suites(name):
     """Each test has its line, with what it pays."""
     found = bundled().load(name)
     by_part = {part.name: prices(found.folder / part.suite) for part in found.parts}
-    page = price_list.prices(found, by_part)
+    page = catalogue.prices(found, by_part)
     for part in found.parts:
         assert total(price.points for price in by_part[part.name]) == part.points, part.name
         for price in by_part[part.name]:

@@ -4,8 +4,7 @@ import argparse
 
 from grader.model.errors import GraderError
 from grader.report.export import formats
-from grader.report.files import remains, require_writable, unwritten
-from grader.report.saved import saved
+from grader.report.files import remains, require_writable, saved, unwritten
 
 
 def export(options: argparse.Namespace) -> int:

@@ -15,10 +15,15 @@ from grader.report import comparison, json_report, terminal
 from grader.report.export import formats
 from grader.report.export.formats import Export
 from grader.report.feedback import for_student
-from grader.report.files import remains, require_writable, unwritten
+from grader.report.files import (
+    SavedByOtherVersionError,
+    remains,
+    require_writable,
+    saved,
+    unwritten,
+)
 from grader.report.page import Page
-from grader.report.saved import SavedByOtherVersionError, saved
-from grader.report.totals import points_text
+from grader.report.words import points_text
 
 _SCRIPTS = (".py", ".ipynb")
 

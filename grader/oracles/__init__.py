@@ -36,20 +36,39 @@ Errors: ValueError says in a sentence what was found and what was expected, for 
 labels and names that do not fit.
 """
 
-from grader.oracles.arrays import Backward, Labels, Pass, Values
-from grader.oracles.layers import batch_norm, flatten, linear, relu, sigmoid, softmax, tanh
-from grader.oracles.losses import cross_entropy, half_squared_error
-from grader.oracles.networks import Layer, layer, loss_and_gradient, outputs_of
-from grader.oracles.optimizers import SGD, Adam, Moments
-from grader.oracles.packing import (
+from grader.oracles.layers import (
+    Backward,
+    Labels,
+    Pass,
+    Values,
+    avg_pool2d,
+    batch_norm,
+    conv2d,
+    cross_entropy,
+    flatten,
+    half_squared_error,
+    linear,
+    max_pool2d,
+    relu,
+    sigmoid,
+    softmax,
+    tanh,
+)
+from grader.oracles.networks import (
+    SGD,
+    Adam,
+    Layer,
+    Moments,
     Shapes,
     element_name,
+    layer,
+    loss_and_gradient,
     num_elements,
+    outputs_of,
     packed,
     slices,
     unpacked,
 )
-from grader.oracles.windows import avg_pool2d, conv2d, max_pool2d
 
 __all__ = [
     "SGD",

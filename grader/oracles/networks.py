@@ -1,19 +1,28 @@
-"""A network as a list of layers: what it puts out, its loss and its gradient.
+"""Networks as lists of layers, their parameters as one vector, and the steps of optimizers.
 
 Back-propagation as in Rumelhart, Hinton and Williams (1986): from the loss, layer by layer, each
-layer turns the gradient at its outputs into those at its inputs and at its parameters.
+layer turns the gradient at its outputs into those at its inputs and at its parameters. An optimizer
+is its options, with the defaults that torch.optim gives them; what it remembers goes in and out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate, pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.oracles.arrays import Backward, Pass, Values, assert_floating
-from grader.oracles.losses import cross_entropy
+from grader.oracles.layers import (
+    Backward,
+    Pass,
+    Values,
+    assert_floating,
+    assert_shape,
+    cross_entropy,
+)
 
 Deduction = Callable[[Values, Any], tuple[float, Values]]
 
@@ -98,3 +107,133 @@ def _assert_names(layers: Sequence[Layer], parameters: Mapping[str, Values]) -> 
             f"{', '.join(sorted(taken)) or 'none'}; give each parameter the name that its layer "
             "has for it"
         )
+
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def num_elements(shapes: Shapes) -> int:
+    """Return how many numbers a packed vector has."""
+    return sum(map(prod, shapes.values()))
+
+
+def slices(shapes: Shapes) -> dict[str, slice]:
+    """Return where each array lies in a packed vector."""
+    ends = accumulate(map(prod, shapes.values()), initial=0)
+    return {name: slice(*bounds) for name, bounds in zip(shapes, pairwise(ends), strict=True)}
+
+
+def packed(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> NDArray[Any]:
+    """Return the packed vector of arrays by name; of none, a vector without elements.
+
+    Raises ValueError for other names or shapes than those of `shapes`.
+    """
+    if arrays.keys() != shapes.keys():
+        raise ValueError(
+            f"arrays {', '.join(arrays) or 'none'} found, expected {', '.join(shapes) or 'none'}; "
+            "give each array its name"
+        )
+    for name, shape in shapes.items():
+        assert_shape(name, arrays[name], shape, "an array is packed as the shapes have it")
+    return np.concatenate([arrays[name].ravel() for name in shapes]) if shapes else np.zeros(0)
+
+
+def unpacked(vector: NDArray[Any], shapes: Shapes) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a packed vector by name; they share its memory.
+
+    Raises ValueError for a vector of another length than the shapes have.
+    """
+    hint = "it has all arrays of the shapes, one after the other"
+    assert_shape("packed vector", vector, (num_elements(shapes),), hint)
+    places = slices(shapes)
+    return {name: vector[places[name]].reshape(shape) for name, shape in shapes.items()}
+
+
+def element_name(index: int, shapes: Shapes) -> str:
+    """Return what one element of a packed vector is in its array, such as `conv1.bias[7]`.
+
+    Raises ValueError for an index that no element has.
+    """
+    for name, place in slices(shapes).items():
+        if place.start <= index < place.stop:
+            indices = np.unravel_index(index - place.start, shapes[name])
+            return f"{name}[{', '.join(str(int(each)) for each in indices)}]"
+    raise ValueError(
+        f"index {index} found, expected 0 to {num_elements(shapes) - 1}; a packed vector has no "
+        "more elements than its shapes"
+    )
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Stochastic gradient descent, with momentum, weight decay and Nesterov's look ahead.
+
+    For gradient g, parameters w, velocity v: g <- g + decay w, v <- momentum v + g, and
+    w <- w - rate v; Nesterov's w <- w - rate (g + momentum v) (Sutskever et al. 2013, section 2).
+    """
+
+    learning_rate: float
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    nesterov: bool = False
+
+    def step(
+        self, parameters: Values, gradient: Values, velocity: Values | float = 0.0
+    ) -> tuple[Values, Values]:
+        """Return the parameters after a step, and the velocity for the next one.
+
+        parameters, gradient: of one shape. velocity: what the step before has returned; 0 at first.
+        Raises ValueError for a gradient of another shape.
+        """
+        slope = _slope(parameters, gradient, self.weight_decay)
+        velocity = self.momentum * velocity + slope if self.momentum else slope
+        direction = slope + self.momentum * velocity if self.nesterov else velocity
+        return parameters - self.learning_rate * direction, velocity
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What Adam remembers: running means of the gradients and of their squares."""
+
+    num_steps: int
+    first: Values
+    second: Values
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Adam (Kingma and Ba 2015, algorithm 1); weight decay is added to the gradient."""
+
+    learning_rate: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-8
+    weight_decay: float = 0.0
+
+    def step(
+        self, parameters: Values, gradient: Values, moments: Moments | None = None
+    ) -> tuple[Values, Moments]:
+        """Return the parameters after a step, and the moments for the next one.
+
+        parameters, gradient: of one shape. moments: what the step before has returned; none at
+        first. Raises ValueError for a gradient of another shape.
+        """
+        slope = _slope(parameters, gradient, self.weight_decay)
+        before = moments or Moments(0, np.zeros_like(slope), np.zeros_like(slope))
+        one, two = self.betas
+        first = one * before.first + (1 - one) * slope
+        second = two * before.second + (1 - two) * slope**2
+        number = before.num_steps + 1
+        # The means begin at zero: what is missing of them is made good.
+        size = np.sqrt(second / (1 - two**number)) + self.epsilon
+        direction = first / (1 - one**number) / size
+        return parameters - self.learning_rate * direction, Moments(number, first, second)
+
+
+def _slope(parameters: Values, gradient: Values, weight_decay: float) -> Values:
+    """Return the gradient with what weight decay adds to it."""
+    if np.shape(parameters) != np.shape(gradient):
+        raise ValueError(
+            f"gradient: shape {np.shape(gradient)} found, expected {np.shape(parameters)}; it has "
+            "a number for each parameter"
+        )
+    return gradient + weight_decay * parameters if weight_decay else gradient

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from grader.model.points import total, written
 from grader.model.report import Report, TestResult, Verdict
-from grader.report.page import BOLD, INDENT, Page
+from grader.report.page import BOLD, Page
 from grader.report.safe_text import one_line
 
 
@@ -17,6 +17,13 @@ class Change:
     """As it is now."""
     before: Verdict
 
+    @property
+    def words(self) -> str:
+        """Return what has become of the test, in words."""
+        if self.test.verdict is Verdict.ACCEPTED:
+            return "passes now"
+        return "BROKE" if self.before is Verdict.ACCEPTED else "fails differently"
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -26,12 +33,8 @@ class Comparison:
     points_now: float
     max_points: float
     """Of the tests that both have, as they are now."""
-    better: tuple[Change, ...]
-    """Tests that hold now."""
-    broken: tuple[Change, ...]
-    """Tests that held before."""
-    other: tuple[Change, ...]
-    """Tests that do not hold for another reason."""
+    changes: tuple[Change, ...]
+    """What broke comes last, where the eye is."""
 
 
 def compare(before: Report, now: Report) -> Comparison:
@@ -48,20 +51,17 @@ def compare(before: Report, now: Report) -> Comparison:
         raise ValueError(
             f"it is on {one_line(before.assignment)}, and has no check of this grading"
         )
-    changed = [
+    changed = (
         Change(part.name, test, old.verdict)
         for part, test, old in both
         if test.verdict is not old.verdict
-    ]
-    better = tuple(each for each in changed if each.test.verdict is Verdict.ACCEPTED)
-    broken = tuple(each for each in changed if each.before is Verdict.ACCEPTED)
+    )
+    order = ("passes now", "fails differently", "BROKE")
     return Comparison(
         points_before=total(old.points for _, _, old in both),
         points_now=total(test.points for _, test, _ in both),
         max_points=total(test.max_points for _, test, _ in both),
-        better=better,
-        broken=broken,
-        other=tuple(each for each in changed if each not in (*better, *broken)),
+        changes=tuple(sorted(changed, key=lambda each: order.index(each.words))),
     )
 
 
@@ -71,25 +71,16 @@ def _is_unknown(now: TestResult, before: TestResult) -> bool:
 
 
 def changes_text(compared: Comparison, page: Page) -> str:
-    """Return it in lines for a terminal; what broke comes last, where the eye is."""
+    """Return it in lines for a terminal."""
     points = f"{written(compared.points_before)} -> {written(compared.points_now)}"
     head = f"Since the last report: {points} of {written(compared.max_points)}"
-    if not (compared.better or compared.other or compared.broken):
+    if not compared.changes:
         head += "; every check is as it was"
     lines = [page.paint(line, BOLD) for line in page.paragraph(f"{head}.", first="")]
-    for words, changes in (
-        ("passes now", compared.better),
-        ("fails differently", compared.other),
-        ("BROKE", compared.broken),
-    ):
-        for each in changes:
-            lines += page.paragraph(_told(words, each), first=INDENT)
+    for each in compared.changes:
+        name = one_line(each.test.name).removeprefix("test_").replace("_", " ")
+        verdicts = f"{each.before.value} before"
+        if each.test.verdict is not Verdict.ACCEPTED:
+            verdicts += f", {each.test.verdict.value} now"
+        lines += page.paragraph(f"{each.words}: {one_line(each.part)}: {name} ({verdicts})")
     return "\n".join(lines)
-
-
-def _told(words: str, change: Change) -> str:
-    name = one_line(change.test.name).removeprefix("test_").replace("_", " ")
-    verdicts = f"{change.before.value} before"
-    if change.test.verdict is not Verdict.ACCEPTED:
-        verdicts += f", {change.test.verdict.value} now"
-    return f"{words}: {one_line(change.part)}: {name} ({verdicts})"

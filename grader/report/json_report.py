@@ -16,9 +16,8 @@ import msgspec
 from grader.model.errors import GraderError
 from grader.model.finding import Finding
 from grader.model.report import PartResult, Report, TestResult
-from grader.report.json_text import dump, number
-from grader.report.safe_text import one_line
-from grader.report.totals import worst_verdict
+from grader.report.safe_text import dump, number, one_line
+from grader.report.words import worst_verdict
 
 SCHEMA_VERSION = 11
 _OLDEST_VERSION = 7

@@ -5,11 +5,10 @@ import time
 from collections.abc import Callable
 
 from grader.model.report import TestResult, Verdict
-from grader.recording.journal import Failing, Finished
+from grader.recording.journal import Failing, Finished, Step
 from grader.report.feedback import result_for_student
-from grader.report.page import INDENT, Page
+from grader.report.page import INDENT, Page, abridged, fitting
 from grader.report.safe_text import disarm, one_line, visible
-from grader.report.text_layout import abridged, fitting
 from grader.report.words import VERDICT_WORDS
 
 STARTING = ": starting"
@@ -52,36 +51,26 @@ class Live:
 
     def ended(self, told: Finished | Failing) -> None:
         """Count a check that has ended; show the first of a part that fails, as soon as it does."""
-        if isinstance(told, Failing):
-            with self._lock:
-                self._tell_failure(told.step.part, told.result, told.step.replaced)
-        else:
-            self.finished(told.step.part, told.result, told.step.replaced)
-
-    def finished(self, part: str, result: TestResult, replaced: str = "") -> None:
-        """Count a check that has ended; show the first of a part that failed.
-
-        replaced: the part whose file is our stand-in, with which the part is graded again.
-        """
-        if result.is_hidden or not result.max_points:
+        step, result = told.step, told.result
+        if isinstance(told, Finished) and (result.is_hidden or not result.max_points):
             return
         with self._lock:
-            if part != self._part:
-                self._end_part()
-                self._part = part
-            if replaced != self._replaced:
-                self._replaced, self._verdicts = replaced, []
+            if isinstance(told, Finished):
+                if step.part != self._part:
+                    self._end_part()
+                    self._part = step.part
+                if step.replaced != self._replaced:
+                    self._replaced, self._verdicts = step.replaced, []
+                self._verdicts.append(result.verdict)
             if result.verdict not in _NO_FAILURE:
-                self._tell_failure(part, result, replaced)
-            self._verdicts.append(result.verdict)
+                self._tell_failure(step, result)
             self._show_status()
 
-    def _tell_failure(self, part: str, result: TestResult, replaced: str) -> None:
-        if replaced or part in self._told_parts:
-            return
-        self._told_parts.add(part)
-        self._say(failure_lines(self._page, part, result_for_student(result)))
-        self._show_status()
+    def _tell_failure(self, step: Step, result: TestResult) -> None:
+        # A part that is graded again with our stand-in has failed before.
+        if not step.replaced and step.part not in self._told_parts:
+            self._told_parts.add(step.part)
+            self._say(failure_lines(self._page, step.part, result_for_student(result)))
 
     def __enter__(self) -> "Live":
         return self

@@ -4,36 +4,27 @@ Every text of the report is escaped: it stays text, whatever markup or command i
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.model.points import written
-from grader.model.report import ManualPart, PartResult, Report, TestResult, Verdict
-from grader.report.cause_words import (
-    again,
-    blocked_text,
-    check_points,
-    headline,
-    helps_of,
-    part_points,
-    price_of,
-    seen_text,
-    told_text,
-    words_of,
-)
-from grader.report.causes import Cause, dearest_first, is_missing
-from grader.report.code import code_lines
-from grader.report.evidence import evidence
+from grader.model.report import Report, Verdict
+from grader.report import words
+from grader.report.causes import dearest_first, is_missing
 from grader.report.page import Page
+from grader.report.quotes import code_lines, evidence
 from grader.report.safe_text import disarm, one_line
-from grader.report.totals import score_sentence
-from grader.report.words import NOT_HANDED_IN, VERDICT_WORDS
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _MAX_NUM_BYTES = 900_000
 """GitHub refuses a summary of more than 1 MiB."""
 _MAX_TRACEBACK_LINES = 40
 _MAX_OUTPUT_LINES = 20
 _MAX_OUTPUTS = 4
-_TOO_LONG = "What each part lost is too long to show here; the other reports have all of it."
 _CODE_NUM_COLUMNS = 100
 _MARKUP = re.compile(r"([\\`*_\[\](){}<>|~&:$#!.+=^/-])")
 _REFERENCE = re.compile(r"((?:://|[@#!$%~&^]*@[@#!$%~&^]*|[#!$%~&^]+(?=\w)|(?<=\bGH)-(?=\d))+)")
@@ -52,21 +43,44 @@ _FAILED = "❌"
 
 def render(report: Report) -> str:
     """Return the report as Markdown; the table alone where all of it is too long for a summary."""
-    head = [
-        f"## {escape(report.assignment)}: {escape(report.title)}",
-        f"**{escape(score_sentence(report))}**",
-    ]
-    tail = [_table(report), *_manual(report.manual_parts), *_notes(report), _versions(report)]
-    failed = [
-        block
-        for part, cause in dearest_first(report)
-        if not is_missing(part)
-        for block in _cause(report, part, cause)
-    ]
-    text = "\n\n".join([*head, *failed, *tail])
+    notes = [f"{part.name}: {note}" for part in report.parts for note in part.notes]
+    values = {
+        "report": report,
+        "found": [each for each in dearest_first(report) if not is_missing(each[0])],
+        "notes": [*notes, *report.notes],
+        "page": Page(colour=False, plain=True, width=_CODE_NUM_COLUMNS, verbose=False),
+        "most_outputs": _MAX_OUTPUTS,
+        "abridged": lambda piece: piece.abridged(
+            num_traceback_lines=_MAX_TRACEBACK_LINES, num_output_lines=_MAX_OUTPUT_LINES
+        ),
+        "sign": lambda part: _SIGNS.get(part.verdict, _FAILED),
+        "digest": _hexadecimal,
+    }
+    functions = (code_lines, evidence, fenced, is_missing, written)
+    values |= {each.__name__: each for each in functions}
+    template = environment(Path(__file__).parent, escape).get_template("markdown.jinja")
+    text = template.render(values, words=words, is_whole=True)
     if len(text.encode()) > _MAX_NUM_BYTES:
-        return "\n\n".join([*head, _TOO_LONG, *tail])
+        text = template.render(values, words=words, is_whole=False)
     return text
+
+
+@cache
+def environment(folder: Path, escape: Callable[[str], str]) -> "Environment":
+    """Return what fills in templates of Markdown; `escape` gets every text but what is `raw`."""
+    # Imported here, because most commands show no page.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    made = Environment(  # noqa: S701 - `finalize` escapes
+        finalize=lambda value: value if isinstance(value, Markup) else escape(str(value)),
+        loader=FileSystemLoader(folder),
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.filters["raw"] = Markup
+    return made
 
 
 def escape(text: str) -> str:
@@ -86,78 +100,6 @@ def fenced(lines: Sequence[str], language: str) -> str:
     longest = max((len(run) for line in lines for run in _BACKTICKS.findall(line)), default=0)
     fence = "`" * max(3, longest + 1)
     return "\n".join([f"{fence}{language}", *map(disarm, lines), fence])
-
-
-def _table(report: Report) -> str:
-    rows = ["| | Part | Result | Points |", "|---|---|---|---:|"]
-    for part in report.parts:
-        sign = _SIGNS.get(part.verdict, _FAILED)
-        told = f"**{escape(part.name)}** {escape(part.title)}"
-        if is_missing(part):
-            told += f": {escape(part.message)}"
-        words = NOT_HANDED_IN if is_missing(part) else VERDICT_WORDS[part.verdict]
-        rows.append(f"| {sign} | {told} | {words} | {part_points(report, part)} |")
-    return "\n".join(rows)
-
-
-def _cause(report: Report, part: PartResult, cause: Cause) -> Iterator[str]:
-    """Yield the paragraphs of one cause."""
-    yield f"### {escape(part.name)}: {words_of(cause)}, {price_of(report, part, cause)}"
-    yield f"**{escape(headline(cause))}**"
-    plain = Page(colour=False, plain=True, width=_CODE_NUM_COLUMNS, verbose=False)
-    if lines := code_lines(plain, cause.excerpts, told_text(cause)):
-        yield fenced(lines, "text")
-    yield from (f"Help: {escape(helps)}" for helps in helps_of(cause))
-    if seen := seen_text(cause):
-        yield escape(seen)
-    if cause.tests:
-        yield "\n".join(f"- {_test(test)}" for test in cause.tests)
-    if cause.blocked:
-        yield escape(blocked_text(cause))
-    yield fenced([again(report, part, cause)], "sh")
-    if more := [f"- {escape(each.text)}" for each in cause.findings[1:]]:
-        yield _folded("what else was seen", "\n".join(more))
-    for piece in evidence(cause.detail, _MAX_OUTPUTS):
-        kept = piece.abridged(
-            num_traceback_lines=_MAX_TRACEBACK_LINES, num_output_lines=_MAX_OUTPUT_LINES
-        )
-        yield _folded(piece.heading, fenced(kept, "text"))
-
-
-def _folded(summary: str, body: str) -> str:
-    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
-
-
-def _manual(parts: Sequence[ManualPart]) -> Iterator[str]:
-    if parts:
-        rows = ["| Graded by hand | Found | Points |", "|---|---|---:|"]
-        for part in parts:
-            points = written(part.max_points)
-            rows.append(f"| {escape(part.title)} | {escape(part.found)} | {points} |")
-        yield "\n".join(rows)
-
-
-def _notes(report: Report) -> Iterator[str]:
-    notes = [f"{part.name}: {note}" for part in report.parts for note in part.notes]
-    if told := [f"- {escape(note)}" for note in (*notes, *report.notes)]:
-        yield "\n".join(told)
-
-
-def _versions(report: Report) -> str:
-    versions = report.versions
-    digests = (report.submission_digest, versions.engine_digest, versions.course_digest)
-    submitted, engine, course = map(_hexadecimal, digests)
-    sealed = "graded sealed" if report.is_sealed else "checked unsealed"
-    return (
-        f"Submission {escape(report.submission)}, digest `{submitted}`; "
-        f"grader {escape(versions.grader)}, engine `{engine}`, "
-        f"course {escape(versions.course)} `{course}`; {sealed}."
-    )
-
-
-def _test(test: TestResult) -> str:
-    where = f" ({escape(test.where)})" if test.where else ""
-    return f"**{check_points(test)}** {escape(test.sentence)}{where}"
 
 
 def _hexadecimal(digest: str) -> str:

@@ -1,6 +1,13 @@
-"""Verdicts in the words of a reader."""
+"""Verdicts, points, causes and commands in words, the same in every format."""
 
-from grader.model.report import Verdict
+import re
+import shlex
+from collections.abc import Sequence
+
+from grader.model.points import MARK_OF_CLASS, NOT_ALL_TESTS, written
+from grader.model.report import PartResult, Report, TestResult, Verdict
+from grader.report.causes import Cause, is_all, lost
+from grader.report.safe_text import one_line, visible
 
 VERDICT_WORDS = {
     Verdict.ACCEPTED: "passed",
@@ -17,3 +24,184 @@ VERDICT_WORDS = {
     Verdict.JUDGE_ERROR: "grader failed",
 }
 NOT_HANDED_IN = "not handed in"
+
+
+_MOUNTED_SUBMISSION = "/submission"
+"""Where the container sees the submission, whatever folder of the host that is."""
+_FEWEST_RANKS = 2
+"""Of a run with messages."""
+
+
+def worst_verdict(report: Report) -> Verdict:
+    """Return the verdict that speaks for the whole report."""
+    verdicts = (part.verdict for part in report.parts)
+    return max(verdicts, key=lambda verdict: verdict.severity, default=Verdict.ACCEPTED)
+
+
+def check_again(report: Report, part: PartResult, test: TestResult | None) -> str:
+    """Return the command that grades this part, or a test of it, the way it was graded."""
+    is_one = test is not None and not test.is_hidden
+    only = f" --only {visible(test.name.removeprefix('test_'))}" if test and is_one else ""
+    return _command(report, "check" if report.mode == "local" else "run", part, only)
+
+
+def look_closer(report: Report, part: PartResult, test: TestResult | None) -> str:
+    """Return the command that shows the calls of a test's ranks; empty where there is nothing."""
+    seen = test and test.evidence
+    if report.mode != "local" or not seen or seen.num_ranks < _FEWEST_RANKS:
+        return ""
+    has_calls = seen.timeline.spans or seen.edges
+    return _command(report, "trace", part, f" --ranks {seen.num_ranks}") if has_calls else ""
+
+
+def _command(report: Report, verb: str, part: PartResult, options: str) -> str:
+    if report.mode != "local" and report.submission == _MOUNTED_SUBMISSION:
+        # Who mounts a folder may have the image and nothing else of ours.
+        command = f'docker run --rm --network none -v "$PWD:{_MOUNTED_SUBMISSION}:ro" '
+        command += f"IMAGE check {_MOUNTED_SUBMISSION}"
+    else:
+        course, image = (shlex.quote(visible(x)) for x in (report.course_folder, report.image))
+        command = f"grade --course {course} {verb}" if report.course_folder else f"grade {verb}"
+        command += f" {shlex.quote(visible(report.submission))}"
+        command += f" --image {image}" if report.image else ""
+    named = "" if report.is_recognised else f" --assignment {visible(report.assignment)}"
+    return f"{command}{named} --part {visible(part.name)}{options}"
+
+
+def points_text(points: float) -> str:
+    """Return `1 point`, `2.5 points`."""
+    return f"{written(points)} point{'' if points == 1 else 's'}"
+
+
+def score_sentence(report: Report) -> str:
+    """Return the total in words, and what it is worth."""
+    return " ".join([score_text(report), *worth_texts(report)])
+
+
+def score_text(report: Report) -> str:
+    """Return the total in words."""
+    if report.score is None:
+        failed = (part.name for part in report.parts if part.verdict is Verdict.JUDGE_ERROR)
+        return (
+            f"No score: the grader failed on {', '.join(map(visible, failed))}. This is not your "
+            "error, and no points are lost. Please send this report to your instructor."
+        )
+    how = " (recognised by its files)" if report.is_recognised else ""
+    name = f"{visible(report.assignment)}{how}"
+    if NOT_ALL_TESTS in report.notes:
+        tests = [test for part in report.parts for test in part.tests]
+        held = sum(test.verdict is Verdict.ACCEPTED for test in tests)
+        return f"{held} of {len(tests)} checks passed in {name}, no score."
+    points = f"{written(report.score)} of {points_text(report.max_score)}"
+    full = ": all checks passed" if report.score == report.max_score else ""
+    return f"{points} in {name}{full}."
+
+
+def worth_texts(report: Report) -> list[str]:
+    """Return in sentences what the total is worth, and what is still to come."""
+    found = []
+    if report.review:
+        doubtful = [visible(part.name) for part in report.parts if part.needs_review]
+        found.append(f"Your instructor reviews {', '.join(doubtful)}.")
+    if report.mode == "local" and MARK_OF_CLASS not in report.notes:
+        found.append("Local check, not your mark.")
+    if report.pending_points:
+        handed_in = dict.fromkeys(one_line(part.found) for part in report.manual_parts)
+        told = f" ({'; '.join(handed_in)})" if len(handed_in) == 1 else ""
+        is_or_are = "is" if report.pending_points == 1 else "are"
+        pending = written(report.pending_points)
+        found.append(f"{pending} more {is_or_are} graded by hand{told}.")
+    return found
+
+
+SHOWN_IN_CODE = "deadlock.waits"
+"""The key of a finding that notes beside the student's lines say in fewer words."""
+_RANKS = re.compile(r"(\d{1,4}) ranks?\b")
+_IS_A_WORD = re.compile("(rank|ranks|the|none|no|all|each|every|it|we|our|this|only|a) ")
+"""How a sentence of ours may begin; else it begins with a name, which stays as it is."""
+_WORDS_BY_KEY = {"crash.syntax": "does not start"}
+
+
+def words_of(cause: Cause) -> str:
+    """Return the verdict in words."""
+    return _WORDS_BY_KEY.get(cause.findings[0].key, VERDICT_WORDS[cause.verdict])
+
+
+def price_of(report: Report, part: PartResult, cause: Cause) -> str:
+    """Return `costs 20 of 25 points`, or what else becomes of them."""
+    points = f"{written(cause.points)} of {points_text(part.max_points)}"
+    if cause.verdict is Verdict.JUDGE_ERROR:
+        return "costs no points; please send this report to your instructor"
+    if part.verdict is Verdict.JUDGE_ERROR or NOT_ALL_TESTS in report.notes:
+        return "no mark"
+    if cause.verdict is Verdict.NOT_PROVEN:
+        return f"{points} on hold: your instructor reviews it"
+    return f"costs {points}"
+
+
+def part_points(report: Report, part: PartResult) -> str:
+    """Return `3 of 5`, or that there is no mark."""
+    if part.verdict is Verdict.JUDGE_ERROR or NOT_ALL_TESTS in report.notes:
+        return "no mark"
+    return f"{written(part.points)} of {written(part.max_points)}"
+
+
+def check_points(test: TestResult) -> str:
+    """Return `0 of 3.5`."""
+    return f"{written(test.points)} of {written(test.max_points)}"
+
+
+def headline(cause: Cause) -> str:
+    """Return what names the cause, as a whole sentence; without the place of lines shown below."""
+    first = cause.findings[0]
+    text = one_line(first.text)
+    if len(first.places) == 1 and first.places[0] in _shown_places(cause):
+        text = re.sub(rf" at {re.escape(one_line(first.places[0]))}(?!\d)", "", text, count=1)
+    if _IS_A_WORD.match(text):
+        text = text[0].upper() + text[1:]
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def told_text(cause: Cause) -> str:
+    """Return all sentences of a cause, which need no repeating beside a line of code."""
+    return " ".join(one_line(each.text) for each in cause.findings)
+
+
+def helps_of(cause: Cause) -> list[str]:
+    """Return what to do, each advice once."""
+    return list(dict.fromkeys(one_line(each.help) for each in cause.findings if each.help))
+
+
+def seen_text(cause: Cause) -> str:
+    """Return in which case it was seen; empty where that is not known."""
+    case = one_line(cause.speaker.case) if cause.speaker is not None else ""
+    numbers = {int(match[1]) for each in cause.tests if (match := _RANKS.match(each.case))}
+    own = _RANKS.match(case)
+    others = sorted(numbers - {int(own[1])} if own else ())
+    noun = "rank" if others == [1] else "ranks"
+    also = f"; also with {', '.join(map(str, others))} {noun}" if others else ""
+    return f"Seen with {case}{also}." if case else ""
+
+
+def again(report: Report, part: PartResult, cause: Cause) -> str:
+    """Return the command that shows it again: of the part, or of one test where others differ."""
+    is_whole = is_all(part, cause) and NOT_ALL_TESTS not in report.notes
+    return check_again(report, part, None if is_whole else cause.speaker)
+
+
+def _shown_places(cause: Cause) -> set[str]:
+    """Return the lines that the cause marks, as `file.py:12`."""
+    lines = ((each.file, line) for each in cause.excerpts for line in each.lines)
+    return {f"{file}:{line.line}" for file, line in lines if line.finding}
+
+
+def blocked_text(cause: Cause) -> str:
+    """Return how many checks could not run, and what that costs."""
+    points = points_text(lost(cause.blocked))
+    without = " without that" if cause.tests else ""
+    return f"{checks_text(cause.blocked)} could not run{without} ({points})."
+
+
+def checks_text(tests: Sequence[TestResult]) -> str:
+    """Return `1 check`, `3 checks`."""
+    return f"{len(tests)} check{'' if len(tests) == 1 else 's'}"

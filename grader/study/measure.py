@@ -1,22 +1,217 @@
 """Runs one point in processes of its own, under a time limit, and takes what its ranks report."""
 
+import contextlib
+import fcntl
 import json
 import math
 import os
+import re
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from grader.course.assignment import SHARED_SUPPORT, Assignment
+from grader.intake.placement.table import place
+from grader.intake.submission import Submission
+from grader.model.errors import UsageError
 from grader.observe.forkserver.processes import descendants
 from grader.observe.forkserver.run_queue_delay import DeniedTime
-from grader.observe.run_control.machine import ending_with_us, free_port, libraries, mpirun
+from grader.observe.run_control.machine import (
+    ending_with_us,
+    free_port,
+    libraries,
+    mpirun,
+    mpirun_command,
+)
 from grader.observe.run_control.tagged_processes import kill_marked
-from grader.study.failure import why_failed
 from grader.study.plan import Launcher, Point
 from grader.study.results import Measurement
-from grader.study.workplace import Sources, workplace
+
+SHARED_PROGRAM = "study_point.py"
+NOT_HANDED_IN = "not handed in"
+"""How the reason ends why a file is not there."""
+_PREFIX = "grader-study-"
+_LOCK = "lock"
+_BASE = Path("/dev/shm")  # noqa: S108 - a fresh folder with a random name in it
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The files that a study runs."""
+
+    files: Mapping[str, bytes]
+    """By their path in the folder: what was handed in, and the grader's support files."""
+    handed_in: frozenset[str]
+    """Those of the files that are a student's."""
+    programs: Mapping[str, bytes]
+    """Those that measure, by name."""
+
+    def missing(self, needs: tuple[str, ...]) -> str:
+        """Return why a point cannot be measured for want of a file; empty where it can."""
+        absent = [file for file in needs if file not in self.files]
+        verb = "were" if len(absent) > 1 else "was"
+        return f"{' and '.join(absent)} {verb} {NOT_HANDED_IN}" if absent else ""
+
+
+def sources(assignment: Assignment, submission: Submission | None) -> Sources:
+    """Return what to run: a submission, or where there is none the reference.
+
+    Raises UsageError where the reference is not installed, GraderError without a support file.
+    """
+    support = {name: path.read_bytes() for name, path in assignment.support_paths().items()}
+    if submission is None:
+        if assignment.is_for_students:
+            raise UsageError(
+                f"the reference of {assignment.name} is not installed here; name your own files "
+                "with --submission DIR"
+            )
+        paths = {name: assignment.reference / name for name in assignment.handed_in}
+        student = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
+    else:
+        student = place(submission, assignment).sources
+    programs = {
+        path.name: path.read_bytes()
+        for path in sorted((assignment.folder / "study" / "programs").glob("*.py"))
+    }
+    programs[SHARED_PROGRAM] = (SHARED_SUPPORT / SHARED_PROGRAM).read_bytes()
+    return Sources({**student, **support}, frozenset(student), programs)
+
+
+@contextmanager
+def workplace(found: Sources) -> Iterator[Path]:
+    """Write all files into a fresh folder, and remove it again.
+
+    In it, `work` holds the files and the programs, `reports` and `scratch` are empty. What studies
+    have left that were killed is removed as well.
+    """
+    base = _BASE if _BASE.is_dir() else Path(tempfile.gettempdir())
+    _remove_abandoned(base)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+    try:
+        held = _held(folder)
+        for name in ("reports", "scratch", "work/figures"):
+            (folder / name).mkdir(parents=True)
+        for name, content in {**found.files, **found.programs}.items():
+            path = folder / "work" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        with held:
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _held(folder: Path) -> IO[bytes]:
+    """Return a locked file in a folder: nobody can lock it while this process is there."""
+    unheld = folder / f"{_LOCK}.unheld"
+    file = unheld.open("wb")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    unheld.rename(folder / _LOCK)  # under its name it has never been free
+    return file
+
+
+def _remove_abandoned(base: Path) -> None:
+    for lock in base.glob(f"{_PREFIX}*/{_LOCK}"):
+        with contextlib.suppress(OSError), lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
+
+
+_MAX_READ_NUM_BYTES = 1 << 16
+_MAX_SENTENCE_NUM_CHARS = 200
+_WRONG = "WrongResult"
+"""What a program raises that finds a result to be wrong."""
+_CERTAIN = (_WRONG, "NotImplementedError")
+"""What comes again when the same code is run again; a crash may come of the machine."""
+_HEAD = "Traceback (most recent call last):"
+_ERROR = re.compile(r"([A-Za-z_][\w.]*)(?:: (.*))?")
+_USAGE = re.compile(r"\S+\.py: error: (.*)")
+"""How argparse refuses an option."""
+_BEFORE = re.compile(r"\[rank\d+\]: ?")
+"""What torch puts before the lines of a traceback."""
+
+
+def why_failed(folder: Path, exit_code: int, is_complete: bool) -> tuple[str, bool]:
+    """Return in one sentence why there is no result, and whether there would be none next time.
+
+    It is the exception that was printed; without one, how the process ended.
+    """
+    text = ""
+    for path in sorted(folder.glob("output-*")):
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _MAX_READ_NUM_BYTES))
+            text += file.read().decode(errors="replace")
+    errors = _exceptions(text)
+    if not errors:
+        when = "after" if is_complete else "without"
+        return f"{_ended(exit_code)} {when} a result, and printed no exception", False
+    # What others say when a rank has gone is not the cause.
+    kind, message = next((each for each in errors if "Connection" not in each[0]), errors[0])
+    if kind == "NotImplementedError":
+        said = f"is not written yet: {message or kind}"
+    elif kind == _WRONG:
+        said = f"gave a wrong result: {message}"
+    else:
+        said = f"crashed: {kind}: {message}"
+    said = "".join(each if each.isprintable() else " " for each in said[:_MAX_SENTENCE_NUM_CHARS])
+    return said, kind in _CERTAIN
+
+
+def by_reason(missing: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return `a and 2 more` for each reason, with it, of points and the reason of each.
+
+    What was not handed in is known, so it comes last; what went wrong is news.
+    """
+    names: dict[str, list[str]] = {}
+    for name, why in missing:
+        names.setdefault(why, []).append(name)
+    return [
+        (f"{first} and {len(others)} more" if others else first, why)
+        for why, (first, *others) in sorted(names.items(), key=lambda each: is_known(each[0]))
+    ]
+
+
+def is_known(why: str) -> bool:
+    """Return whether a reason is only that a file is not there."""
+    return why.endswith(NOT_HANDED_IN)
+
+
+def _ended(exit_code: int) -> str:
+    """Return how a process ended that printed no exception."""
+    if exit_code == 0:
+        return "ended"
+    if exit_code > 0:
+        return f"ended with exit code {exit_code}"
+    try:
+        return f"was ended by {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"was ended by signal {-exit_code}"
+
+
+def _exceptions(text: str) -> list[tuple[str, str]]:
+    """Return names and messages of the exceptions whose tracebacks were printed."""
+    found, is_within = [], False
+    for line in text.splitlines():
+        bare = _BEFORE.sub("", line)
+        if usage := _USAGE.fullmatch(bare):
+            found.append(("usage error", usage[1]))
+        elif bare == _HEAD:
+            is_within = True
+        elif is_within and bare and not bare.startswith(" "):
+            is_within = False
+            match = _ERROR.fullmatch(bare)
+            if match:
+                found.append((match[1].rpartition(".")[2], match[2] or ""))
+    return found
+
 
 _REPORTS = "GRADER_STUDY_REPORTS"
 _TICK_S = 0.02
@@ -125,24 +320,7 @@ def _command(point: Point, folder: Path) -> list[str]:
     if point.launcher is not Launcher.MPIRUN:
         return [*ending_with_us(cores), *program]
     ranks = [*ending_with_us(cores, parent=0), *program]
-    return [*ending_with_us(cores), *_mpirun(point, folder), *ranks]
-
-
-def _mpirun(point: Point, folder: Path) -> list[str]:
-    command = [mpirun(), "--oversubscribe", "--bind-to", "none", "-n", str(point.ranks)]
-    if os.geteuid() == 0:
-        command.append("--allow-run-as-root")
-    options = {
-        "pml": "ob1",
-        "btl": "self,sm",
-        "smsc": "^cma",
-        "btl_sm_backing_directory": str(folder / "scratch"),
-        # Ranks that wait leave the core to those that compute.
-        "mpi_yield_when_idle": "1",
-    }
-    for name, value in options.items():
-        command += ["--mca", name, value]
-    return command
+    return [*ending_with_us(cores), *mpirun_command(point.ranks, folder / "scratch"), *ranks]
 
 
 def _environment(point: Point, repeat: int, folder: Path, data: str) -> dict[str, str]:

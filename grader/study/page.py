@@ -1,11 +1,56 @@
 """The page of a study: findings, figures with captions, the machine, what was not measured."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from grader.study.failure import by_reason, is_known
-from grader.study.figures import Chart, Figure, shown
+from grader.report.markdown import environment
+from grader.study.figures import Chart, Figure, Table, shown
+from grader.study.measure import by_reason, is_known
 from grader.study.plan import Point
-from grader.study.results import Results
+from grader.study.results import Machine, Results
+
+QUIET = 0.2
+"""Up to this share of busy cores, times are not much longer."""
+
+
+def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
+    """Return the whole caption of a figure: its own sentences, then how it was measured.
+
+    busy_share: of the cores' time, what other programs took.
+    """
+    cores = "1 core" if machine.num_cores == 1 else f"{machine.num_cores} cores"
+    shared = f", which other programs kept {busy_share:.0%} busy" * (busy_share > QUIET)
+    where = f"Measured on {cores} ({machine.processor}){shared}."
+    said = [figure.caption, where]
+    if isinstance(figure, Table):
+        return " ".join(said) if figure.is_measured else figure.caption
+    measured = [dot for each in figure.series if not each.is_modelled for dot in each.dots]
+    marks, modelled = (
+        ("bars", "Pale, hatched bars") if figure.is_bars else ("marks", "Broken lines")
+    )
+    if any(dot.low < dot.high for dot in measured) and "thin lines" not in figure.caption:
+        said.append(
+            f"{marks.capitalize()} are medians of several runs; thin lines go from the least "
+            "to the most."
+        )
+    num_runs = [dot.num_runs for dot in measured if dot.num_runs]
+    if 1 in num_runs:
+        few = "Each mark is" if {*num_runs} == {1} else "Some marks are"
+        said.append(f"{few} of one run, which does not show how much it varies.")
+    if any(dot.is_oversubscribed for dot in measured):
+        little = "" if figure.is_share else ", so their time says little about a machine"
+        said.append(f"Hollow {marks}: more ranks than cores{little}.")
+    if any(each.is_modelled and each.dots for each in figure.series):
+        said.append(f"{modelled} are modelled, not measured.")
+    return " ".join(said)
+
+
+def is_empty(figure: Figure) -> bool:
+    """Return whether nothing was measured; a chart of what is not finite has a sentence to say."""
+    if isinstance(figure, Chart):
+        return not any(each.dots for each in figure.series if not each.is_modelled)
+    return not figure.rows
+
 
 _MOST_ROWS_ON_THE_PAGE = 60
 
@@ -25,59 +70,30 @@ def page(
     """
     reasons = {each.name: results.why_missing(each.name) for each in points}
     missing = [(name, why) for name, why in reasons.items() if why]
-    lines = [f"# {title}", "", f"What was measured: {about}. This is not a mark.", ""]
-    if note:
-        lines += [note, ""]
     # What a program did wrong has no figure: it is not seen in any of them.
     wrong = by_reason(each for each in missing if each[0] in results.runs)
-    found = [*findings, *(f"{names}: {why}" for names, why in wrong if not is_known(why))]
-    if found:
-        lines += ["## What was found", "", *(f"- {_plain(each)}" for each in found), ""]
-    lines += ["## Figures", ""]
-    for figure, caption in drawn:
-        lines += [f"### {figure.title}", "", f"![{figure.title}]({figure.name}.svg)", ""]
-        lines += [_plain(caption), ""]
-        lines += [f"[PNG]({figure.name}.png), [data]({figure.name}.csv)", ""]
-        lines += _listed(figure)
-    lines += _section("Not measured", ("run", "why"), missing)
-    failed = [(run.point, run.repeat + 1, run.failure) for run in results.failed_runs()]
-    told = "The figures use their other runs alone."
-    lines += _section("Runs that failed", ("of", "run", "why"), failed, told)
     machine = [
         ("processor", results.machine.processor),
         ("cores that could be used", results.machine.num_cores),
         ("images", results.images or "not known"),
         *results.machine.software.items(),
     ]
-    return "\n".join([*lines, *_section("Machine", ("", ""), machine)])
-
-
-def _listed(figure: Figure) -> list[str]:
-    """Return the rows of a figure: whoever cannot see it reads them, or has them read."""
-    num_left_out = len(figure.rows) - _MOST_ROWS_ON_THE_PAGE
-    lines = [*_table(figure.columns, figure.rows[:_MOST_ROWS_ON_THE_PAGE]), ""]
-    if num_left_out > 0:
-        verb = "row is" if num_left_out == 1 else "rows are"
-        lines += [f"{num_left_out} more {verb} in the data.", ""]
-    if not isinstance(figure, Chart):
-        return lines
-    return ["<details><summary>Show as table</summary>", "", *lines, "</details>", ""]
-
-
-def _section(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], told: str = ""
-) -> list[str]:
-    """Return a section that is a table; nothing where the table is empty."""
-    before = [f"## {title}", "", *([told, ""] if told else ())]
-    return [*before, *_table(columns, rows), ""] if rows else []
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    return [
-        "| " + " | ".join(columns) + " |",
-        "|" + " --- |" * len(columns),
-        *("| " + " | ".join(_plain(shown(each)) for each in row) + " |" for row in rows),
-    ]
+    return (
+        environment(Path(__file__).parent, _plain)
+        .get_template("page.jinja")
+        .render(
+            title=title,
+            about=about,
+            note=note,
+            findings=[*findings, *(f"{who}: {why}" for who, why in wrong if not is_known(why))],
+            drawn=drawn,
+            most_rows=_MOST_ROWS_ON_THE_PAGE,
+            missing=missing,
+            failed=[(run.point, run.repeat + 1, run.failure) for run in results.failed_runs()],
+            machine=machine,
+            shown=shown,
+        )
+    )
 
 
 def _plain(text: str) -> str:

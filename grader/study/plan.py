@@ -1,8 +1,16 @@
-"""What a study measures: points, in the order in which they are measured."""
+"""What a study measures: points, in the order in which they are measured; and where it is found."""
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping
+import importlib
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+from grader.course.assignment import Assignment
+from grader.model.errors import GraderError, UsageError
+from grader.study.figures import Figure
+from grader.study.results import Results
 
 Setting = int | float | str | bool | list[int]
 
@@ -75,4 +83,51 @@ def problems(points: Iterable[Point]) -> list[str]:
                 f"{point.name}: expected 1 or more ranks and repeats and a time limit above 0, "
                 f"found {point.ranks}, {point.num_repeats} and {point.limit_s:g} s"
             )
+    return found
+
+
+class Study(Protocol):
+    """What `study/__init__.py` of an assignment has. All three compute, and do nothing else."""
+
+    def points(self, extent: Extent) -> Sequence[Point]:
+        """Return what is to be measured, the most important first."""
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        """Return the charts and tables of what was measured; where runs failed, without them."""
+
+    def findings(self, results: Results) -> Sequence[str]:
+        """Return sentences on what the figures show, with the numbers."""
+
+
+def load(assignment: Assignment) -> Study:
+    """Import the study of an assignment.
+
+    Raises UsageError where it has none, GraderError for one that cannot be imported.
+    """
+    if not (assignment.folder / "study" / "__init__.py").is_file():
+        raise UsageError(
+            f"{assignment.name} has no study: there is no {assignment.folder / 'study'}"
+        )
+    folder = str(assignment.folder.parent)
+    sys.path.insert(0, folder)
+    try:
+        module = importlib.import_module(f"{assignment.folder.name}.study")
+    except Exception as error:
+        raise GraderError(
+            f"the study of {assignment.name} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    finally:
+        sys.path.remove(folder)
+    missing = [name for name in ("points", "figures", "findings") if not hasattr(module, name)]
+    if missing:
+        raise GraderError(f"the study of {assignment.name} has no {' and no '.join(missing)}")
+    return cast(Study, module)
+
+
+def points_of(study: Study, extent: Extent) -> list[Point]:
+    """Return the points of a study. Raises GraderError for mistakes in them."""
+    found = list(study.points(extent))
+    mistakes = problems(found)
+    if mistakes:
+        raise GraderError(*mistakes)
     return found

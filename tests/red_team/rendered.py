@@ -6,7 +6,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
 from grader.model.report import Report
-from grader.report import json_report, junit, markdown, terminal
+from grader.report import json_report, markdown, terminal
+from grader.report.export import junit
 
 _STEERING = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Unicode's categories of what is not shown: control, format, half characters, line ends."""

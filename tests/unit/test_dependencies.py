@@ -5,7 +5,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from grader.addons.authoring.installation import lock
+from grader.addons.authoring.installation import folder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,7 +17,7 @@ def test_the_lock_has_what_the_project_names():
     named = data["project"]["dependencies"] + extras["torch"] + extras["study"]
     named += data["dependency-groups"]["setup"]
     text = (ROOT / "requirements.lock").read_text()
-    locked = [each.name for each in lock.packages(text) if _is_named(each)]
+    locked = [each.name for each in folder.packages(text) if _is_named(each)]
     assert sorted({*locked}) == sorted(Requirement(each).name for each in named)
 
 

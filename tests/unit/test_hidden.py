@@ -16,7 +16,8 @@ from grader.model.errors import GraderError, UsageError
 from grader.model.feedback import Feedback
 from grader.model.report import Outcome, Report, RunFailure, Verdict
 from grader.observe.run_control.forkserver_client import ForkserverClient
-from grader.report import json_report, junit, markdown, terminal
+from grader.report import json_report, markdown, terminal
+from grader.report.export import junit
 from grader.report.export.formats import FORMATS
 from grader.report.feedback import for_student
 from grader.trace.calls import Trace

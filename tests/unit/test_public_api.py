@@ -9,7 +9,7 @@ from public_api import RECORD, needed_version, problem, sentence, surface
 
 from grader import api
 from grader.addons.authoring import skeleton
-from grader.addons.authoring.verification.deprecated import check_deprecated_names
+from grader.addons.authoring.verification.static_checks import check_deprecated_names
 from grader.course.course import Course
 
 

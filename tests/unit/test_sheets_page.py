@@ -10,7 +10,7 @@ import pytest
 from grader.course.assignment import Assignment
 from grader.course.courses import bundled
 from grader.study import Machine, Results
-from grader.study.loading import load
+from grader.study.plan import load
 
 ROOT = Path(__file__).resolve().parents[2]
 SHEETS = ROOT / "tests" / "sheets"

@@ -14,9 +14,7 @@ def list_assignments(options: argparse.Namespace) -> int:
     """Print the assignments, or the prices of one."""
     courses = courses_of(options)
     if options.prices:
-        from grader.addons.authoring.price_list import price_list  # which imports pytest
-
-        text = price_list(courses.assignment(options.prices))
+        text = catalogue.price_list(courses.assignment(options.prices))
     else:
         text = catalogue.listing(courses, is_page=options.markdown)
     print(text, end="")

@@ -1,18 +1,241 @@
 """Makes the template that students start from: the reference without its marked solutions.
 
-What many assignments share is copied in beside it.
+What many assignments share is copied in beside it. A solution stands between two comments of equal
+indentation, inside a function:
+
+    # solution: the sum over all ranks
+    total = comm.allreduce(mine)
+    # end of solution
+
+A TODO comment and a NotImplementedError take its place; both name, in the words of the marker, what
+is missing. All other lines stay as they are.
 """
 
+import ast
 import contextlib
 import os
-from collections.abc import Collection, Iterator, Mapping
+import re
+import textwrap
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from grader.addons.authoring.handout_parts import of_parts
-from grader.addons.authoring.solutions import strip_solutions
 from grader.course.assignment import Assignment
 from grader.model.errors import GraderError, UsageError
+from grader.model.points import total, written
+
+_MAX_LINE_LENGTH = 100
+_BEGIN = re.compile(r"^(?P<indent> *)# solution: (?P<words>\S.*)$")
+_END = re.compile(r"^(?P<indent> *)# end of solution$")
+_LOOKS_LIKE_A_MARKER = re.compile(
+    r"^\s*#+\s*(end\s+)?(of\s+)?(the\s+)?solution\s*(:|$)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class _Solution:
+    """One marked block; its lines are those of the markers, counted from 1."""
+
+    begin: int
+    end: int
+    indent: str
+    words: str
+
+
+def strip_solutions(source: str, file: str) -> str:
+    """Return Python source with every marked solution replaced; `file` is its name in messages.
+
+    Raises GraderError, naming file and line, when a marker is misspelt, without its partner or
+    outside of a function, or when a solution is not made of whole statements.
+    """
+    lines = source.split("\n")
+    solutions = _find_solutions(lines, file)
+    if not solutions:
+        return source
+    bodies = list(_bodies_in_functions(_parse(source, file)))
+    stripped: list[str] = []
+    kept_from = 0
+    for solution in solutions:
+        held = lines[solution.begin : solution.end - 1]
+        if not all(line.startswith(solution.indent) for line in held if line.strip()) or not any(
+            _holds_whole_statements(solution, body) for body in bodies
+        ):
+            raise GraderError(
+                f"{file}:{solution.begin}: a solution must hold whole statements of a "
+                "function, indented as they are"
+            )
+        stripped += lines[kept_from : solution.begin - 1]
+        stripped += _hole(solution, file)
+        kept_from = solution.end
+    return "\n".join(stripped + lines[kept_from:])
+
+
+def solution_lines(source: str, file: str) -> frozenset[int]:
+    """Return the numbers, from 1, of the lines that solutions hold.
+
+    Raises GraderError, naming file and line, when a marker is misspelt or without its partner.
+    """
+    found = _find_solutions(source.split("\n"), file)
+    return frozenset(line for each in found for line in range(each.begin + 1, each.end))
+
+
+def _find_solutions(lines: list[str], file: str) -> list[_Solution]:
+    solutions: list[_Solution] = []
+    begin: int | None = None
+    indent = words = ""
+    for number, line in enumerate(lines, start=1):
+        if match := _BEGIN.match(line):
+            if begin is not None:
+                raise GraderError(
+                    f"{file}:{number}: a solution begins inside that of line {begin}; end that "
+                    "with `# end of solution` first"
+                )
+            begin, indent, words = number, match["indent"], match["words"]
+        elif match := _END.match(line):
+            if begin is None:
+                raise GraderError(f"{file}:{number}: no solution begins before this end")
+            if match["indent"] != indent:
+                raise GraderError(
+                    f"{file}:{number}: indented by {len(match['indent'])}, but its solution "
+                    f"begins in line {begin} with {len(indent)}"
+                )
+            solutions.append(_Solution(begin, number, indent, words))
+            begin = None
+        elif _LOOKS_LIKE_A_MARKER.match(line):
+            raise GraderError(
+                f"{file}:{number}: `{line.strip()}` is not a marker; markers are exactly `# "
+                "solution: <what is left to the student>` and `# end of solution`"
+            )
+    if begin is not None:
+        raise GraderError(f"{file}:{begin}: this solution has no `# end of solution`")
+    return solutions
+
+
+def _parse(source: str, file: str) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except SyntaxError as error:
+        raise GraderError(f"{file}:{error.lineno}: {error.msg}") from error
+
+
+def _bodies_in_functions(node: ast.AST, inside: bool = False) -> Iterator[list[ast.stmt]]:
+    """Yield every list of statements below node that belongs to a function.
+
+    Anywhere else a NotImplementedError would be raised by the import already.
+    """
+    inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    for name in ("body", "orelse", "finalbody"):
+        body = getattr(node, name, None)
+        if inside and isinstance(body, list):
+            yield body
+    for child in ast.iter_child_nodes(node):
+        yield from _bodies_in_functions(child, inside and not isinstance(child, ast.ClassDef))
+
+
+def _holds_whole_statements(solution: _Solution, body: list[ast.stmt]) -> bool:
+    """Return whether some statements of body are in the solution and none is cut by a marker."""
+    touched = [
+        statement
+        for statement in body
+        if statement.lineno < solution.end and _last_line(statement) > solution.begin
+    ]
+    return bool(touched) and all(
+        solution.begin < statement.lineno
+        and _last_line(statement) < solution.end
+        and statement.col_offset == len(solution.indent)
+        for statement in touched
+    )
+
+
+def _last_line(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno
+
+
+def _hole(solution: _Solution, file: str) -> list[str]:
+    """Return the lines that take a solution's place."""
+    if '"' in solution.words or "\\" in solution.words:
+        raise GraderError(f"{file}:{solution.begin}: a marker cannot hold a quote or a backslash")
+    indent = solution.indent
+    message = f"{PurePath(file).name}: {solution.words} is still to be written"
+    raising = [f'{indent}raise NotImplementedError("{message}")']
+    if len(raising[0]) > _MAX_LINE_LENGTH:
+        *pieces, last = textwrap.wrap(message, _MAX_LINE_LENGTH - len(f'{indent}    " "'))
+        strings = [f'{indent}    "{piece} "' for piece in pieces] + [f'{indent}    "{last}"']
+        raising = [f"{indent}raise NotImplementedError(", *strings, f"{indent})"]
+    return [f"{indent}# TODO: {solution.words}", *raising]
+
+
+_HEADING = re.compile(r"(#+) (.*)")
+_QUESTION = re.compile(r"\d+\. \*\*(\w+)\*\*")
+_POINTS = re.compile(r"\|\s*(\d+(?:\.\d+)?)\s*\|\s*$")
+
+
+def of_parts(text: str, assignment: Assignment, wanted: Collection[str]) -> str:
+    """Return a handout without the sections, rows and questions of parts that are not wanted.
+
+    Questions are numbered anew, and the row of what a person marks has the points that are left. A
+    section goes whose questions are all gone. What prose says of other parts stays.
+    """
+    marked = {each.name: each.points for each in assignment.manual}
+    known = {each.name for each in assignment.parts} | marked.keys()
+    by_people = total(marked.values())
+    left = total(points for name, points in marked.items() if name in wanted)
+    kept: list[str] = []
+    for section in _sections(text, known - {*wanted}, known):
+        asked = {found[1] for line in section if (found := _QUESTION.match(line))} & marked.keys()
+        if not asked or asked & {*wanted}:
+            kept += _lines_of(section, known - {*wanted}, known, (by_people, left))
+    return "\n".join([*kept, ""])
+
+
+def _sections(text: str, unwanted: Collection[str], known: Collection[str]) -> Iterator[list[str]]:
+    """Yield the sections, each with its heading, but those that name unwanted parts alone."""
+    section: list[str] = []
+    left_out, is_code = 0, False
+    for line in text.splitlines():
+        is_code ^= line.startswith("```")
+        heading = None if is_code else _HEADING.match(line)
+        if heading:
+            yield section
+            section = []
+            level = len(heading[1])
+            named = {word for word in re.findall(r"\w+", heading[2]) if word in known}
+            if not left_out or level <= left_out:
+                left_out = level if named and named <= {*unwanted} else 0
+        if not left_out:
+            section.append(line)
+    yield section
+
+
+def _lines_of(
+    section: Sequence[str],
+    unwanted: Collection[str],
+    known: Collection[str],
+    by_people: tuple[float, float],
+) -> Iterator[str]:
+    """Yield the lines of a section but those of unwanted parts.
+
+    by_people: the points that a person gives in all, and those that are left of them.
+    """
+    number, is_left_out, is_of_parts = 0, False, False
+    for line in section:
+        if question := _QUESTION.match(line):
+            is_left_out = question[1] in unwanted
+            number += not is_left_out
+        elif not line.startswith(" "):
+            is_left_out = False
+        first = line.split("|")[1].strip(" `*") if line.startswith("|") else ""
+        is_of_parts = bool(first) and (is_of_parts or first == "part")
+        points = _POINTS.search(line)
+        if is_left_out or first in unwanted:
+            continue
+        if points and is_of_parts and first not in known and float(points[1]) == by_people[0]:
+            if by_people[1]:
+                yield line[: points.start(1)] + written(by_people[1]) + line[points.end(1) :]
+        else:
+            yield re.sub(r"^\d+", str(number), line) if question else line
+
 
 HANDOUT = "HANDOUT.md"
 NOTHING_SHARED: Mapping[str, Path] = {}
@@ -36,9 +259,8 @@ def write(assignment: Assignment, output_dir: Path, parts: Collection[str] | Non
     """Write the template of an assignment: from its reference where that is installed, else as is.
 
     parts: that its handout is about; None for all. All files are written, since given programs may
-    import them. Raises UsageError for an unknown part, and as `require_free` and `generate` do.
+    import them. Raises UsageError for an unknown part, and as `generate` does.
     """
-    require_free(output_dir)
     if parts is not None and (sentence := assignment.wrong_part(parts)):
         raise UsageError(sentence)
     if assignment.reference.is_dir():
@@ -57,7 +279,7 @@ def generate(
 
     shared: further files of the template, by their paths in it, with where they lie.
     Raises GraderError for a reference that is empty or wrongly marked (naming file and line), and
-    UsageError, before anything is written, where a file with other contents is in the way.
+    UsageError as `require_free` does.
     """
     return _write(output_dir, _template_of(reference_dir, shared))
 
@@ -106,13 +328,8 @@ def drift(
 def _write(output_dir: Path, template: Mapping[Path, bytes]) -> list[Path]:
     """Write files by their paths in output_dir; all that is made belongs to whom the place does."""
     files = {output_dir / relative: content for relative, content in template.items()}
+    require_free(output_dir)
     try:
-        for path, content in files.items():
-            if path.exists() and (not path.is_file() or path.read_bytes() != content):
-                raise UsageError(
-                    f"{path} exists and is not the untouched template: name a new folder, so "
-                    "that your work is not overwritten"
-                )
         for path, content in files.items():
             for folder in reversed(list(_missing_folders(path))):
                 folder.mkdir()

@@ -8,7 +8,7 @@ from grader.addons.classroom.facts import causes, histogram, rates, reports_of
 from grader.addons.classroom.pseudonyms import Pseudonyms
 from grader.addons.classroom.similarity import Pair
 from grader.addons.classroom.standing import Standing
-from grader.report.html.templates import page
+from grader.report.html.page import page
 from grader.report.safe_text import one_line
 
 MOST_PAIRS = 50

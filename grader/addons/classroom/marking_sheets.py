@@ -13,7 +13,7 @@ from grader.addons.classroom.marking import BY_CLASS_FILE, Mark, Row
 from grader.model.points import written
 from grader.model.report import Report
 from grader.report.export import formats
-from grader.report.html.templates import page
+from grader.report.html.page import page
 from grader.report.safe_text import one_line, visible_lines
 
 SHEET = "sheet.html"

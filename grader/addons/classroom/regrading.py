@@ -67,7 +67,7 @@ class Regrade:
                 change.test.verdict.value,
                 one_line(change.test.message),
             )
-            for change in (*found.better, *found.other, *found.broken)
+            for change in found.changes
         )
         prices = (*_repriced(old, new), *_by_people(old, new))
         return (*changed, *prices, *_appeared(old, new), *_appeared(new, old, is_gone=True))

@@ -1,18 +1,21 @@
 """The suite in the open: every rank runs every test, `run` calls the probe in this very process.
 
 For debugging with print and pdb. Nothing is sealed here. `grade open` watches over the ranks and
-ends them when they hang; started by hand, a hang stays a hang.
+ends them when they hang; started by hand, a hang stays a hang. What each rank prints in a case is
+kept apart, and shown one rank at a time.
 """
 
+import contextlib
 import ctypes
 import faulthandler
+import io
 import os
 import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +25,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.addons.open_mode.open_answers import Said, combined
-from grader.addons.open_mode.open_board import FOLDER_VARIABLE, SCRATCH, Board, RunningCase
-from grader.addons.open_mode.open_output import printed_in, printing_to, told
+from grader.addons.open_mode.open_board import (
+    FOLDER_VARIABLE,
+    SCRATCH,
+    Board,
+    RankState,
+    RunningCase,
+    Said,
+    combined,
+)
 from grader.course.assignment import Assignment
 from grader.course.course import Course
 from grader.course.data import Data
@@ -54,6 +63,58 @@ from grader.rank.import_finder import OwnModules
 from grader.rank.remarks import Remarks
 from grader.rank.student import Student
 from grader.recording.launch_plan import CaseCall
+
+_MAX_SHOWN_NUM_BYTES = 1 << 16
+
+
+@contextlib.contextmanager
+def printing_to(descriptor: int) -> Iterator[None]:
+    """Let everything that this process prints go to an empty file, also what C code prints."""
+    os.ftruncate(descriptor, 0)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    before = sys.stdout, sys.stderr
+    for stream in before:
+        stream.flush()
+    kept = [(number, os.dup(number)) for number in (1, 2)]
+    text = io.TextIOWrapper(
+        os.fdopen(os.dup(descriptor), "wb"),
+        encoding="utf-8",
+        errors="backslashreplace",
+        line_buffering=True,
+    )
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    sys.stdout = sys.stderr = text
+    try:
+        yield
+    finally:
+        text.close()
+        sys.stdout, sys.stderr = before
+        for number, copy in kept:
+            os.dup2(copy, number)
+            os.close(copy)
+
+
+def printed_in(descriptor: int) -> str:
+    """Return what such a file holds, or the end of it where that is long."""
+    size = os.fstat(descriptor).st_size
+    start = max(0, size - _MAX_SHOWN_NUM_BYTES)
+    text = os.pread(descriptor, size - start, start).decode(errors="replace")
+    return f"... ({start} bytes before)\n{text}" if start else text
+
+
+def told(title: str, outputs: Sequence[str]) -> str:
+    """Return what the ranks have printed, in their order; empty where none has.
+
+    title: what ran; empty where it has been told. outputs: one a rank.
+    """
+    lines = []
+    for rank, output in enumerate(outputs):
+        if output.strip():
+            lines += [f"rank {rank} printed:", *(f"    {line}" for line in output.splitlines())]
+    heading = [f"-- {title}"] if title else []
+    return "\n".join([*heading, *lines]) if lines else ""
+
 
 _PATIENCE = 3
 """How many times its limit a case may take: no mark depends on it, and nobody counts what a busy
@@ -91,12 +152,9 @@ class OpenMode(SuiteMode):
         self._data = Data(Path(data) if data else None)
         self._is_watched = FOLDER_VARIABLE in os.environ
         self._folder = self._shared_folder()
-        self._board = Board(self._folder, self._world.size)
-        self._board.join(self._world.rank, files)
+        self._board = Board(self._folder)
         faulthandler.register(signal.SIGUSR1, file=files.stacks, all_threads=False)
         faulthandler.enable(file=files.stacks)
-        if self._is_watched:
-            self._board.wait_until_seen(self._world.rank)
 
     def _shared_folder(self) -> Path:
         """Return the folder of the session; where nobody watches over it, rank 0 makes one."""
@@ -106,7 +164,6 @@ class OpenMode(SuiteMode):
         if self._world.rank == 0:
             made = tempfile.mkdtemp(prefix="grader-open-")
             (Path(made) / SCRATCH).mkdir()
-            Board.create(Path(made), self._world.size)
         return Path(self._world.bcast(made))
 
     def _own_folder(self) -> Path:
@@ -222,14 +279,16 @@ class OpenMode(SuiteMode):
         trace.set_synchronous_sends(call.synchronous_sends)
         trace.alter_nothing()
         if communicator.rank == 0:
-            self._board.announce(running)
+            self._board.tell("case", running)
         communicator.Barrier()
         first = trace.snapshot().head
         is_live = self._is_live and communicator.rank == 0
         if is_live:
             print(f"\n-- {running.title}", flush=True)
         os.chdir(self._own_folder())
-        self._board.begin_case(communicator.rank, running.number, first)
+        name = f"rank-{communicator.rank}"
+        state = RankState(os.getpid(), running.number, first)
+        self._board.tell(name, state)
         started_s = time.monotonic()
         frame, raised = None, None
         with nullcontext() if is_live else printing_to(self._files.output):
@@ -242,7 +301,7 @@ class OpenMode(SuiteMode):
                 raised = exception_report.describe(error, self._submission, self._support, command)
         wall_time_s = time.monotonic() - started_s
         seen = trace.read(first)
-        self._board.end_case(communicator.rank, raised)
+        self._board.tell(name, replace(state, has_ended=True, problem=raised))
         # What a rank has left under way is still to be sent as its case wants it.
         self._board.wait_for(running, self._progress)
         trace.set_synchronous_sends(False)
@@ -310,7 +369,7 @@ class OpenMode(SuiteMode):
         """Tell who watches what came of it: mpirun is not to explain a failed test."""
         if self._is_watched:
             if self._world.rank == 0:
-                self._board.exit_code = int(exitstatus)
+                self._board.tell("exit", int(exitstatus))
             session.exitstatus = 0
 
     def pytest_unconfigure(self) -> None:

@@ -1,19 +1,232 @@
-"""Finds what an open session is about: the suites of an assignment, the folder of a submission."""
+"""The command that runs tests in the open: pytest in every rank, ended when the ranks hang."""
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import replace
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from grader.addons.open_mode.open_session import OpenEnd, OpenOrder, run_openly
+from grader.addons.open_mode.open_board import (
+    FOLDER_VARIABLE,
+    SCRATCH,
+    Board,
+    RankState,
+    RunningCase,
+    explain_open,
+    share_memory,
+)
+from grader.commands.context import courses_of, look
 from grader.course.assignment import Assignment
 from grader.course.courses import Courses
+from grader.grading_plugin.relaunch import ranks_text
 from grader.intake import process as intake
 from grader.intake.placement.recognition import recognise, require_likely
 from grader.intake.placement.table import Placement, place
 from grader.model.errors import GraderError, UsageError
+from grader.model.report import RunFailure, Verdict
 from grader.model.spelling import did_you_mean
-from grader.observe.run_control.machine import check_machine
+from grader.observe.run_control.machine import check_machine, libraries, mpirun, mpirun_command
+from grader.observe.run_control.outputs import Outputs
+from grader.observe.run_control.tagged_processes import kill_marked
+from grader.observe.run_control.watch import Watch
+from grader.recording.case_time import CaseTime
+from grader.recording.launch_plan import Limits
+from grader.recording.observation import End, EndKind, RankEnd
+from grader.report.page import BOLD, Page
+from grader.report.quotes import evidence
+from grader.report.safe_text import one_line
+from grader.trace.calls import RankTrace, Trace
+
+_TICK_S = 0.1
+_SETTLED_S = 0.5
+_PACKAGE_ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True)
+class OpenEnd:
+    """How a session has ended."""
+
+    exit_code: int
+    """Of pytest; 1 where the ranks had to be ended, or ended themselves."""
+    test: str = ""
+    """Which test that was in."""
+    failure: RunFailure | None = None
+    """Why: the sentence that a grading would tell."""
+
+
+def run_openly(root: Path, submission: Path, ranks: int, arguments: Sequence[str]) -> OpenEnd:
+    """Run suites in the open, on the terminal that we have.
+
+    root: the folder that all suites of the course lie in. submission: the folder whose files are
+    asked for. arguments: for pytest. Raises GraderError when the ranks cannot be started.
+    """
+    base = Path("/dev/shm")  # noqa: S108 - a fresh folder with a random name in it
+    within = base if base.is_dir() and os.access(base, os.W_OK) else None
+    with tempfile.TemporaryDirectory(
+        prefix=f"grader-open-{os.getpid()}-", dir=within, ignore_cleanup_errors=True
+    ) as name:
+        session = _Session(Path(name), submission.resolve(), ranks)
+        return session.run(root.resolve(), arguments)
+
+
+class _Session:
+    """One mpirun, and what we know of its ranks."""
+
+    def __init__(self, folder: Path, submission: Path, ranks: int) -> None:
+        self._folder = folder
+        self.submission = submission
+        self._num_ranks = ranks
+        self._board = Board(folder)
+        self._files = share_memory(folder, ranks)
+        self._case: RunningCase | None = None
+        self._watch: Watch | None = None
+        self._began_s = 0.0
+
+    def run(self, root: Path, arguments: Sequence[str]) -> OpenEnd:
+        """Start the ranks, look after them, and clean up behind them."""
+        scratch = self._folder / SCRATCH
+        scratch.mkdir()
+        process = subprocess.Popen(  # noqa: S603 - our own command line
+            [*self._command(root, scratch), *arguments], env=self._environment(scratch), cwd=root
+        )
+        end = None
+        try:
+            while process.poll() is None and end is None:
+                time.sleep(_TICK_S)
+                end = self._look()
+        finally:
+            self._end(process)
+        self._case = self._board.case()
+        test = self._case.test if self._case is not None else ""
+        if end is not None:
+            return OpenEnd(1, test, self._told(end))
+        exit_code = self._board.exit_code()
+        if exit_code is not None:
+            return OpenEnd(exit_code)
+        if self._case is None:
+            raise GraderError(
+                f"{ranks_text(self._num_ranks)} could not be started; see the output of mpirun"
+            )
+        return OpenEnd(1, test, self._told(self._crash()))
+
+    def excess(self) -> None:
+        """Return nothing: nobody limits what a student does to their own machine."""
+
+    def dump_stacks(self, ranks: Sequence[int]) -> None:
+        """Have these ranks write where they are."""
+        for rank in ranks:
+            found = self._board.rank(rank, self._case) if self._case is not None else None
+            if found is not None:
+                with contextlib.suppress(OSError):
+                    os.kill(found.pid, signal.SIGUSR1)
+
+    def _look(self) -> End | None:
+        """Return how the session has to end now, if anything ends it."""
+        case = self._board.case()
+        if case is None:
+            return None
+        ranks = self._ranks(case)
+        if len(ranks) < case.ranks:
+            return None
+        if self._case is None or self._case.number != case.number or self._watch is None:
+            limits = Limits(case_s=case.limit_s)
+            self._case, self._began_s = case, time.monotonic()
+            self._watch = Watch(self._files[: case.ranks], self, limits, makes_progress=True)
+            self._watch.begin_case([each.first_sequence for each in ranks])
+        ended = frozenset(n for n, each in enumerate(ranks) if each.has_ended)
+        if len(ended) == case.ranks:
+            return None
+        if any(each.problem for each in ranks) and self._watch.still_s(ended) > _SETTLED_S:
+            return self._end_of_problem(ranks, self._watch)
+        end = self._watch.look(ended)
+        lasted = CaseTime(time.monotonic() - self._began_s, denied_s=0)
+        if end is None and case.limit_s and lasted.is_up(case.limit_s):
+            end = self._watch.out_of_time(ended, lasted, case.limit_s)
+        # What was read while the ranks went on to the next case would prove nothing.
+        return end if self._ranks(case) == ranks else None
+
+    def _ranks(self, case: RunningCase) -> list[RankState]:
+        """Return how far those ranks have come that have begun the case."""
+        found = (self._board.rank(rank, case) for rank in range(case.ranks))
+        return [each for each in found if each is not None]
+
+    def _end_of_problem(self, ranks: Sequence[RankState], watch: Watch) -> End:
+        """Return what ranks have raised while others wait for them."""
+        end = watch.end(EndKind.TROUBLE, ())
+        outputs = Outputs((), self._folder)
+        found = (
+            replace(one, said="problem", values=outputs.values_without_our_paths(each.problem))
+            if each.problem
+            else one
+            for one, each in zip(end.ranks, ranks, strict=True)
+        )
+        return replace(end, ranks=tuple(found))
+
+    def _crash(self) -> End:
+        """Return an end of which some rank is the cause, by what it wrote when it crashed."""
+        folder = str(self.submission)
+        ranks = (
+            RankEnd(said="closed", place=each.place(folder), dumped_a_crash=each.tells_a_crash())
+            for each in self._files
+        )
+        seen = [files.trace.read() for files in self._files]
+        known = (each if each.attached else RankTrace.unseen(n) for n, each in enumerate(seen))
+        return End(EndKind.TROUBLE, tuple(ranks), Trace(tuple(known)))
+
+    def _told(self, end: End) -> RunFailure:
+        """Return why the session ended as a grading tells it, with what each rank printed last."""
+        assert self._case is not None
+        outputs = Outputs(self._files, self._folder)
+        tails = [outputs.tail(rank) for rank in range(self._num_ranks)]
+        failure = explain_open(end, entry=self._case.entry, output_tails=tails)
+        if failure.is_lasting or failure.verdict is Verdict.NOT_ATTEMPTED:
+            return failure
+        where = f"{ranks_text(self._case.ranks)}, {self._case.label}"
+        return replace(failure, message=f"{where}: {failure.message}")
+
+    def _end(self, process: "subprocess.Popen[bytes]") -> None:
+        """End mpirun and its ranks: whoever hangs in MPI does not hear anything gentler."""
+        # mpirun first, for it would explain at length that its ranks have gone.
+        process.kill()
+        process.wait()
+        kill_marked(f"{FOLDER_VARIABLE}={self._folder}".encode())
+
+    def _command(self, root: Path, scratch: Path) -> list[str]:
+        return [
+            *mpirun_command(self._num_ranks, scratch),
+            *("--mca", "opal_signal", ""),  # a crash is told by the line of Python that it was in
+            *(sys.executable, "-m", "pytest", "-q", "-rfEs", "--strict-markers"),
+            *("-p", "grader.addons.open_mode.pytest_plugin", "--submission", str(self.submission)),
+            *("-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root)),
+            *("-p", "no:cacheprovider", "-p", "no:faulthandler"),
+        ]
+
+    def _environment(self, scratch: Path) -> Mapping[str, str]:
+        ours: dict[str, Any] = {
+            FOLDER_VARIABLE: str(self._folder),
+            "PYTHONPATH": os.pathsep.join(
+                filter(None, [str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH", "")])
+            ),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "LD_LIBRARY_PATH": libraries(mpirun()),
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "CUDA_VISIBLE_DEVICES": "",
+            "MPLBACKEND": "Agg",
+            "MPLCONFIGDIR": str(scratch),
+            "TMPDIR": str(scratch),
+        }
+        kept = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
+        return {**kept, **ours}
+
 
 _TORCH = "torch"
 _NO_TESTS = 5
@@ -43,21 +256,15 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
             f"{inside} is not a folder, but holds the files: unpack it and name its folder"
         )
     there = _files_in(inside, placement, options.part or [])
-    end = run_openly(
-        OpenOrder(
-            suites=_suites(found, options.part or [], there),
-            root=found.folder.parent,
-            submission=folder / inside,
-            ranks=options.ranks,
-            pytest_options=(
-                *(["-k", options.k] if options.k else []),
-                *(["-s"] if options.s else []),
-                *(f"-{name}" for name in "xvq" if getattr(options, name)),
-                *options.options,
-            ),
-            colour=colour,
-        )
+    arguments = (
+        f"--color={'yes' if colour else 'no'}",
+        *(["-k", options.k] if options.k else []),
+        *(["-s"] if options.s else []),
+        *(f"-{name}" for name in "xvq" if getattr(options, name)),
+        *options.options,
+        *(str(suite.resolve()) for suite in _suites(found, options.part or [], there)),
     )
+    end = run_openly(found.folder.parent, folder / inside, options.ranks, arguments)
     return replace(end, exit_code=_exit_code(end.exit_code))
 
 
@@ -112,3 +319,30 @@ def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tu
             "want to see"
         )
     return tuple(found.folder / part.suite for part in open_to_it)
+
+
+def ended(page: Page, test: str, failure: RunFailure) -> list[str]:
+    """Return the lines: which test, the sentence, what was printed last, and what is possible now.
+
+    test: in which the ranks hung or crashed.
+    """
+    lines = ["", f"{page.verdict(failure.verdict)} in {page.paint(one_line(test), BOLD)}"]
+    lines += page.message(failure.message)
+    for piece in evidence(failure.detail):
+        lines += ["", *page.paragraph(f"{piece.heading}:"), *page.quoted(piece.lines)]
+    name = one_line(test.partition("[")[0].removeprefix("test_"))
+    next_step = (
+        "The session stopped, because a rank that hangs or has crashed cannot continue. To "
+        f'run the others, leave this one out: -k "not {name}"'
+    )
+    return [*lines, "", *page.paragraph(next_step)]
+
+
+def open_tests(options: argparse.Namespace) -> int:
+    """Run tests in the open; return 0 if all hold, 1 if one does not."""
+    colour, width = look(sys.stdout.isatty(), options)
+    end = open_submission(options, courses_of(options), colour=colour)
+    if end.failure is not None:
+        page = Page(colour, options.plain, width, verbose=True)
+        print("\n".join(ended(page, end.test, end.failure)))
+    return end.exit_code

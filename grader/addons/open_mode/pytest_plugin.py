@@ -42,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", mark)
     folder = config.getoption("--submission")
     if folder:
+        from grader.addons.open_mode.open_board import own_memory
         from grader.addons.open_mode.open_mode import OpenMode
         from grader.observe.interposer.memory import TraceMemory
         from grader.observe.run_control.rank_files import NUM_TRACE_RECORDS, RankFiles
@@ -49,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if not Path(folder).is_dir():
             raise pytest.UsageError(f"--submission {folder}: there is no such folder")
         trace = TraceMemory(int(os.environ[_RESTARTED]), NUM_TRACE_RECORDS)
-        files = RankFiles(trace, os.memfd_create("output"), os.memfd_create("stacks"))
+        files = RankFiles(trace, own_memory("output"), own_memory("stacks"))
         config.pluginmanager.register(OpenMode(config, Path(folder), files))
 
 
@@ -63,17 +64,16 @@ def _leave_reporting_to_rank_0() -> None:
 
 def _restart_traced() -> None:
     """Execute this very command again, with the interposer in front of MPI."""
+    from grader.addons.open_mode.open_board import own_memory
     from grader.observe.interposer import build
-    from grader.observe.interposer.memory import TraceMemory
-    from grader.observe.run_control.rank_files import NUM_TRACE_RECORDS
 
     try:
         library = build.library()
     except GraderError as error:
         raise pytest.UsageError(str(error)) from None
-    memory = TraceMemory.create(NUM_TRACE_RECORDS)
     # One descriptor for the interposer, which closes it, and one for us.
-    given, kept = os.dup(memory.fd), os.dup(memory.fd)
+    given = own_memory("trace")
+    kept = os.dup(given)
     os.set_inheritable(given, True)
     os.set_inheritable(kept, True)
     environment = {

@@ -1,54 +1,60 @@
-"""The command that shows the calls of a submission, of which no mark comes: trace."""
+"""The command that shows the calls of a submission, of which no mark comes: trace.
+
+It grades some tests of a part to see what its ranks call, and keeps the calls of one case.
+"""
 
 import argparse
 import os
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from grader.addons.trace_views import tracing
-from grader.addons.trace_views.perfetto import perfetto_json
-from grader.addons.trace_views.trace_json import trace_json
+from grader.addons.trace_views.trace_json import perfetto_json, trace_json
 from grader.addons.trace_views.trace_page import trace_page
-from grader.addons.trace_views.traced import evidence_of
+from grader.addons.trace_views.trace_rows import Traced, TracedCase
 from grader.commands.context import courses_of, data_folder, is_sealed, live_view, look
 from grader.commands.recorder import last_recording, require_observer
 from grader.commands.recordings import secret_of
 from grader.commands.reporting import named_seed
+from grader.course.courses import Courses
 from grader.course.data import Data
 from grader.course.secret import secret_beside_ranks
 from grader.course.versions import observer_digest
-from grader.model.errors import GraderError
+from grader.grading import pipeline
+from grader.grading.observing import telling
+from grader.grading.settings import Settings
+from grader.grading_plugin.selection import Selection
+from grader.intake import process as intake
+from grader.intake.placement.recognition import recognise
+from grader.intake.placement.table import place
+from grader.judge.explanation.launch_result import (
+    LaunchResult,
+    explain,
+    explaining,
+    student_trace,
+)
+from grader.model.errors import GraderError, UsageError
+from grader.model.report import Outcome, PartResult, RunFailure, Verdict
+from grader.recording.journal import Journal, Step
+from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, LaunchPlan
+from grader.recording.observation import LaunchObservation
 from grader.recording.recording import read
-from grader.recording.replay import Find, replaying
+from grader.recording.replay import replaying
 from grader.report.files import require_writable, unwritten
 from grader.report.page import Page
+from grader.trace.calls import Trace
 
 
 def show_trace(options: argparse.Namespace) -> int:
     """Show what the ranks of a part have called; return 0 once it is shown, whatever it is."""
     require_writable([options.json, options.perfetto])
-    recording = None if options.recording is None else read(options.recording)
-    if recording is None:
-        observe, secret = None, secret_beside_ranks(is_sealed=False, seed=named_seed(options))
-    else:
-        require_observer(options.recording, recording.header, observer_digest())
-        observe = replaying(recording.launches.get, recording.launches.values)
-        secret = secret_of(recording.header, named_seed(options))
     with live_view(options) as live:
-        traced = tracing.trace(
-            options,
-            courses_of(options),
-            is_sealed=is_sealed(os.environ),
-            data=Data(data_folder(options)),
-            recorded=_recorded(options),
-            observe=observe,
-            secret=secret.data,
-            progress=live.progress,
-        )
+        traced = trace(options, live.progress)
     data = trace_json(traced) if options.json else ""
     problem = unwritten(Path(options.json), data) if options.json not in (None, "-") else ""
     if options.perfetto is not None:
-        problem = unwritten(options.perfetto, perfetto_json(evidence_of(traced))) or problem
+        problem = unwritten(options.perfetto, perfetto_json(traced.evidence)) or problem
     colour, width = look(sys.stdout.isatty(), options)
     page = Page(colour, options.plain, width, verbose=False)
     print(data if options.json == "-" else trace_page(traced, page, options.limit))
@@ -57,7 +63,162 @@ def show_trace(options: argparse.Namespace) -> int:
     return 0
 
 
-def _recorded(options: argparse.Namespace) -> Find | None:
-    """Return what finds the launches that the last check of the folder has kept."""
-    recording = last_recording(options.submission)
-    return None if recording is None else recording.launches.get
+def trace(options: argparse.Namespace, progress: Callable[[str], None]) -> Traced:
+    """Run a test of a part as `grade check` does; return its cases, and the calls of one of them.
+
+    Without --case it is the first case that fails, else the first with any call. What the last
+    check of the folder has seen is not run again. progress: is told how far it is.
+    Raises UsageError where the grading would be sealed, where several parts could be meant, where
+    nothing was put to ranks, and for a number that no case has, GraderError where the grader fails.
+    """
+    if is_sealed(os.environ):
+        raise UsageError(
+            "a sealed grading does not show what `grade trace` shows; run it where the code is "
+            "written, outside the container"
+        )
+    recording = None if options.recording is None else read(options.recording)
+    if recording is None:
+        observe, secret = None, secret_beside_ranks(is_sealed=False, seed=named_seed(options))
+    else:
+        require_observer(options.recording, recording.header, observer_digest())
+        observe = replaying(recording.launches.get, recording.launches.values)
+        secret = secret_of(recording.header, named_seed(options))
+    last, courses = last_recording(options.submission), courses_of(options)
+    part = options.part or _only_part(options, courses)
+    seen = _Seen(part, options.case)
+    only = (options.only,) if options.only else ()
+    settings = Settings(
+        courses=courses,
+        secret=secret.data,
+        parts=(part,),
+        # The first test may be about other numbers of ranks than the one asked for.
+        selection=Selection(only, options.ranks, first_with_ranks=not only and not options.ranks),
+        progress=progress,
+        journal=Journal(on_started=seen.started),
+        on_observed=seen.observed,
+        recorded=None if last is None else last.launches.get,
+        launch=None if observe is None else explaining(telling(observe, seen.observed)),
+        data=Data(data_folder(options)),
+    )
+    report = pipeline.grade(options.submission, assignment=options.assignment, settings=settings)
+    (graded,) = report.parts
+    chosen = _chosen(seen.cases, graded)
+    if chosen is None:
+        raise _nothing_to_show(graded, seen.cases, options.case)
+    run = tuple(test for test in graded.tests if test.verdict is not Verdict.SKIPPED)
+    return Traced(
+        assignment=report.assignment,
+        part=graded.name,
+        submission=report.submission,
+        tests=graded.tests if only else run or graded.tests,
+        cases=tuple(seen.cases),
+        chosen=chosen,
+    )
+
+
+def _only_part(options: argparse.Namespace, courses: Courses) -> str:
+    """Return the one part that something was handed in for.
+
+    Raises UsageError where there are several.
+    """
+    submission = intake.read(options.submission, courses.wanted(options.assignment))
+    found = (
+        recognise(submission, courses.assignments())
+        if options.assignment is None
+        else courses.assignment(options.assignment)
+    )
+    names = [part.name for part in found.parts_with(place(submission, found).chosen) or found.parts]
+    if len(names) > 1:
+        raise UsageError(
+            f"`grade trace` shows one part of {found.name}; name it with --part: {', '.join(names)}"
+        )
+    return names[0]
+
+
+class _Seen:
+    """The cases of a part, as they come, with the calls of those that may be shown."""
+
+    def __init__(self, part: str, wanted: int | None) -> None:
+        self._part = part
+        self._wanted = wanted
+        self._step: Step | None = None
+        self._num_launches = 0
+        self.cases: list[TracedCase] = []
+
+    def started(self, step: Step) -> None:
+        """Take note of the test in progress."""
+        self._step = step
+
+    def observed(self, plan: LaunchPlan, observed: LaunchObservation) -> None:
+        """Take over the cases of a launch; of a part below, which is graded on the way, none."""
+        if self._step is None or self._step.part != self._part:
+            return
+        self._num_launches += 1
+        launched = explain(plan, observed)
+        found = [(case.began_ns, case.trace) for case in observed.cases]
+        if observed.end is not None:
+            # Where it has ended between two cases, the next one has no call.
+            began_ns = observed.end.began_ns
+            found.append((0, Trace(())) if began_ns is None else (began_ns, observed.end.trace))
+        for index, (began_ns, everything) in enumerate(found):
+            trace = student_trace(plan, everything)
+            case = TracedCase(
+                number=len(self.cases) + 1,
+                launch=self._num_launches,
+                test=self._step.test,
+                ranks=plan.ranks,
+                label=plan.cases[index].label,
+                num_calls=trace.num_calls,
+                failure=_failure_of(launched, index),
+                stand_in=self._step.replaced,
+                is_altered=plan.cases[index].message_fault is not None,
+                began_ns=began_ns,
+                num_others=everything.num_calls - trace.num_calls,
+            )
+            is_kept = self._may_be_shown(case, trace)
+            self.cases.append(replace(case, trace=trace) if is_kept else case)
+
+    def _may_be_shown(self, case: TracedCase, trace: Trace) -> bool:
+        if self._wanted is not None:
+            return case.number == self._wanted
+        kept = [each.trace for each in self.cases if each.trace is not None]
+        if not any(each.num_calls for each in kept) and case.num_calls:
+            return True
+        has_room = sum(each.num_bytes for each in (*kept, trace)) <= MOST_TRACE_NUM_BYTES
+        return has_room and (not kept or _is_failure(case))
+
+
+def _is_failure(case: TracedCase) -> bool:
+    # With a message altered, what fails may be due to that.
+    return case.failure is not None and not case.is_altered
+
+
+def _chosen(cases: Sequence[TracedCase], part: PartResult) -> TracedCase | None:
+    """Return the case to show: one that has failed a test, else one that failed, or with calls."""
+    kept = [case for case in cases if case.trace is not None]
+    # What was asked for comes after what it requires.
+    failed = [case for test in reversed(part.tests) for case in kept if case.ends(test)]
+    others = [case for case in kept if _is_failure(case)]
+    with_calls = [case for case in kept if case.num_calls]
+    return next(iter([*failed, *others, *with_calls, *kept]), None)
+
+
+def _failure_of(launched: LaunchResult, index: int) -> RunFailure | None:
+    """Return why a case of a launch has no outcome."""
+    if index == len(launched.outcomes):
+        return launched.failure
+    outcome = launched.outcomes[index]
+    return None if isinstance(outcome, Outcome) else outcome
+
+
+def _nothing_to_show(part: PartResult, cases: list[TracedCase], number: int | None) -> GraderError:
+    """Return the error about a trace that is not there."""
+    if cases:
+        return UsageError(
+            f"there is no case {number}: {part.name} has {len(cases)}, numbered from 1; leave "
+            "--case out to list them"
+        )
+    if part.verdict is Verdict.JUDGE_ERROR and part.message:
+        return GraderError(f"{part.name} could not be graded: {part.message}")
+    why = part.message or "no check runs with this --only or --ranks"
+    return UsageError(f"no ranks ran anything of {part.name}: {why}")

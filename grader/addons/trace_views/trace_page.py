@@ -2,28 +2,143 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import TypeVar
 
 from grader.addons.trace_views.trace_rows import (
     Figures,
     Messages,
     Row,
+    State,
+    Traced,
+    TracedCase,
     collectives_of,
     communicators_of,
     edges_of,
     figures_of,
     number_runs,
+    peer_text,
     rows_of,
+    tag_text,
 )
-from grader.addons.trace_views.trace_table import by_rank, count_text
-from grader.addons.trace_views.traced import Traced, TracedCase
 from grader.grading_plugin.relaunch import ranks_text
 from grader.model.report import Verdict
-from grader.report.page import BOLD, DIM, INDENT, Page
+from grader.report.page import BOLD, DIM, INDENT, RED, YELLOW, Column, Page, aligned
 from grader.report.safe_text import one_line
-from grader.report.text_layout import Column, aligned
 from grader.report.words import VERDICT_WORDS
+from grader.trace.calls import RankTrace, Trace
+
+_COLUMNS = (
+    Column("#", is_number=True),
+    Column("ms", is_number=True),
+    Column("call"),
+    Column("peer"),
+    Column("tag"),
+    Column("bytes", is_number=True),
+    Column("comm"),
+    Column("line", is_cut_at_start=True),
+    Column("state"),
+)
+_COLOURS = {
+    State.WAITING: (BOLD, RED),
+    State.ERROR: (BOLD, RED),
+    State.NEVER: (YELLOW,),
+    State.CANCELLED: (YELLOW,),
+}
+_MANY = 10**12
+"""Numbers from here on are written with an exponent: no real count is so large."""
+_LONG_MS = 0.05
+"""Who was in a call for less did not wait."""
+_FIRST_SHARE = 3, 4
+"""Of the rows that are shown of many: the others are the last ones, where a run ends."""
+
+
+def _calls(page: Page, trace: Trace, rows: Sequence[Sequence[Row]], limit: int) -> list[str]:
+    """Return a table for each rank; all have the same columns, so that they can be compared."""
+    known, file = communicators_of(rows), _only_file(rows)
+    names = {number: each.name for number, each in known.items() if len(known) > 1}
+    kept = [_first_and_last(own, limit) for own in rows]
+    cells = [_cells(row, names, file) for own in kept for row in own]
+    head, *rest = aligned(_COLUMNS, cells, page.width)
+    left, lines = iter(rest), list[str]()
+    for rank, shown in enumerate(kept):
+        heading = page.paragraph(_heading(rank, trace.ranks[rank], file), first="")
+        lines += ["", *(page.paint(line, BOLD) for line in heading)]
+        lines += [page.paint(head, DIM)] if shown else []
+        for row, following in zip_longest(shown, [row.number for row in shown[1:]]):
+            lines.append(page.paint(next(left), *_COLOURS.get(row.state, ())))
+            last = (following or len(rows[rank]) + 1) - 1
+            if row.number < last:
+                told = f"... #{row.number + 1} to #{last} left out; --limit 0 shows all"
+                lines += [page.paint(line, DIM) for line in page.paragraph(told, first=" " * 6)]
+    return lines[1:]
+
+
+def _first_and_last(rows: Sequence[Row], limit: int) -> list[Row]:
+    """Return so many rows, the first and the last; 0 is for all, and one more is no harm."""
+    if not limit or len(rows) <= limit + 1:
+        return list(rows)
+    num_first = -(-limit * _FIRST_SHARE[0] // _FIRST_SHARE[1])
+    return [*rows[:num_first], *rows[len(rows) - (limit - num_first) :]]
+
+
+def _cells(row: Row, names: Mapping[int | None, str], file: str) -> list[str]:
+    """Return the row of a call. names: of communicators; file: that all lines are of, if one."""
+    return [
+        str(row.number),
+        ms_text(row.began_ms),
+        row.name,
+        peer_text(row),
+        tag_text(row),
+        count_text(row.num_bytes),
+        names.get(row.communicator, ""),
+        row.place.rpartition(":")[2] if file else row.place,
+        _state_text(row),
+    ]
+
+
+def _only_file(rows: Sequence[Sequence[Row]]) -> str:
+    """Return the only file that calls; empty where there are several."""
+    files = {row.place.rpartition(":")[0] for own in rows for row in own if row.place}
+    return files.pop() if len(files) == 1 else ""
+
+
+def _heading(rank: int, seen: RankTrace, file: str) -> str:
+    number = len(seen.calls)
+    told = [f"{number:,} call{'' if number == 1 else 's'}" if number else "no calls"]
+    if number and file:
+        told.append(f"lines of {one_line(file)}")
+    if seen.truncated:
+        told.append("others were lost, because there were too many")
+    return f"rank {rank}: {', '.join(told)}"
+
+
+def _state_text(row: Row) -> str:
+    """Return what became of a call, and where or after which time."""
+    if row.state is State.ERROR:
+        return f"error {row.call.error}"
+    if row.state is State.EMPTY:
+        return f"empty x {count_text(row.call.failed_polls)}"
+    if row.state is not State.COMPLETED:
+        return row.state.value
+    if row.completed_by is not None:
+        return f"done in #{row.completed_by}"
+    if row.call.creates_request or row.lasted_ms is None or row.lasted_ms < _LONG_MS:
+        return "done"
+    return f"done, {ms_text(row.lasted_ms)} ms"
+
+
+def ms_text(time_ms: float) -> str:
+    """Return milliseconds with two decimals."""
+    return f"{time_ms:.2f}" if abs(time_ms) < _MANY else f"{time_ms:.1e}"
+
+
+def count_text(number: int | None) -> str:
+    """Return `1,024`; nothing for None."""
+    if number is None:
+        return ""
+    return f"{number:,}" if abs(number) < _MANY else f"{number:.1e}"
+
 
 Said = TypeVar("Said")
 Whose = TypeVar("Whose")
@@ -38,7 +153,7 @@ def trace_page(traced: Traced, page: Page, limit: int) -> str:
     """
     page = replace(page, width=max(page.width, _MIN_WIDTH))
     trace = traced.trace
-    rows = [rows_of(rank, seen, traced.began_ns) for rank, seen in enumerate(trace.ranks)]
+    rows = [rows_of(rank, seen, traced.chosen.began_ns) for rank, seen in enumerate(trace.ranks)]
     blocks = [_head(page, traced)]
     if any(rows):
         blocks += [
@@ -46,7 +161,7 @@ def trace_page(traced: Traced, page: Page, limit: int) -> str:
             _edges(page, edges_of(trace), len(rows)),
             _collectives(page, rows),
             _communicators(page, rows),
-            by_rank(page, trace, rows, limit),
+            _calls(page, trace, rows, limit),
         ]
     else:
         blocks.append(page.paragraph(_why_empty(traced), first=""))
@@ -57,11 +172,11 @@ def trace_page(traced: Traced, page: Page, limit: int) -> str:
 def _why_empty(traced: Traced) -> str:
     if any(seen.truncated for seen in traced.trace.ranks):
         return "This case made too many calls to keep."
-    if not traced.num_others:
+    if not traced.chosen.num_others:
         return "No rank called MPI or torch.distributed."
     return (
         "Nothing that the rules of this part look at called MPI or torch.distributed; "
-        f"{traced.num_others:,} other calls are not shown."
+        f"{traced.chosen.num_others:,} other calls are not shown."
     )
 
 
@@ -195,7 +310,7 @@ def _tests(page: Page, traced: Traced) -> list[str]:
 
 def _others(page: Page, traced: Traced) -> list[str]:
     """Return all cases but the chosen one, by launch."""
-    others = [case for case in traced.cases if case != traced.chosen]
+    others = [case for case in traced.cases if case.number != traced.chosen.number]
     if not others:
         return []
     columns = [

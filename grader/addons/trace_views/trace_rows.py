@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
+from grader.grading_plugin.relaunch import ranks_text
+from grader.judge.explanation import timeline
 from grader.judge.traffic.counting import sends_of
+from grader.model.evidence import Evidence
+from grader.model.report import RunFailure, TestResult
 from grader.trace.call_formatting import name_of, place_of
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL, Call, RankTrace, Trace
 from grader.trace.functions import COLLECTIVES, ROOTED_COLLECTIVES
@@ -14,6 +18,69 @@ from grader.trace.wait_for_graph import PROBES
 
 Key = TypeVar("Key")
 _NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True)
+class TracedCase:
+    """One case that was put to ranks."""
+
+    number: int
+    """1, 2, ... over all launches: what --case takes."""
+    launch: int
+    """1, 2, ..."""
+    test: str
+    """That started the launch; others may look at its outcomes as well."""
+    ranks: int
+    label: str
+    num_calls: int
+    failure: RunFailure | None
+    """Why it has no outcome."""
+    stand_in: str = ""
+    """The part whose file is the course's own in this launch; empty where all is the student's."""
+    is_altered: bool = False
+    """One of its messages, or every one, was changed on its way: what fails may be due to that."""
+    trace: Trace | None = None
+    """The calls of the student's code, as far as they went; None where they are not kept."""
+    began_ns: int = 0
+    """When its inputs were handed out, on the clock of the calls."""
+    num_others: int = 0
+    """Calls outside of the student's phase: ours, and those that no rule is about."""
+
+    def ends(self, test: TestResult) -> bool:
+        """Return whether that this case has no outcome is what a test was failed for."""
+        start = f"{ranks_text(self.ranks)}, {self.label}: "
+        return self.failure is not None and test.message in (
+            self.failure.message,
+            f"{start}{self.failure.message}",
+        )
+
+
+@dataclass(frozen=True)
+class Traced:
+    """All cases, and which of them is shown with its calls."""
+
+    assignment: str
+    part: str
+    submission: str
+    tests: tuple[TestResult, ...]
+    """What became of the tests that were run."""
+    cases: tuple[TracedCase, ...]
+    chosen: TracedCase
+
+    @property
+    def trace(self) -> Trace:
+        """Return the calls of the chosen case."""
+        return self.chosen.trace or Trace(())
+
+    @property
+    def evidence(self) -> Evidence:
+        """Return the chosen case to be drawn, with all its calls and messages."""
+        most = self.trace.num_calls
+        drawn = timeline.timeline_of(self.trace, most_spans=most, most_messages=most)
+        case = f"{ranks_text(self.chosen.ranks)}, {self.chosen.label}"
+        return Evidence(
+            case, self.chosen.ranks, edges=timeline.edges_of(self.trace), timeline=drawn
+        )
 
 
 class State(StrEnum):

@@ -62,6 +62,23 @@ def mpirun() -> str:
     return found
 
 
+def mpirun_command(ranks: int, scratch: Path) -> list[str]:
+    """Return how mpirun starts ranks of whatever comes behind it; scratch: for their messages."""
+    command = [mpirun(), "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+    if os.geteuid() == 0:
+        command.append("--allow-run-as-root")
+    options = {
+        # Without these two every start looks for networks for a second.
+        "pml": "ob1",
+        "btl": "self,sm",
+        "smsc": "^cma",
+        "btl_sm_backing_directory": str(scratch),
+        # Ranks that wait leave the core to those that compute.
+        "mpi_yield_when_idle": "1",
+    }
+    return [*command, *(word for option in options.items() for word in ("--mca", *option))]
+
+
 def libraries(mpirun: str) -> str:
     """Return the search path for libraries under which mpi4py finds this mpirun's MPI library."""
     beside = Path(mpirun).resolve().parent.parent / "lib"

@@ -7,8 +7,8 @@ from pathlib import Path
 from grader.model.errors import UsageError
 from grader.model.report import Report
 from grader.model.spelling import did_you_mean
-from grader.report import html, json_report, junit, markdown
-from grader.report.export import artemis, classroom50, github, gitlab, gradescope, prairielearn
+from grader.report import html, json_report, markdown
+from grader.report.export import annotations, junit, result_files
 from grader.report.feedback import for_student
 
 
@@ -30,16 +30,16 @@ class Format:
 
 
 FORMATS: Mapping[str, Format] = {
-    "artemis": Format(artemis.render),
-    "classroom50": Format(classroom50.render),
-    "github": Format(github.render),
-    "gitlab": Format(gitlab.render),
-    "gradescope": Format(gradescope.render, may_be_full=True),
+    "artemis": Format(junit.render_for_artemis),
+    "classroom50": Format(result_files.classroom50_json),
+    "github": Format(annotations.github_commands),
+    "gitlab": Format(annotations.gitlab_json),
+    "gradescope": Format(result_files.gradescope_json, may_be_full=True),
     "html": Format(html.render, may_be_full=True),
     "json": Format(json_report.render, may_be_full=True),
     "junit": Format(junit.render, may_be_full=True),
     "markdown": Format(markdown.render, may_be_full=True),
-    "prairielearn": Format(prairielearn.render),
+    "prairielearn": Format(result_files.prairielearn_json),
 }
 
 

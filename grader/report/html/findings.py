@@ -1,9 +1,9 @@
 """Says what a test found wrong: differing elements, quantities beside what is allowed, lines."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 from grader.model.evidence import Budget, Differences, MarkedLine
-from grader.report.html.numbers import short_number
 
 _TAB_NUM_COLUMNS = 4
 
@@ -40,3 +40,9 @@ def pieces_of(line: MarkedLine) -> tuple[str, str, str]:
     first, last = line.column - 1, line.column - 1 + line.num_columns
     before, marked = (line.text[:end].expandtabs(_TAB_NUM_COLUMNS) for end in (first, last))
     return before, whole[len(before) : len(marked)], whole[len(marked) :]
+
+
+def short_number(value: float, num_digits: int = 3) -> str:
+    """Return a number in that many significant digits, and in all digits before its point."""
+    shown = f"{value:.0f}" if abs(value) >= 10**num_digits else f"{value:.{num_digits}g}"
+    return f"{Decimal(shown):f}" if "e" in shown else shown

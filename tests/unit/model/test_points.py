@@ -16,7 +16,7 @@ from grader.judge.explanation.launch_result import LaunchResult
 from grader.model import points
 from grader.model.errors import GraderError
 from grader.model.report import Outcome, Report, Verdict
-from grader.report import json_report, totals
+from grader.report import json_report, words
 from grader.trace.calls import Trace
 
 PART = """
@@ -128,7 +128,7 @@ def test_full_marks_of_several_parts_are_full_marks(tmp_path):
     report = grade(tmp_path, parts, hidden=("0.7", ["0.6", "0.1"]))
     assert [part.points for part in report.parts] == [0.8, 0.9, 1.0]
     assert (report.score, report.max_score, report.exit_code) == (2.7, 2.7, 0)
-    assert "2.7 of 2.7 points in" in totals.score_sentence(report)
+    assert "2.7 of 2.7 points in" in words.score_sentence(report)
     assert json_report.parse(json_report.render(report)).exit_code == 0
 
 

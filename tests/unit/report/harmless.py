@@ -9,9 +9,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from grader.model.report import Report
-from grader.report import html, json_report, junit, markdown, terminal
+from grader.report import html, json_report, markdown, terminal
 from grader.report.causes import dearest_first, is_missing
-from grader.report.text_layout import num_columns
+from grader.report.export import junit
+from grader.report.page import num_columns
 
 COMMAND_PREFIXES = ("  again:  ", "  look:   ")
 OUR_HTML = re.compile(

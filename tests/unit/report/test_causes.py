@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from grader.model.evidence import Evidence, MarkedLine, SourceExcerpt
 from grader.model.finding import Finding
 from grader.model.report import PartResult, TestResult, Verdict
-from grader.report.cause_words import blocked_text, headline, seen_text
 from grader.report.causes import causes, dearest_first
+from grader.report.words import blocked_text, headline, seen_text
 
 from . import example, hostile
 

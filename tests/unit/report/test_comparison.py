@@ -79,4 +79,4 @@ def test_no_text_is_active_in_a_comparison(text):
 def test_a_test_that_was_not_run_now_has_not_broken():
     """After --fail-fast, or another failure, nothing is known of it."""
     found = compare(of(Verdict.ACCEPTED, Verdict.ACCEPTED), of(Verdict.ACCEPTED, Verdict.SKIPPED))
-    assert (found.broken, found.points_before, found.points_now) == ((), 2, 2)
+    assert (found.changes, found.points_before, found.points_now) == ((), 2, 2)

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from grader.model.report import Verdict
-from grader.report import json_report, junit, markdown, terminal
+from grader.report import json_report, markdown, terminal
+from grader.report.export import junit
 
 from . import example
 

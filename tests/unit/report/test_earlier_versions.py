@@ -8,8 +8,8 @@ import pytest
 from grader.model.errors import GraderError
 from grader.model.report import Verdict
 from grader.report import json_report
+from grader.report.files import saved
 from grader.report.json_report import SCHEMA_VERSION, OtherSchemaVersionError
-from grader.report.saved import saved
 
 JUDGE = Verdict.JUDGE_ERROR  # of a part, in that report
 KEPT = sorted((Path(__file__).parent / "earlier").glob("version_*.json"))

@@ -24,7 +24,7 @@ from grader.model.finding import Finding
 from grader.model.points import NOT_ALL_TESTS
 from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report import json_report
-from grader.report.export import formats, github
+from grader.report.export import annotations, formats
 from grader.report.export.formats import FORMATS
 from grader.report.feedback import for_student
 from grader.report.files import remains
@@ -428,7 +428,7 @@ def test_any_report_is_exported_or_refused(report):
             with pytest.raises(GraderError):
                 FORMATS[name].render(report)
         elif name == "github":
-            assert_annotations(github.render(for_student(report)))
+            assert_annotations(annotations.github_commands(for_student(report)))
         else:
             assert FORMATS[name].render(report)
 

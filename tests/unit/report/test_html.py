@@ -19,10 +19,9 @@ from grader.model.evidence import (
     WaitingRank,
 )
 from grader.report import html
-from grader.report.html.communication import bytes_text, ring_of
-from grader.report.html.numbers import short_number
-from grader.report.html.rank_layout import Circle
-from grader.report.html.templates import environment
+from grader.report.html.findings import short_number
+from grader.report.html.page import environment
+from grader.report.html.pictures import Circle, bytes_text, ring_of
 from grader.report.words import VERDICT_WORDS
 
 from .example import every_verdict, full_marks, part, seen, usual

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from grader.model.report import Verdict
-from grader.report import junit
+from grader.report.export import junit
 
 from . import example, hostile
 from .golden_files import assert_golden

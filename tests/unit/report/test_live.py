@@ -7,14 +7,17 @@ from grader.model.finding import Finding
 from grader.model.report import TestResult, Verdict
 from grader.recording.journal import Failing, Finished, Step
 from grader.report.live import Live
-from grader.report.page import Page
-from grader.report.text_layout import num_columns
+from grader.report.page import Page, num_columns
 
 WHY = Finding("ring.wrong", "recv[1] is 2, expected 3", {"place": "ring.py:7"})
 HOLDS = TestResult("test_a", "holds", Verdict.ACCEPTED, 2, 2)
 FAILS = TestResult("test_b", "fails", Verdict.WRONG_ANSWER, 0, 3, WHY.text, findings=(WHY,))
 NOT_RUN = TestResult("test_c", "waits", Verdict.SKIPPED, 0, 1, "not run: this failed: b")
 HIDDEN = TestResult("test_d", "nobody knows", Verdict.ACCEPTED, 1, 1, is_hidden=True)
+
+
+def finished(result, replaced=""):
+    return Finished(Step("ring", "test_ring", replaced, result.name), result, "", None, 1)
 
 
 def shown(*results, is_terminal=True, plain=False):
@@ -24,7 +27,7 @@ def shown(*results, is_terminal=True, plain=False):
         live.progress("ring: starting")
         for result in results or (HOLDS, FAILS, FAILS, NOT_RUN, HIDDEN):
             live.progress("ring  1 of 4 checks, 3 ranks")
-            live.finished("ring", result)
+            live.ended(finished(result))
     return "".join(written)
 
 
@@ -78,7 +81,7 @@ def test_a_part_that_is_graded_again_is_counted_anew():
     free = TestResult("test_e", "is advice", Verdict.WRONG_ANSWER, 0, 0)
     with Live(Page(False, False, 60, False), written.append, is_terminal=False) as live:
         for result, replaced in ((FAILS, ""), (free, ""), (HOLDS, "naive"), (NOT_RUN, "naive")):
-            live.finished("ring", result, replaced)
+            live.ended(finished(result, replaced))
     assert written[-1] == "~ ring: 1 of 2 checks passed\n"
 
 
@@ -88,7 +91,7 @@ def test_an_error_takes_the_status_line_away():
     page = Page(False, False, 60, False)
     with contextlib.suppress(KeyError), Live(page, written.append, is_terminal=True) as live:
         live.progress("ring: starting")
-        live.finished("ring", HOLDS)
+        live.ended(finished(HOLDS))
         raise KeyError
     assert written[-1] == "\r\x1b[K"
     live.progress("ring  2 of 4 checks")

@@ -7,6 +7,7 @@ from importlib import import_module
 import pytest
 
 import grader.report
+import grader.report.export
 from grader.model.report import Report
 
 from . import harmless, hostile
@@ -22,8 +23,12 @@ EXPORTERS = {
 
 def test_every_exporter_is_held_to_its_promise():
     """A module of the reports with a `render` is an exporter: a new one needs an assertion."""
-    modules = {each.name for each in pkgutil.iter_modules(grader.report.__path__)}
-    found = {name for name in modules if hasattr(import_module(f"grader.report.{name}"), "render")}
+    found = {
+        each.name
+        for package in (grader.report, grader.report.export)
+        for each in pkgutil.iter_modules(package.__path__)
+        if hasattr(import_module(f"{package.__name__}.{each.name}"), "render")
+    }
     assert found == set(EXPORTERS)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from unit.judge.build import Run
 
 from grader.addons.trace_views.trace_page import trace_page
-from grader.addons.trace_views.traced import Traced, TracedCase
+from grader.addons.trace_views.trace_rows import Traced, TracedCase
 from grader.model.report import RunFailure, TestResult, Verdict
 from grader.report.page import Page
 from grader.trace.calls import Trace
@@ -15,7 +15,8 @@ DEADLOCK = RunFailure(Verdict.DEADLOCK, "deadlock: rank 0 waits in Wait; cycle 0
 
 def traced(trace: Trace, failure: RunFailure | None = None, **fields: Any) -> Traced:
     """Return a trace of the second of three cases."""
-    chosen = a_case(2, ranks=len(trace.ranks), num_calls=trace.num_calls, failure=failure)
+    number, size = trace.num_calls, len(trace.ranks)
+    chosen = a_case(2, ranks=size, num_calls=number, failure=failure, trace=trace)
     values = {
         "assignment": "sums",
         "part": "ring",
@@ -23,8 +24,6 @@ def traced(trace: Trace, failure: RunFailure | None = None, **fields: Any) -> Tr
         "tests": (TestResult("test_any_length", "It is right.", Verdict.ACCEPTED, 1, 1),),
         "cases": (a_case(1), chosen, a_case(3, launch=2, failure=DEADLOCK)),
         "chosen": chosen,
-        "trace": trace,
-        "began_ns": 0,
     }
     return Traced(**{**values, **fields})  # type: ignore[arg-type]
 

@@ -8,11 +8,10 @@ import pytest
 
 from grader.course.courses import bundled
 from grader.study import Chart, Extent, Machine, Measurement, Results
-from grader.study.captions import caption, is_empty
 from grader.study.draw import draw
-from grader.study.loading import load, points_of
-from grader.study.measure import measure
-from grader.study.workplace import sources
+from grader.study.measure import measure, sources
+from grader.study.page import caption, is_empty
+from grader.study.plan import load, points_of
 
 NAMES = bundled().names()
 MACHINE = Machine(2, "a processor", {})

@@ -15,10 +15,10 @@ import grader
 from grader.addons.authoring import skeleton
 from grader.model.errors import UsageError
 from grader.observe.run_control.tagged_processes import kill_marked
-from grader.study import workplace, writing
-from grader.study.measure import is_late, measure
+from grader.study import measure as measuring
+from grader.study import study_command
+from grader.study.measure import Sources, is_late, measure
 from grader.study.plan import Launcher, Point
-from grader.study.workplace import Sources
 
 ROOT = Path(grader.__file__).resolve().parents[1]
 SHARED = (ROOT / "grader" / "course" / "support" / "study_point.py").read_bytes()
@@ -293,13 +293,13 @@ def test_a_study_that_is_killed_leaves_no_ranks(launcher, tmp_path, monkeypatch)
     """They would compute on beside those of the study that goes on, which also tidies up."""
     shared = tmp_path / "shared"
     shared.mkdir()
-    monkeypatch.setattr(workplace, "_BASE", shared)
+    monkeypatch.setattr(measuring, "_BASE", shared)
     marker = f"ranks_of_killed_{os.getpid()}_{launcher.value}"
     begun = str(tmp_path / "begun")
     text = f"import time\nopen({begun!r}, 'a').write('x')\ntime.sleep(300)"
     code = (
-        "from pathlib import Path\nfrom tests_of_studies import run_program, workplace, Launcher\n"
-        f"workplace._BASE = Path({str(shared)!r})\n"
+        "from pathlib import Path\nfrom tests_of_studies import run_program, measuring, Launcher\n"
+        f"measuring._BASE = Path({str(shared)!r})\n"
         f"run_program({text!r}, ranks=2, launcher=Launcher({launcher.value!r}), limit_s=300)\n"
     )
     (tmp_path / "tests_of_studies.py").write_text(Path(__file__).read_text())
@@ -369,16 +369,16 @@ def test_a_folder_with_a_page_of_somebody_elses_is_left_alone(tmp_path):
     """It would be replaced by the page of the study."""
     (tmp_path / "README.md").write_text("mine")
     with pytest.raises(UsageError, match="which would be replaced"):
-        writing._require_ours(tmp_path)
+        study_command._require_ours(tmp_path)
     assert (tmp_path / "README.md").read_text() == "mine"
     (tmp_path / "README.md").write_text("# Study of sums\n")
-    writing._require_ours(tmp_path)
-    writing._require_ours(tmp_path / "new")
+    study_command._require_ours(tmp_path)
+    study_command._require_ours(tmp_path / "new")
 
 
 def test_the_folder_of_a_study_that_is_measuring_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(workplace, "_BASE", tmp_path)
+    monkeypatch.setattr(measuring, "_BASE", tmp_path)
     found = Sources({"a.py": b"1"}, frozenset(), {})
-    with workplace.workplace(found) as one, workplace.workplace(found) as other:
+    with measuring.workplace(found) as one, measuring.workplace(found) as other:
         assert one != other and (one / "work" / "a.py").is_file()
     assert list(tmp_path.iterdir()) == []

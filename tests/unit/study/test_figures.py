@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 from PIL import Image
 
-from grader.study.captions import caption, is_empty
 from grader.study.draw import draw
 from grader.study.figures import Chart, Dot, Series, Table
-from grader.study.page import page
+from grader.study.page import caption, is_empty, page
 from grader.study.plan import Point
 from grader.study.results import Machine, Measurement, Results, Spread
 

@@ -4,11 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.study import Machine, Results, Table, machine, writing
-from grader.study.captions import caption
-from grader.study.page import page
+from grader.study import Machine, Results, Table, running, study_command
+from grader.study.measure import Sources
+from grader.study.page import caption, page
 from grader.study.plan import Extent, Point
-from grader.study.workplace import Sources
 
 BEFORE = "cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n"
 AFTER = "cpu  160 0 55 820 55 5 5 0 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n"
@@ -26,14 +25,14 @@ def test_how_busy_the_cores_are(before, after, share, tmp_path, monkeypatch):
     """100 ticks have passed, in 25 of which the cores were idle or waited for a disk."""
     times = tmp_path / "stat"
     times.write_text(before)
-    monkeypatch.setattr(machine, "_CPU_TIMES", times)
-    monkeypatch.setattr(machine.time, "sleep", lambda seconds: times.write_text(after))
-    assert machine.busy_share() == pytest.approx(share)
+    monkeypatch.setattr(running, "_CPU_TIMES", times)
+    monkeypatch.setattr(running.time, "sleep", lambda seconds: times.write_text(after))
+    assert running.busy_share() == pytest.approx(share)
 
 
 def test_a_system_that_does_not_say_how_busy_it_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "_CPU_TIMES", tmp_path / "nothing")
-    assert machine.busy_share(0) == 0
+    monkeypatch.setattr(running, "_CPU_TIMES", tmp_path / "nothing")
+    assert running.busy_share(0) == 0
 
 
 @pytest.mark.parametrize(("busy", "is_told"), [(0.1, False), (0.93, True)])
@@ -43,12 +42,12 @@ def test_a_study_on_busy_cores_says_so(busy, is_told, tmp_path, monkeypatch):
     study = SimpleNamespace(
         points=lambda extent: [point], figures=lambda results: [], findings=lambda results: []
     )
-    monkeypatch.setattr(writing.loading, "load", lambda assignment: study)
-    monkeypatch.setattr(writing, "sources", lambda *_: Sources({}, frozenset(), {}))
+    monkeypatch.setattr(study_command, "load", lambda assignment: study)
+    monkeypatch.setattr(study_command, "sources", lambda *_: Sources({}, frozenset(), {}))
     sums = SimpleNamespace(name="sums")
     for busy_now in (busy, 0.0):
-        monkeypatch.setattr(writing, "busy_share", lambda now=busy_now: now)
-        note = writing.make(sums, None, tmp_path, Extent.QUICK, "", lambda text: None).note
+        monkeypatch.setattr(study_command, "busy_share", lambda now=busy_now: now)
+        note = study_command.make(sums, None, tmp_path, Extent.QUICK, "", lambda text: None).note
         assert note.startswith("Other programs took 93% of the cores' time") is is_told
 
 

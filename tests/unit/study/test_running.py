@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 from grader.study import running
+from grader.study.measure import Sources
 from grader.study.plan import Extent, Launcher, Point, in_order, problems
 from grader.study.results import Machine, Measurement
-from grader.study.running import Job, run
-from grader.study.store import FILE, Store, key_of
-from grader.study.workplace import Sources
+from grader.study.running import FILE, Job, Store, key_of, run
 
 MACHINE = Machine(2, "a processor", {"torch": "2"}, "here")
 SOURCES = Sources({"a.py": b"1"}, frozenset(["a.py"]), {"program.py": b"2"})

@@ -1,15 +1,71 @@
 """The folder that a course publishes: what one `pip install -r requirements.txt` installs."""
 
 import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from grader import __version__
-from grader.addons.authoring.installation import course_wheel, lock
-from grader.addons.authoring.installation.engine_wheels import DISTRIBUTION, EngineWheels
+from grader.addons.authoring.installation.wheels import (
+    DISTRIBUTION,
+    EngineWheels,
+    course_wheel,
+    name_of,
+    version_of,
+)
 from grader.course.course import Course
 from grader.course.edition import Files
-from grader.model.errors import UsageError
-from grader.report.html.templates import page
+from grader.model.errors import GraderError, UsageError
+from grader.report.html.page import page
+
+_ENTRY = re.compile(r"^([a-z0-9][a-z0-9.-]*)==", re.MULTILINE)
+_WANTED_BY = re.compile(r"^ {4}#(?: via)? +(?!via$)(\S.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Locked:
+    """One package as a lock has it, for one kind of machine or for all."""
+
+    name: str
+    text: str
+    """Its lines: version, markers and hashes."""
+    wanted_by: frozenset[str]
+    """The packages that depend on it."""
+
+
+def packages(lock: str) -> list[Locked]:
+    """Return the packages of a lock that `uv pip compile` has written, in its order."""
+    starts = [match.start() for match in _ENTRY.finditer(lock)]
+    found = []
+    for start, end in zip(starts, [*starts[1:], len(lock)], strict=True):
+        text = lock[start:end]
+        lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
+        name = text.partition("==")[0]
+        found.append(Locked(name, "\n".join(lines), frozenset(_WANTED_BY.findall(text))))
+    return found
+
+
+def needed(lock: str, names: Iterable[str]) -> list[Locked]:
+    """Return the packages of these names and all that they depend on, in the order of the lock.
+
+    Raises GraderError for a name that the lock does not have.
+    """
+    known = packages(lock)
+    wanted, found = set(names), set[str]()
+    missing = sorted(wanted - {package.name for package in known})
+    if missing:
+        raise GraderError(f"the lock lacks {', '.join(missing)}; make it again with `make lock`")
+    while wanted:
+        found |= wanted
+        wanted = {each.name for each in known if each.wanted_by & found} - found
+    return [package for package in known if package.name in found]
+
+
+def indexes(lock: str) -> list[str]:
+    """Return the lines of a lock that name where to look for packages."""
+    return [line for line in lock.splitlines() if line.startswith("--")]
+
 
 _TORCH, _STUDY = "torch", "study"
 """Extras of the engine: the second brings what `grade study` draws with."""
@@ -25,7 +81,7 @@ def write(
     cannot be written, GraderError where the lock lacks a package.
     """
     wheels = {file.name: file.read_bytes() for file in engine.files}
-    name, data = course_wheel.make(course, files)
+    name, data = course_wheel(course, files)
     wheels[name] = data
     where = "." if url is None else f"{url.rstrip('/')}/index.html"
     text = requirements(course, files, engine, locked, wheels, where)
@@ -58,18 +114,16 @@ def requirements(
     wheels: the engine's and the course's, by the names of their files. where: a folder or a page.
     """
     extras = _extras(course)
-    needed = lock.needed(locked, engine.needs(extras))
+    packages_needed = needed(locked, engine.needs(extras))
     asked = f"[{','.join(extras)}]" if extras else ""
     own = {
         f"{DISTRIBUTION}{asked}=={__version__}": DISTRIBUTION,
-        f"{course_wheel.name_of(course)}=={course_wheel.version_of(files)}": course_wheel.name_of(
-            course
-        ),
+        f"{name_of(course)}=={version_of(files)}": name_of(course),
     }
     lines = [
         f"# To grade as {course.name} does, by `pip install -r` of this file in a virtual",
         "# environment. Written by `grade build`: every file is checked against its hash.",
-        *(lock.indexes(locked) if _TORCH in extras else []),
+        *(indexes(locked) if _TORCH in extras else []),
         f"--find-links {where}",
     ]
     for requirement, name in own.items():
@@ -80,7 +134,7 @@ def requirements(
             if file.startswith(stem)
         ]
         lines.append(" \\\n".join([requirement, *hashes]))
-    return "\n".join([*lines, *(package.text for package in needed), ""])
+    return "\n".join([*lines, *(each.text for each in packages_needed), ""])
 
 
 def _extras(course: Course) -> list[str]:

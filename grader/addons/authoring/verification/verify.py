@@ -1,22 +1,169 @@
-"""`grade verify`: all checks of assignments of a course, one after the other."""
+"""Shows that assignments grade as their authors mean them to: `grade verify`."""
 
-from collections.abc import Callable, Iterator, Sequence
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from grader.addons.authoring.verification.graded_checks import (
-    GRADED_CHECKS,
-    check_mutants,
-    check_reference,
+from grader.addons.authoring.verification.labels import disagreements, labelled, read_label
+from grader.addons.authoring.verification.mutation import (
+    Grader,
+    NearMiss,
+    changeable_names,
+    graded,
+    grader_of,
+    mutations,
+    reasons,
+    unexplained,
 )
-from grader.addons.authoring.verification.grading import grader_of
-from grader.addons.authoring.verification.problem import Problem
-from grader.addons.authoring.verification.static_checks import STATIC_CHECKS
+from grader.addons.authoring.verification.static_checks import STATIC_CHECKS, Problem
+from grader.commands.context import courses_of
 from grader.course.course import Course
+from grader.course.courses import Courses, bundled_root
 from grader.grading.observing import observer
-from grader.model.errors import GraderError, GradingLost, LaunchError
+from grader.judge.explanation.launch_result import explaining
+from grader.model.errors import GraderError, GradingLost, LaunchError, UsageError
+from grader.model.points import written
+from grader.model.report import PartResult, Verdict
 from grader.observe.run_control.forkserver_client import ForkserverClient
+from grader.recording.codec import decode
 from grader.recording.observation import Observer
+from grader.recording.recording import RecordedLaunch
+from grader.recording.replay import filling
+from grader.report.safe_text import one_line
+
+EQUIVALENT = "equivalent.toml"
+NEAR_MISS = 0.01
+"""Numbers that are one per cent too large have to cost something."""
+
+
+def check_reference(grader: Grader) -> Iterator[Problem]:
+    """Check that the solution gets all points of every part, with the hidden tests."""
+    hidden = _has_hidden(grader)
+    report = grader.grade(grader.assignment.reference, grades_hidden=hidden, shows_hidden=hidden)
+    for part in report.parts:
+        if part.points < part.max_points or part.verdict is not Verdict.ACCEPTED:
+            yield Problem(f"reference, {part.name}", _account(part))
+
+
+def check_template_gets_nothing(grader: Grader) -> Iterator[Problem]:
+    """Check that what students start from is not attempted in any part that pays."""
+    for part in grader.grade(grader.assignment.template).parts:
+        if part.max_points and (part.points or part.verdict is not Verdict.NOT_ATTEMPTED):
+            yield Problem(
+                f"template, {part.name}",
+                f"expected NOT_ATTEMPTED and no points; {_account(part)}. Let what students "
+                "must write raise NotImplementedError",
+            )
+
+
+def check_labelled(grader: Grader) -> Iterator[Problem]:
+    """Check that every labelled submission gets its verdict, for its reason, at its price."""
+    folders = labelled(grader.course.submissions, grader.assignment.name)
+    for number, folder in enumerate(folders, 1):
+        subject = folder.relative_to(grader.course.submissions).as_posix()
+        grader.progress(f"labels: {number} of {len(folders)}, {subject}")
+        try:
+            label = read_label(folder)
+            (result,) = grader.grade(folder, label.part).parts
+        except (LaunchError, GradingLost):
+            raise
+        except GraderError as error:
+            yield from (Problem(subject, str(each)) for each in error.args)
+            continue
+        yield from (Problem(subject, text) for text in disagreements(label, result))
+
+
+def check_near_misses(grader: Grader) -> Iterator[Problem]:
+    """Check that no test takes numbers for right that are slightly too large.
+
+    One result after the other is made so. A test that does not notice either when it is twice too
+    large does not look at it. The course's equivalent.toml says which may be so, and why.
+    """
+    explained = _reasons(grader.course)
+    for part in grader.assignment.parts:
+        grader.progress(f"near misses: {part.name}")
+        launches: dict[str, RecordedLaunch] = {}
+        observe = filling(launches.get, grader.observe, launches.__setitem__)
+        unchanged = _found_wrong(grader, part.name, observe)
+        if unchanged:
+            names = ", ".join(sorted(unchanged))
+            yield Problem(part.name, f"not checked, because the reference itself fails {names}")
+            continue
+        for name in changeable_names(decode(each.observed) for each in launches.values()):
+            near, far = (
+                _found_wrong(grader, part.name, NearMiss(observe, name, relative).observe)
+                for relative in (NEAR_MISS, 1.0)
+            )
+            # Who is not run says nothing of the numbers, neither of these nor of those.
+            looked = {test for test, verdict in far.items() if verdict is not Verdict.SKIPPED}
+            for test in sorted(looked - near.keys()):
+                of_test = f"near miss: {grader.assignment.name}: {test}"
+                key = f"{of_test}: {name}"
+                if not explained.get(key) and not explained.get(of_test):
+                    yield Problem(
+                        f"{part.name}, {test}",
+                        f"passes where {name} is {NEAR_MISS:.0%} too large, but fails where it "
+                        "is twice too large. Compare it with a smaller tolerance, or say in "
+                        f"{grader.course.mutation / EQUIVALENT} why this is correct: '{key}' = "
+                        '"..."',
+                    )
+
+
+def _found_wrong(grader: Grader, part: str, observe: Observer) -> dict[str, Verdict]:
+    """Return the tests that find the reference wrong, or are not run because of one that does."""
+    report = grader.grade(grader.assignment.reference, part, launch=explaining(observe))
+    tests = report.parts[0].tests
+    return {test.name: test.verdict for test in tests if test.points < test.max_points}
+
+
+def _reasons(course: Course) -> Mapping[str, str]:
+    """Return why mutants and near misses that no test finds are right, by their keys."""
+    file = course.mutation / EQUIVALENT
+    return reasons(file.read_text()) if file.is_file() else {}
+
+
+def _has_hidden(grader: Grader) -> bool:
+    folder = grader.assignment.folder
+    return any((folder / part.hidden_suite).is_file() for part in grader.assignment.parts)
+
+
+def _account(part: PartResult) -> str:
+    """Return what a part got, and the first thing that it was not paid for."""
+    failed = [test for test in part.tests if test.verdict is not Verdict.ACCEPTED]
+    why = "; ".join(f"{test.verdict.value} {test.name}: {test.message}" for test in failed[:2])
+    paid = f"{written(part.points)} of {written(part.max_points)}"
+    return f"found {part.verdict.value}, {paid}: {why or part.message}"
+
+
+def check_mutants(grader: Grader) -> Iterator[Problem]:
+    """Check that every small mistake in the reference is found, or said to be none.
+
+    The course's equivalent.toml says why a mutant that no test finds is as right as the reference.
+    """
+    file, explained = grader.course.mutation / EQUIVALENT, _reasons(grader.course)
+    found = list(mutations(grader.assignment))
+    for number, (mutant, source) in enumerate(found, 1):
+        grader.progress(f"mutants: {number} of {len(found)}, {mutant.file}")
+        row = graded(grader, mutant, source)
+        if row.verdict == Verdict.JUDGE_ERROR.value:
+            text = f"the suite itself fails where {row.before!r} is {row.after!r}: {row.killed_by}"
+            yield Problem(f"{row.file}:{row.line}", f"{text}; a student would get no mark")
+        if unexplained([row], explained):
+            yield Problem(
+                f"{row.file}:{row.line}",
+                f"no test finds {row.before!r} changed to {row.after!r}; add one that does, or "
+                f"say in {file} why both are correct: '{row.key}' = \"...\"",
+            )
+
+
+GRADED_CHECKS: dict[str, Callable[[Grader], Iterator[Problem]]] = {
+    "reference gets all points": check_reference,
+    "template gets none": check_template_gets_nothing,
+    "labelled submissions": check_labelled,
+    "near misses": check_near_misses,
+}
 
 
 @dataclass(frozen=True)
@@ -72,3 +219,47 @@ def verify(
                 problems = [Problem(name, str(each)) for each in error.args]
             is_reference_right &= not (problems and find_by_grading is check_reference)
             yield Checked(name, check, problems)
+
+
+def verify_assignments(options: argparse.Namespace) -> int:
+    """Check assignments as their authors mean them; return 0 if all holds, 1 if not."""
+    courses = courses_of(options)
+    names = options.assignments or _all_named(options, courses)
+    num_problems = 0
+    for name in names:
+        course, own_name = courses.having(name), name.rpartition("/")[2]
+        for checked in verify(
+            course,
+            own_name,
+            is_quick=options.quick,
+            with_mutants=options.mutants,
+            progress=_progress,
+        ):
+            num_problems += len(checked.problems)
+            print("\n".join(_lines(checked)), flush=True)
+    print(f"{num_problems} problem{'' if num_problems == 1 else 's'} in {', '.join(names)}")
+    return 1 if num_problems else 0
+
+
+def _all_named(options: argparse.Namespace, courses: Courses) -> list[str]:
+    """Return the assignments of the courses that were named; where none was, of the bundled one."""
+    own = [course for course in courses.courses if course.root != bundled_root()]
+    chosen = own or list(courses.courses)
+    names = [f"{course.name}/{name}" for course in chosen for name in course.names()]
+    if not names:
+        folders = " or ".join(str(course.suites) for course in chosen)
+        raise UsageError(f"there is nothing to verify: {folders} holds no assignment")
+    return names
+
+
+def _lines(checked: Checked) -> list[str]:
+    mark = "no" if checked.problems else "ok"
+    lines = [f"{mark}  {checked.assignment}: {checked.check}"]
+    return lines + [
+        f"    {one_line(problem.subject)}: {one_line(problem.text)}" for problem in checked.problems
+    ]
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\033[K{one_line(text)}", end="\r", file=sys.stderr, flush=True)

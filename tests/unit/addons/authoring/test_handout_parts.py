@@ -3,8 +3,8 @@
 import pytest
 
 from grader.addons.authoring import template
-from grader.addons.authoring.handout_parts import of_parts
-from grader.addons.authoring.verification.handout import _tables, _wrong_parts
+from grader.addons.authoring.template import of_parts
+from grader.addons.authoring.verification.static_checks import _tables, _wrong_parts
 from grader.course.assignment import Assignment
 from grader.course.courses import bundled
 from grader.model.errors import UsageError

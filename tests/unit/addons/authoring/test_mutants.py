@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from grader.addons.authoring.mutants import mutants
+from grader.addons.authoring.verification.mutation import mutants
 
 HEAD = "import numpy as np\nGIVEN = 3 + 4\ndef work(comm, a, b):\n    # solution: the work\n"
 TAIL = "    # end of solution\n    return a + b\n"

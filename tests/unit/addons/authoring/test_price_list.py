@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from grader.addons.authoring.price_list import prices
+from grader.addons.authoring.catalogue import prices
 from grader.course.assignment import Assignment, Part
 from grader.grading_plugin.points_table import Price
 from grader.grading_plugin.points_table import prices as prices_in

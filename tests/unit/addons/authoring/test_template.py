@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.addons.authoring.solutions import strip_solutions
-from grader.addons.authoring.template import copy, drift, generate
+from grader.addons.authoring.template import copy, drift, generate, strip_solutions
 from grader.course.courses import bundled
 from grader.model.errors import GraderError, UsageError
 
@@ -159,16 +158,10 @@ def test_generate_never_overwrites_work(tmp_path: Path):
     output = tmp_path / "mine"
     output.mkdir()
     (output / "a.py").write_text("my work\n")
-    with pytest.raises(UsageError, match=r"a\.py exists .* name a new folder"):
+    with pytest.raises(UsageError, match="is not empty; name a new folder"):
         generate(reference, output)
     assert [path.name for path in output.iterdir()] == ["a.py"]
     assert (output / "a.py").read_text() == "my work\n"
-
-
-def test_generate_again_onto_an_untouched_template_is_fine(tmp_path: Path):
-    """Where every file is as it should be, there is nothing to lose."""
-    reference = make_reference(tmp_path / "reference")
-    assert generate(reference, tmp_path / "out") == generate(reference, tmp_path / "out")
 
 
 def test_generate_into_a_file_is_a_usage_error(tmp_path: Path):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.addons.trace_views.perfetto import perfetto_json
+from grader.addons.trace_views.trace_json import perfetto_json
 from grader.model.evidence import CallSpan, Message, Timeline
 
 from ...report import harmless, hostile

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.addons.authoring.installation import lock
+from grader.addons.authoring.installation import folder
 from grader.model.errors import GraderError
 
 LOCK = """\
@@ -48,12 +48,12 @@ tart==5.0 \\
 )
 def test_what_depends_on_nothing_wanted_is_left_out(names, found):
     """In the order of the lock, for every kind of machine."""
-    assert [each.name for each in lock.needed(LOCK, names)] == found
+    assert [each.name for each in folder.needed(LOCK, names)] == found
 
 
 def test_a_package_is_kept_with_its_markers_and_hashes():
     """Its comments go."""
-    linux, macos = lock.needed(LOCK, ["apple"])
+    linux, macos = folder.needed(LOCK, ["apple"])
     assert linux.text == "apple==1.0 ; sys_platform == 'linux' \\\n    --hash=sha256:aa"
     assert macos.text.splitlines()[1:] == ["    --hash=sha256:ab \\", "    --hash=sha256:ac"]
     assert linux.wanted_by == {"distributed-grader (pyproject.toml)", "cake"}
@@ -61,23 +61,23 @@ def test_a_package_is_kept_with_its_markers_and_hashes():
 
 def test_what_a_lock_does_not_have_is_told():
     with pytest.raises(GraderError, match="the lock lacks plum; make it again"):
-        lock.needed(LOCK, ["cake", "plum"])
+        folder.needed(LOCK, ["cake", "plum"])
 
 
 def test_the_index_is_found():
-    assert lock.indexes(LOCK) == ["--extra-index-url https://example.org/cpu"]
+    assert folder.indexes(LOCK) == ["--extra-index-url https://example.org/cpu"]
 
 
 def test_the_engines_own_lock():
     """Without torch a fifth of the packages go, and with all that is asked for nothing does."""
     text = (Path(__file__).resolve().parents[5] / "requirements.lock").read_text()
-    everything = lock.packages(text)
+    everything = folder.packages(text)
     asked_for = {
         each.name
         for each in everything
         if any(name.startswith("distributed-grader (") for name in each.wanted_by)
     }
-    assert lock.needed(text, asked_for) == everything
-    without = {each.name for each in lock.needed(text, asked_for - {"torch", "setuptools"})}
+    assert folder.needed(text, asked_for) == everything
+    without = {each.name for each in folder.needed(text, asked_for - {"torch", "setuptools"})}
     assert {each.name for each in everything} - without >= {"torch", "sympy", "setuptools"}
     assert "numpy" in without

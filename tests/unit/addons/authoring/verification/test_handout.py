@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.addons.authoring.verification import handout
-from grader.addons.authoring.verification.handout import are_sums, check_handout
+from grader.addons.authoring.verification import static_checks
+from grader.addons.authoring.verification.static_checks import are_sums, check_handout
 from grader.course.course import Course
 from grader.course.courses import bundled
 from grader.grading_plugin.points_table import Price
@@ -54,7 +54,7 @@ def suites(monkeypatch):
     def unknown(suite):
         raise GraderError("there is no suite")
 
-    monkeypatch.setattr(handout, "prices", unknown)
+    monkeypatch.setattr(static_checks, "prices", unknown)
 
 
 def found(tmp_path, text):
@@ -157,7 +157,7 @@ def test_two_prices_that_change_by_the_same_are_noticed(tmp_path, monkeypatch):
     )
     for paid, is_right in (((10, 2, 3), True), ((9, 3, 3), False), ((10, 1, 4), False)):
         found_there = [Price(f"test_{number}", each, "") for number, each in enumerate(paid)]
-        monkeypatch.setattr(handout, "prices", lambda suite, there=found_there: there)
+        monkeypatch.setattr(static_checks, "prices", lambda suite, there=found_there: there)
         assert (found(tmp_path, text) == []) is is_right
     (told,) = found(tmp_path, text)
     assert told.startswith(

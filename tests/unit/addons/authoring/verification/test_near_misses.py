@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from observations import RANKS, answered, exchanged, plan
 
-from grader.addons.authoring.verification.near_misses import NearMiss, changeable_names
+from grader.addons.authoring.verification.mutation import NearMiss, changeable_names
 from grader.recording.observation import LaunchObservation
 
 ARRAYS = {

@@ -1,11 +1,13 @@
-"""The student's lines with a caret under what each finding is about, in lines of a terminal."""
+"""What is shown beside a cause: the student's lines with carets, and what was printed."""
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from grader.model.evidence import MarkedLine, SourceExcerpt
-from grader.report.page import INDENT, Page
-from grader.report.safe_text import disarm, one_line, visible
-from grader.report.text_layout import end_of, fitting, num_columns
+from grader.report.page import INDENT, Page, end_of, fitting, num_columns
+from grader.report.safe_text import disarm, one_line, visible, visible_lines
+from grader.trace.call_formatting import ranks_text
 
 _TAB_NUM_COLUMNS = 4
 _FEWEST_COLUMNS = 20
@@ -75,3 +77,50 @@ def _note(page: Page, caret: str, note: str, under: str) -> Iterator[str]:
     else:
         yield caret
         yield from page.paragraph(note, first=under)
+
+
+_LAST_OUTPUT = re.compile(r"(?:\A|\n\n)last output of rank (\d{1,5}):\n")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Lines that were printed, and by whom."""
+
+    heading: str
+    """`last output of ranks 0 and 2`; `traceback` for what comes before the outputs."""
+    lines: tuple[str, ...]
+    """Visible, however many there are."""
+    is_output: bool
+
+    def abridged(self, *, num_traceback_lines: int, num_output_lines: int) -> list[str]:
+        """Return as many lines, and one that says how many are left out.
+
+        Of an output the last ones are kept; of a traceback also the first: its first line names
+        the student's own call, its last one the error.
+        """
+        most = num_output_lines if self.is_output else num_traceback_lines
+        left_out = len(self.lines) - most
+        if left_out <= 1:
+            return list(self.lines)
+        num_first = 0 if self.is_output else most // 3
+        told = f"... ({left_out} lines {'before' if self.is_output else 'between'})"
+        return [*self.lines[:num_first], told, *self.lines[num_first + left_out :]]
+
+
+def evidence(detail: str, most_outputs: int | None = None) -> list[Evidence]:
+    """Return the pieces of a detail; ranks that printed the same are told together.
+
+    most_outputs: of more, the first ones; None for all.
+    """
+    traceback, *outputs = _LAST_OUTPUT.split(detail)
+    ranks_by_output: dict[str, list[int]] = {}
+    for rank, output in zip(outputs[::2], outputs[1::2], strict=True):
+        ranks_by_output.setdefault(output.strip("\n"), []).append(int(rank))
+    pieces = [
+        Evidence(f"last output of {ranks_text(ranks)}", tuple(visible_lines(output)), True)
+        for output, ranks in ranks_by_output.items()
+    ][:most_outputs]
+    if traceback.strip():
+        heading = "traceback" if 'File "' in traceback else "detail"
+        pieces.insert(0, Evidence(heading, tuple(visible_lines(traceback.strip("\n"))), False))
+    return pieces

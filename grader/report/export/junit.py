@@ -2,6 +2,9 @@
 
 Lost points are failures whose type is the verdict; a failure of the grader itself is an error; a
 test that was not run is skipped. The text is ASCII; what XML cannot hold is shown as an escape.
+Artemis has a form of its own: it knows a test by its name alone, whatever suite it is in, and shows
+the text of a failure. It takes an error for a failure, and has no points: an instructor gives each
+test its weight.
 """
 
 import xml.etree.ElementTree as ET
@@ -9,9 +12,10 @@ import xml.etree.ElementTree as ET
 from grader.model.points import written
 from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.causes import is_missing
-from grader.report.platform_marks import cases
+from grader.report.export import plain_text
+from grader.report.export.plain_text import cases, require_mark
 from grader.report.safe_text import disarm, one_line, visible_lines
-from grader.report.totals import points_text
+from grader.report.words import points_text
 
 _ELEMENTS = {Verdict.JUDGE_ERROR: "error", Verdict.SKIPPED: "skipped"}
 
@@ -39,9 +43,7 @@ def render(report: Report) -> str:
     for element in (*root, root):
         _count(element)
     root.set("time", f"{report.wall_time_s:.3f}")
-    ET.indent(root)
-    xml: bytes = ET.tostring(root, encoding="us-ascii", xml_declaration=True)
-    return xml.decode("ascii")
+    return _xml(root)
 
 
 def _suite(
@@ -88,3 +90,32 @@ def _count(element: ET.Element) -> None:
     element.set("tests", str(len(list(element.iter("testcase")))))
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         element.set(name, str(len(list(element.iter(tag)))))
+
+
+def render_for_artemis(report: Report) -> str:
+    """Return the XML. Raises GraderError for a report without a mark."""
+    require_mark(report, "Artemis")
+    suite = ET.Element("testsuite", name=one_line(report.assignment))
+    for part in report.parts:
+        for test in cases(part):
+            name = f"{one_line(part.name)}.{one_line(test.name)}"
+            case = ET.SubElement(suite, "testcase", name=name)
+            _tell_artemis(case, test)
+    suite.set("tests", str(len(suite)))
+    suite.set("failures", str(len(suite.findall("testcase/failure"))))
+    suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
+    return _xml(suite)
+
+
+def _xml(root: ET.Element) -> str:
+    ET.indent(root)
+    xml: bytes = ET.tostring(root, encoding="us-ascii", xml_declaration=True)
+    return xml.decode("ascii")
+
+
+def _tell_artemis(case: ET.Element, test: TestResult) -> None:
+    """Add why a test has not held. An attribute `message` would hide the text from Artemis."""
+    if test.verdict is Verdict.SKIPPED:
+        ET.SubElement(case, "skipped")
+    elif test.verdict is not Verdict.ACCEPTED:
+        ET.SubElement(case, "failure", type=test.verdict.value).text = plain_text.output(test)

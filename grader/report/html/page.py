@@ -1,4 +1,4 @@
-"""Fills in templates of HTML: the one place where text is escaped."""
+"""The report as one HTML page, and the templates of all pages: the one place that escapes text."""
 
 import base64
 import hashlib
@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.model import points
-from grader.report import cause_words, causes, evidence, totals, words
-from grader.report.html import communication, deadlock, findings, numbers, timeline
+from grader.model.report import Report, Verdict
+from grader.report import causes, quotes, words
+from grader.report.causes import dearest_first, is_missing
+from grader.report.html import findings, pictures
 from grader.report.safe_text import one_line, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 _PACKAGE = Path(__file__).parents[2]
-_CALLED = (
-    *(cause_words, causes, evidence, points, totals, words),
-    *(communication, deadlock, findings, numbers, timeline),
-)
+_CALLED = (causes, findings, pictures, points, quotes, words)
 """Modules that templates call, by their names."""
 
 
@@ -63,3 +62,30 @@ def environment() -> "Environment":
         "style_digest": base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
     }
     return environment
+
+
+_SIGNS = {
+    Verdict.ACCEPTED: ("✓", "good"),
+    Verdict.SKIPPED: ("~", "doubt"),
+    Verdict.NOT_ATTEMPTED: ("○", "doubt"),
+    Verdict.NOT_PROVEN: ("?", "doubt"),
+    Verdict.JUDGE_ERROR: ("!", "judge"),
+}
+
+
+def render(report: Report, *, is_in_frame: bool = False) -> str:
+    """Return the report as one HTML page that loads nothing and runs nothing.
+
+    is_in_frame: it is to be the `srcdoc` of a frame, not a file.
+    """
+    found = [each for each in dearest_first(report) if not is_missing(each[0])]
+    return page(
+        "report/html/report.html",
+        f"{one_line(report.assignment)}: {one_line(report.submission)}",
+        is_in_frame=is_in_frame,
+        report=report,
+        found=found,
+        # Of the dearest cause of each part.
+        number_of={part.name: n for n, (part, _) in reversed([*enumerate(found, 1)])},
+        sign_of=lambda verdict: _SIGNS.get(verdict, ("✗", "bad")),
+    )
