@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from grader.addons.classroom.csv_tables import table_text
-from grader.addons.classroom.pseudonyms import Pseudonyms
+from grader.addons.classroom.class_folder import Pseudonyms
 from grader.addons.classroom.standing import Standing
+from grader.addons.classroom.tables import table_text
 from grader.model.points import written
 from grader.model.report import Report
 
@@ -23,39 +23,43 @@ def render(standings: Sequence[Standing], pseudonyms: Pseudonyms) -> str:
     `score` is what tests and people gave, `final` what is left of it by the rules of the course;
     both are empty as long as there is none.
     """
-    parts = list(
-        dict.fromkeys(
-            part.name
-            for each in standings
-            if each.counted and each.counted.grading and each.counted.grading.report
-            for part in each.counted.grading.report.parts
-        )
-    )
+    reports = [each.report for each in standings if each.report is not None]
+    parts = list(dict.fromkeys(part.name for report in reports for part in report.parts))
     head = [*_HEAD, *(f"{part}{what}" for part in parts for what in ("", " verdict"))]
     rows = [[*_row(each, pseudonyms), *_of_parts(each, parts)] for each in standings]
     return table_text([head, *rows])
 
 
 def _row(each: Standing, pseudonyms: Pseudonyms) -> list[str]:
-    student, decision, mark = each.student, each.decision, each.mark
-    report = each.counted.grading.report if each.counted and each.counted.grading else None
+    student = each.student
     hand_in = each.counted.hand_in if each.counted else None
     at = hand_in.submitted_at if hand_in else None
     return [
         *(student.id, student.name, student.group, pseudonyms.of(student.id), each.status),
-        *(_points(decision.raw), _points(each.final)),
-        *(_points(mark.max_score if mark and (report or not mark.problem) else None),),
-        *(_points(mark.pending if report and mark else None),),
-        *(_points(mark.automatic if mark else None),),
-        *(_points(mark.automatic_max if report and mark else None),),
-        *(_points(mark.given if report and mark else None),),
-        *("; ".join(mark.markers) if mark else "", "; ".join(_reasons(each))),
+        *("" if points is None else written(round(points, 6)) for points in _points(each)),
+        *("; ".join(each.mark.markers) if each.mark else "", "; ".join(_reasons(each))),
         *(hand_in.label if hand_in else "", at.isoformat() if at else "", str(len(each.works))),
-        *(report.submission_digest[:12] if report else "",),
-        *(("yes" if report.is_sealed else "no") if report else "",),
-        *(report.versions.engine_digest[:12] if report else "",),
-        *(f"{report.versions.course} {report.versions.course_digest[:12]}" if report else "",),
+        *(_of_report(each.report) if each.report else [""] * 4),
     ]
+
+
+def _points(each: Standing) -> list[float | None]:
+    """Return the points from `score` to `by_people`; None where there are none."""
+    mark, found = each.mark, [each.decision.raw, each.final]
+    if mark is None:
+        return [*found, *[None] * 5]
+    if each.report is None:
+        most = None if mark.problem else mark.max_score
+        return [*found, most, None, mark.automatic, None, None]
+    tests = (mark.automatic, mark.automatic_max)
+    return [*found, mark.max_score, mark.pending, *tests, mark.given]
+
+
+def _of_report(report: Report) -> list[str]:
+    versions = report.versions
+    course = f"{versions.course} {versions.course_digest[:12]}"
+    sealed = "yes" if report.is_sealed else "no"
+    return [report.submission_digest[:12], sealed, versions.engine_digest[:12], course]
 
 
 def _reasons(each: Standing) -> list[str]:
@@ -69,8 +73,7 @@ def _reasons(each: Standing) -> list[str]:
             by = given.by or "hand"
             reasons.append(f"{name} by {by}: {written(given.points)}{why}")
     reasons += [each.decision.problem] if each.decision.problem else []
-    if each.counted and each.counted.grading and each.counted.grading.report:
-        reasons += _of_zeros(each.counted.grading.report)
+    reasons += _of_zeros(each.report) if each.report else []
     return [*reasons, *each.decision.reasons]
 
 
@@ -89,14 +92,9 @@ def _of_zeros(report: Report) -> list[str]:
 
 
 def _of_parts(each: Standing, parts: Sequence[str]) -> list[str]:
-    report = each.counted.grading.report if each.counted and each.counted.grading else None
-    by_name = {part.name: part for part in report.parts} if report else {}
+    by_name = {part.name: part for part in each.report.parts} if each.report else {}
     cells = []
     for name in parts:
         part = by_name.get(name)
         cells += [written(part.points), part.verdict.value] if part else ["", ""]
     return cells
-
-
-def _points(points: float | None) -> str:
-    return "" if points is None else written(round(points, 6))

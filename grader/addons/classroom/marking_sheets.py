@@ -2,14 +2,14 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
-from grader.addons.classroom.csv_tables import inert, inert_comment
-from grader.addons.classroom.gradings import write_atomically
-from grader.addons.classroom.manual_marks import COLUMNS, short_digest
-from grader.addons.classroom.marking import BY_CLASS_FILE, Mark, Row
+from grader.addons.classroom.class_folder import write_atomically
+from grader.addons.classroom.marking import BY_CLASS_FILE, COLUMNS, Mark, Row, short_digest
+from grader.addons.classroom.tables import delimiter_of, inert, inert_comment
 from grader.model.points import written
 from grader.model.report import Report
 from grader.report.export import formats
@@ -103,3 +103,37 @@ def _file_name(number: int, name: str) -> str:
         char if char.isascii() and (char.isalnum() or char in "-_") else "-" for char in name
     )
     return f"{number}-{kept[:-4][-80:]}.pdf"
+
+
+def replace_unread(file: Path, text: str) -> Path | None:
+    """Write the file that people fill in anew; what they have put there is never written over.
+
+    Return where the one of before is, where it says what this does not: somebody has filled it in,
+    and class.toml does not name it. Raises OSError.
+    """
+    kept = None
+    if file.exists() and set(
+        _filled(file.read_bytes().decode("utf-8-sig", errors="replace"))
+    ) - set(_filled(text)):
+        names = (file.with_name(f"{file.stem}-{number}{file.suffix}") for number in count(1))
+        kept = next(name for name in names if not name.exists())
+        file.rename(kept)
+    write_atomically(file, text)
+    return kept
+
+
+def _filled(text: str) -> Iterator[tuple[str, ...]]:
+    """Yield student, line, points and comment of each line with one of these."""
+    for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter_of(text)):
+        cells = [(row.get(name) or "").strip() for name in ("id", "row", "points", "comment")]
+        if cells[2] or cells[3]:
+            # As it is written again: a comment may have had lines, or begun as a formula does.
+            comment = inert_comment(cells[3].removeprefix("'"))
+            yield (cells[0], cells[1], _number(cells[2]), comment)
+
+
+def _number(points: str) -> str:
+    try:
+        return str(float(points.replace(",", ".")))
+    except ValueError:
+        return points

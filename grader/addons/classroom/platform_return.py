@@ -1,4 +1,9 @@
-"""What goes back to a platform: its own table of grades, filled in, and feedback for each."""
+"""What goes back to a platform: its own table of grades, filled in, and feedback for each.
+
+Canvas takes back the gradebook that it exports (Student, ID, SIS User ID, ..., a column for each
+assignment, a line of possible points); Moodle the offline grading worksheet of an assignment
+(Identifier, ..., Grade, Maximum Grade, ..., Feedback comments).
+"""
 
 import csv
 import io
@@ -6,12 +11,12 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from grader.addons.classroom.csv_tables import inert
-from grader.addons.classroom.platform_table import PlatformTable
 from grader.addons.classroom.roster import comparable
 from grader.addons.classroom.standing import Standing
 from grader.addons.classroom.student_reports import FORMATS, MARK, files_of, mark_lines
+from grader.addons.classroom.tables import delimiter_of, inert
 from grader.model.errors import UsageError
 from grader.model.points import written
 from grader.report.safe_text import visible
@@ -21,6 +26,104 @@ _WHEN = (1980, 1, 1, 0, 0, 0)
 _OURS = ("identifier", "grade", "maximum grade", "feedback comments")
 """Columns of Moodle's worksheet that no student fills in, beside times."""
 _NO_FILE_NAME = re.compile(r'[\\:*?"<>|]')
+_CANVAS_ASSIGNMENT = re.compile(r".+ \(\d+\)")
+_POSSIBLE = "points possible"
+_KEYS = {
+    "canvas": {"ID": "canvas", "SIS User ID": "id", "SIS Login ID": "id"},
+    "moodle": {"Identifier": "moodle", "ID number": "id", "Email address": "email"},
+}
+"""Columns that say whose a line is, what tells best first, with those of the roster."""
+
+
+@dataclass(frozen=True)
+class PlatformTable:
+    """A table of grades, with what is known of its columns."""
+
+    file: str
+    platform: str
+    """`canvas` or `moodle`."""
+    rows: Sequence[Sequence[str]]
+    """With the head, as it is written."""
+    head: Sequence[str]
+    """The names of the columns."""
+    delimiter: str
+    at: int
+    """The column that is filled in."""
+
+    @property
+    def assignment(self) -> str:
+        """Return what the assignment is called."""
+        return self.head[self.at] if self.platform == "canvas" else "the assignment"
+
+    @property
+    def worths(self) -> list[str]:
+        """Return how many points the assignment has there, as written; none where it is not."""
+        if self.platform == "canvas":
+            lines = [row for row in self.rows[1:3] if _POSSIBLE in row[0].lower()]
+            return [row[self.at] for row in lines if len(row) > self.at]
+        # Versions of Moodle write it either way.
+        columns = [at for at, cell in enumerate(self.head) if cell.lower() == "maximum grade"]
+        return sorted({row[at] for at in columns for row in self.rows[1:] if len(row) > at})
+
+    def is_somebodys(self, row: Sequence[str]) -> bool:
+        """Return whether a line is a student's, and not one of the platform's own."""
+        key = self.head.index(next(iter(_KEYS[self.platform])))
+        return _POSSIBLE not in row[0].lower() and any(row[: key + 1])
+
+
+def read(file: Path, column: str | None) -> PlatformTable:
+    """Return a platform's table.
+
+    column: of Canvas, which assignment; None where there is but one. Raises UsageError for a table
+    of neither platform.
+    """
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{file} is not text in UTF-8; export it again as CSV") from None
+    return parse(text, str(file), column)
+
+
+def parse(text: str, file: str, column: str | None) -> PlatformTable:
+    """Return the table in a text. file: its name, for what is wrong with it. Raises UsageError."""
+    delimiter = delimiter_of(text)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        rows = [row for row in reader if row]
+    except csv.Error as error:
+        raise UsageError(f"{file} is not CSV ({error}); export it again") from None
+    head = [cell.strip().lstrip("\ufeff") for cell in rows[0]] if rows else []
+    if {"Student", "ID"} <= set(head):
+        at = _canvas_column(head, file, column)
+        return PlatformTable(file, "canvas", rows, head, delimiter, at)
+    if {"Identifier", "Grade"} <= set(head):
+        return PlatformTable(file, "moodle", rows, head, delimiter, head.index("Grade"))
+    raise UsageError(
+        f"{file} is neither a Canvas gradebook (Student, ID, ...) nor a Moodle grading "
+        "worksheet (Identifier, ..., Grade). Export it again, with English as your language"
+    )
+
+
+def _canvas_column(head: Sequence[str], file: str, column: str | None) -> int:
+    known = [cell for cell in head if _CANVAS_ASSIGNMENT.fullmatch(cell)]
+    wanted = [cell for cell in known if column is None or _begins_with(cell, column)]
+    # All of a title says it better than how others begin: HW 1, beside HW 1 again.
+    whole = [cell for cell in known if column in (cell, cell.rpartition(" (")[0])]
+    wanted = whole or wanted
+    if len(wanted) != 1:
+        raise UsageError(
+            f"{file}: {len(wanted)} columns match "
+            f"{repr(column) if column else 'an assignment'}; name one with --column: "
+            f"{', '.join(known) or 'there is none'}"
+        )
+    return head.index(wanted[0])
+
+
+def _begins_with(cell: str, words: str) -> bool:
+    """Return whether a title begins with these words, whole ones: HW 10 does not with HW 1."""
+    return cell.startswith(words) and not cell[len(words) :][:1].isalnum()
 
 
 @dataclass(frozen=True)
@@ -45,24 +148,21 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
     """
     for worth in table.worths:
         _require_same(worth, standings, table)
-    known = _by_key(standings, set(table.keys.values()))
+    known = _by_key(standings, set(_KEYS[table.platform].values()))
     head = table.head
+    comments = "Feedback comments" if table.platform == "moodle" else ""
     num_filled, num_unknown, left = 0, 0, []
     kept = [at for at, name in enumerate(head) if not _is_students(name, table.platform)]
-    rows = [
-        list(table.rows[0]),
-        *(
-            [cell if at in kept else inert(cell) for at, cell in enumerate(row)]
-            for row in table.rows[1:]
-        ),
-    ]
-    for row in rows[1:]:
+    rows = [list(table.rows[0])]
+    for line in table.rows[1:]:
+        row = [cell if at in kept else inert(cell) for at, cell in enumerate(line)]
+        rows.append(row)
         if not table.is_somebodys(row):
             continue
         if len(row) != len(head):
             left.append(f"{row[0]} has {len(row)} cells; expected {len(head)}")
             continue
-        found = _whose(row, head, table.keys, known)
+        found = _whose(row, table, known)
         if found is None:
             num_unknown += 1
             left.append(f"{row[0]} was not graded")
@@ -70,9 +170,8 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
             left.append(f"{found.student.id} has no final mark: {found.status}")
         else:
             row[table.at] = written(round(found.final, 6))
-            if table.feedback is not None:
-                lines = mark_lines(found)[1:]
-                row[table.feedback] = inert("; ".join(line.removeprefix("- ") for line in lines))
+            if comments in head:
+                row[head.index(comments)] = inert("; ".join(mark_lines(found)[1:]))
             num_filled += 1
     if num_unknown and num_unknown == len(left) and not num_filled:
         left = [
@@ -117,14 +216,11 @@ def _by_key(standings: Sequence[Standing], columns: set[str]) -> Mapping[tuple[s
 
 
 def _whose(
-    row: Sequence[str],
-    head: Sequence[str],
-    keys: Mapping[str, str],
-    known: Mapping[tuple[str, str], Standing],
+    row: Sequence[str], table: PlatformTable, known: Mapping[tuple[str, str], Standing]
 ) -> Standing | None:
-    for name, column in keys.items():
-        if name in head:
-            value = comparable(row[head.index(name)]).removeprefix("participant ")
+    for name, column in _KEYS[table.platform].items():
+        if name in table.head:
+            value = comparable(row[table.head.index(name)]).removeprefix("participant ")
             if value and (column, value) in known:
                 return known[column, value]
     return None

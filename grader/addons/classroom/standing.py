@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from grader.addons.classroom.class_folder import Pseudonyms
 from grader.addons.classroom.gradings import Grading
-from grader.addons.classroom.hand_in import HandIn, Student, Unreadable
-from grader.addons.classroom.manual_marks import Given, Marks
-from grader.addons.classroom.marking import Mark, Questions, mark
+from grader.addons.classroom.marking import Given, Mark, Marks, Questions, mark
 from grader.addons.classroom.policy import Attempt, Decision, Policy, decide
-from grader.addons.classroom.pseudonyms import Pseudonyms
-from grader.addons.classroom.roster import Roster
+from grader.addons.classroom.roster import HandIn, Roster, Student
+from grader.model.report import Report
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,12 @@ class Standing:
     """Lines that a person has marked in an earlier hand-in than the one that counts."""
 
     @property
+    def report(self) -> Report | None:
+        """Return what was found in the hand-in that counts; None where there is none."""
+        grading = self.counted.grading if self.counted is not None else None
+        return grading.report if grading is not None else None
+
+    @property
     def identity(self) -> tuple[str, str]:
         """Return what tells the hand-in from others: one of a group may be delivered for each."""
         hand_in = self.counted.hand_in if self.counted is not None else None
@@ -60,9 +65,7 @@ class Standing:
         if self.mark is None:
             return "not graded"
         if self.mark.problem:
-            grading = self.counted.grading if self.counted is not None else None
-            is_bad = grading is None or grading.report is None
-            return "cannot be graded" if is_bad else "needs review"
+            return "cannot be graded" if self.report is None else "needs review"
         if self.decision.problem:
             return "needs review"
         if self.mark.pending:
@@ -96,7 +99,7 @@ class Strays:
     """Hand-ins of somebody who is not on the roster."""
     marks: tuple[str, ...]
     """Ids in the file of marks that nobody has."""
-    unreadable: tuple[Unreadable, ...] = ()
+    unreadable: tuple[HandIn, ...] = ()
     """What could not become a hand-in, and has no author."""
     extensions: tuple[str, ...] = ()
     """Likewise of extensions."""
@@ -124,7 +127,7 @@ class Rules:
 
 
 def standings(
-    works: Sequence[Work], rules: Rules, unreadable: Sequence[Unreadable] = ()
+    works: Sequence[Work], rules: Rules, unreadable: Sequence[HandIn] = ()
 ) -> tuple[list[Standing], Strays]:
     """Return where each student stands, those of the roster first, and what is nobody's.
 
@@ -133,7 +136,7 @@ def standings(
     """
     unread = [each for each in unreadable if _is_somebodys(each, rules.roster)]
     # It has no grading, and is no zero.
-    works = [*works, *(Work(each.hand_in, None, each.reason) for each in unread)]
+    works = [*works, *(Work(each, None, each.problem) for each in unread)]
     students = {student.id: student for student in rules.roster.students}
     by_student: dict[str, list[Work]] = {identity: [] for identity in students}
     strays = []
@@ -182,7 +185,7 @@ def keys_of(student: Student, names: Pseudonyms) -> list[str]:
 
 def _standing(student: Student, works: Sequence[Work], rules: Rules, *, is_clear: bool) -> Standing:
     keys = keys_of(student, rules.names)
-    if not works and (found := mark(None, _of_keys(keys, rules), rules.questions)):
+    if not works and (found := mark(None, _rows(keys, rules), rules.questions)):
         # As after an oral examination.
         return Standing(student, (), None, found, Decision("", found.score, found.score, ()))
     if not works and not is_clear:
@@ -235,25 +238,23 @@ def _given(work: Work, keys: Sequence[str], rules: Rules) -> Mapping[str, Given]
     A sheet of a group is called by the pseudonym of one of them, and is for all of them: also when
     that one was forgotten since.
     """
-    nearest_last = reversed([work.hand_in.label, *keys[:2], *_sheets(work, rules), *keys[2:]])
-    found = [row for key in nearest_last for row in rules.marks.get(key, {}).items()]
+    nearest_first = [work.hand_in.label, *keys[:2], *_sheets(work, rules), *keys[2:]]
+    return _rows(nearest_first, rules, work.hand_in.digest)
+
+
+def _rows(nearest_first: Sequence[str], rules: Rules, digest: str = "") -> Mapping[str, Given]:
+    found = [row for key in reversed(nearest_first) for row in rules.marks.get(key, {}).items()]
     # What was given for another hand-in is in the way of nothing that was given for this one.
-    return dict(sorted(found, key=lambda row: row[1].is_for(work.hand_in.digest)))
-
-
-def _of_keys(keys: Sequence[str], rules: Rules) -> Mapping[str, Given]:
-    """Return what people gave to a student who has handed in nothing, what is nearest last."""
-    return dict(row for key in reversed(keys) for row in rules.marks.get(key, {}).items())
+    return dict(sorted(found, key=lambda row: row[1].is_for(digest)))
 
 
 def _sheets(work: Work, rules: Rules) -> list[str]:
     return [rules.names.of(author.id) for author in rules.roster.authors_ever(work.hand_in)]
 
 
-def _is_somebodys(each: Unreadable, roster: Roster) -> bool:
+def _is_somebodys(each: HandIn, roster: Roster) -> bool:
     """Return whether what could not be read has an author.
 
     Without a roster any name of a file might be an id, so only a platform's names are believed.
     """
-    is_believed = roster.listed or set(each.hand_in.who) != {"id"}
-    return bool(is_believed and roster.authors(each.hand_in))
+    return bool((roster.listed or set(each.who) != {"id"}) and roster.authors(each))

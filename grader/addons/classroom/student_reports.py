@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from grader.addons.classroom.gradings import write_atomically
-from grader.addons.classroom.marking import WHOLE
+from grader.addons.classroom.class_folder import write_atomically
+from grader.addons.classroom.marking import WHOLE, Given
 from grader.addons.classroom.standing import Standing
 from grader.model.points import MARK_OF_CLASS, UNSIGNED, written
 from grader.model.report import Report
@@ -22,16 +22,10 @@ def shown(report: Report, standing: Standing, label: str) -> Report:
     Nothing in it says where the course keeps it, or calls pending what a person has given.
     """
     first, *lines = mark_lines(standing)
-    notes = [f"Your mark: {first}", *(line.removeprefix("- ") for line in lines)]
-    notes += [note for note in report.notes if note != UNSIGNED]
+    notes = [f"Your mark: {first}", *lines, *(each for each in report.notes if each != UNSIGNED)]
     notes += [] if report.is_sealed else [MARK_OF_CLASS]
     return replace(
-        report,
-        submission=label,
-        course_folder="",
-        image="",
-        manual_parts=(),
-        notes=tuple(notes),
+        report, submission=label, course_folder="", image="", manual_parts=(), notes=tuple(notes)
     )
 
 
@@ -52,9 +46,8 @@ def write(folder: Path, standing: Standing) -> None:
 def files_of(standing: Standing) -> Mapping[str, str]:
     """Return the texts of a student's files by their names."""
     found = {MARK: mark_text(standing)}
-    work = standing.counted
-    if work is not None and work.grading is not None and work.grading.report is not None:
-        report = shown(work.grading.report, standing, work.hand_in.label)
+    if standing.report is not None and standing.counted is not None:
+        report = shown(standing.report, standing, standing.counted.hand_in.label)
         for name, file in FORMATS.items():
             found[file] = formats.named(name).render(report) + "\n"
     return found
@@ -63,48 +56,41 @@ def files_of(standing: Standing) -> Mapping[str, str]:
 def mark_text(standing: Standing) -> str:
     """Return the file of the mark."""
     first, *lines = mark_lines(standing)
-    return "".join(f"{line}\n" for line in (first, "", *lines))
+    return "\n".join([first, "", *(f"- {line}" for line in lines), ""])
 
 
 def mark_lines(standing: Standing) -> list[str]:
     """Return the mark and how it came about: tests, what people gave, the rules of the course."""
-    mark, decision = standing.mark, standing.decision
-    if mark is not None and standing.status == "pending":
-        first = f"no mark yet: {written(mark.pending)} of {written(mark.max_score)} points pending"
-    elif standing.final is None:
-        first = "no mark yet"
-    else:
-        most = f" of {written(mark.max_score)}" if mark is not None and mark.max_score else ""
-        first = f"{written(round(standing.final, 6))}{most}"
-    lines = [first]
-    if mark is not None and mark.automatic is not None:
-        how = "" if _is_sealed(standing) else ", graded unsealed"
-        lines.append(f"- checks: {written(mark.automatic)} of {written(mark.automatic_max)}{how}")
+    mark, decision, work = standing.mark, standing.decision, standing.counted
+    lines = [_first_line(standing)]
     if mark is not None:
+        if mark.automatic is not None:
+            is_unsealed = standing.report is not None and not standing.report.is_sealed
+            how = ", graded unsealed" if is_unsealed else ""
+            lines.append(f"checks: {written(mark.automatic)} of {written(mark.automatic_max)}{how}")
         for name, given in mark.overruled.items():
             what = "all of it" if name == WHOLE else f"{name}, in place of its checks"
-            lines.append(_line(what, written(given.points), given.comment))
+            lines.append(f"{what}: {written(given.points)}{_why(given)}")
         for row in mark.rows:
             most = written(row.max_points)
-            if row.given is None:
-                lines.append(f"- {row.title}: pending, at most {most}")
-            else:
-                points = f"{written(row.given.points)} of {most}"
-                lines.append(_line(row.title, points, row.given.comment))
-        if mark.problem:
-            lines.append(f"- {mark.problem}")
-    work = standing.counted
-    if mark is None and work is not None and not work.hand_in.digest:
-        lines.append(f"- {work.problem}")  # nothing that can be graded was handed in
-    rest = [*filter(None, (standing.team, decision.problem)), *decision.reasons]
-    lines += [f"- {reason}" for reason in rest]
+            points = f"{written(row.given.points)} of {most}" if row.given else ""
+            lines.append(f"{row.title}: {points or f'pending, at most {most}'}{_why(row.given)}")
+        lines += [mark.problem] if mark.problem else []
+    elif work is not None and not work.hand_in.digest:
+        lines.append(work.problem)  # nothing that can be graded was handed in
+    lines += [*filter(None, (standing.team, decision.problem)), *decision.reasons]
     return [one_line(line) for line in lines]
 
 
-def _is_sealed(standing: Standing) -> bool:
-    grading = standing.counted.grading if standing.counted is not None else None
-    return grading is None or grading.report is None or grading.report.is_sealed
+def _first_line(standing: Standing) -> str:
+    mark = standing.mark
+    if mark is not None and standing.status == "pending":
+        return f"no mark yet: {written(mark.pending)} of {written(mark.max_score)} points pending"
+    if standing.final is None:
+        return "no mark yet"
+    most = f" of {written(mark.max_score)}" if mark is not None and mark.max_score else ""
+    return f"{written(round(standing.final, 6))}{most}"
 
 
-def _line(title: str, points: str, comment: str) -> str:
-    return f"- {title}: {points}{f' ({comment})' if comment else ''}"
+def _why(given: Given | None) -> str:
+    return f" ({given.comment})" if given is not None and given.comment else ""

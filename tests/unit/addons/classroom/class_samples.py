@@ -4,12 +4,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from grader.addons.classroom.class_folder import Pseudonyms
 from grader.addons.classroom.gradings import Grading, Outcome
-from grader.addons.classroom.hand_in import HandIn
 from grader.addons.classroom.marking import Questions
 from grader.addons.classroom.policy import Policy
-from grader.addons.classroom.pseudonyms import Pseudonyms
-from grader.addons.classroom.roster import Roster
+from grader.addons.classroom.roster import HandIn, Roster
 from grader.addons.classroom.standing import Rules, Work, standings
 from grader.model.report import ManualPart, PartResult, Report, TestResult, Verdict, Versions
 

@@ -4,14 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from grader.addons.classroom import class_file
+from grader.addons.classroom.class_inputs import ClassFile, class_file_mistakes
+from grader.addons.classroom.tables import read_settings
 from grader.model.errors import UsageError
 
 
 def read(tmp_path, text):
     file = tmp_path / "class.toml"
     file.write_text(text)
-    return class_file.read(file)
+    return read_settings(file, ClassFile, class_file_mistakes)
 
 
 def test_all_of_it(tmp_path):

@@ -125,6 +125,6 @@ def test_what_an_image_graded_is_kept_whatever_lies_beside_it(tmp_path, monkeypa
         options = argparse.Namespace(unsealed=unsealed, **given)
         for digest in ("one", "other"):
             monkeypatch.setattr(class_inputs, "engine_digest", lambda digest=digest: digest)
-            keys[unsealed, digest] = class_inputs.circumstances(options, inputs, b"").key("d")
+            keys[unsealed, digest] = class_inputs.circumstances(options, inputs, b"")
     assert keys[False, "one"] == keys[False, "other"]
     assert keys[True, "one"] != keys[True, "other"]

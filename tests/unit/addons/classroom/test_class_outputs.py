@@ -13,13 +13,12 @@ from grader.addons.classroom import (
     gradebook,
     marking_sheets,
     outputs,
-    regrading,
+    publication,
     student_reports,
 )
-from grader.addons.classroom.facts import causes, histogram, rates, reports_of
+from grader.addons.classroom.class_page import causes, histogram, rates, reports_of
 from grader.addons.classroom.gradings import Grading
-from grader.addons.classroom.manual_marks import Given
-from grader.addons.classroom.marking import Questions, mark
+from grader.addons.classroom.marking import Given, Questions, mark
 from grader.addons.classroom.policy import Policy
 from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.similarity import Pair, Side, near_identical
@@ -254,18 +253,18 @@ def test_what_the_template_gives_is_no_copy():
 
 def regraded(before, now):
     old, new = (Grading("k", outcome(), each) for each in (before, now))
-    return regrading.Regrade("anna", ("s1",), old, new)
+    return publication.Regrade("anna", ("s1",), old, new)
 
 
 def test_a_regrade_says_whose_mark_changes_by_which_test_and_why():
     wrong = test_result(verdict=WRONG, points=0, message="3 elements differ")
     found = regraded(report(), report([part(tests=[wrong])], engine="f" * 64))
     assert found.changes_mark and found.scores == ("5", "0")
-    said = "\n".join(regrading.summary([found, regraded(report(), report())]))
+    said = "\n".join(publication.summary([found, regraded(report(), report())]))
     assert "2 graded again: 1 marks change" in said
     assert "engine eeeeeeeeeeee became ffffffffffff" in said
     assert "anna: 5 -> 0 by ring: test_sum" in said
-    (line,) = list(csv.DictReader(io.StringIO(regrading.render([found]))))
+    (line,) = list(csv.DictReader(io.StringIO(publication.render([found]))))
     assert (line["test"], line["why"]) == ("ring: test_sum", "3 elements differ")
 
 

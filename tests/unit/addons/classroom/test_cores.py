@@ -1,5 +1,6 @@
 """Two gradings never share a core, and one that was killed keeps none."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.addons.classroom import cluster_file, cores
+from grader.addons.classroom import batch, grading_task
+from grader.addons.classroom.tables import read_settings
 from grader.model.errors import GraderError, UsageError
 
 
@@ -24,24 +26,24 @@ def locks(tmp_path, monkeypatch):
 def test_blocks_are_whole_cores():
     """What is left over stays idle; a small machine has one block of all there is."""
     four = [(0, 4), (1, 5), (2, 6), (3, 7)]
-    assert cores.blocks(four, 2) == [((0, 4), (1, 5)), ((2, 6), (3, 7))]
-    assert cores.blocks(four, 3) == [((0, 4), (1, 5), (2, 6))]
-    assert cores.blocks(four, 9) == [tuple(four)]
+    assert grading_task.blocks(four, 2) == [((0, 4), (1, 5)), ((2, 6), (3, 7))]
+    assert grading_task.blocks(four, 3) == [((0, 4), (1, 5), (2, 6))]
+    assert grading_task.blocks(four, 9) == [tuple(four)]
 
 
 def test_processors_of_one_core_are_together(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 6})
-    monkeypatch.setattr(cores, "_siblings", lambda cpu: {cpu % 4, cpu % 4 + 4})
-    assert cores.cores_here() == [(0,), (1,), (2, 6)]
+    monkeypatch.setattr(grading_task, "_siblings", lambda cpu: {cpu % 4, cpu % 4 + 4})
+    assert grading_task.cores_here() == [(0,), (1,), (2, 6)]
 
 
 def test_a_block_is_one_gradings_at_a_time(locks):
     """Whoever comes when all are taken waits; nobody sees another in the same block."""
-    free = cores.blocks([(0,), (1,)], 1)
+    free = grading_task.blocks([(0,), (1,)], 1)
     inside, most = [], []
 
     def work():
-        with cores.taken(free) as (cpus, _):
+        with grading_task.taken(free) as (cpus, _):
             inside.append(cpus)
             most.append(list(inside))
             time.sleep(0.05)
@@ -56,15 +58,20 @@ def test_a_block_is_one_gradings_at_a_time(locks):
     assert all(len(set(each)) == len(each) <= 2 for each in most)
 
 
+def is_free(block):
+    with contextlib.ExitStack() as closing:
+        return bool(grading_task._locked(grading_task._folder(), block, closing))
+
+
 def test_a_child_keeps_the_block_of_a_parent_that_was_killed(locks):
     """As long as it lives: what still runs on a core is not disturbed."""
-    free = cores.blocks([(0,)], 1)
+    free = grading_task.blocks([(0,)], 1)
     child = "import os, time; os.write(1, b'x'); time.sleep(60)"
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            with cores.taken(free) as (_, held):
+            with grading_task.taken(free) as (_, held):
                 process = subprocess.Popen([sys.executable, "-c", child], pass_fds=held)
                 os.write(writing, str(process.pid).encode())
                 time.sleep(60)
@@ -73,34 +80,34 @@ def test_a_child_keeps_the_block_of_a_parent_that_was_killed(locks):
     left = int(os.read(reading, 20))
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    assert cores._locked(cores._folder(), free[0]) is None
+    assert not is_free(free[0])
     os.kill(left, signal.SIGKILL)
     until_s = time.monotonic() + 10
-    while (held := cores._locked(cores._folder(), free[0])) is None:
+    while not is_free(free[0]):
         assert time.monotonic() < until_s
         time.sleep(0.01)
-    for descriptor in (*held, reading, writing):
+    for descriptor in (reading, writing):
         os.close(descriptor)
 
 
 def test_a_folder_of_locks_that_is_somebody_elses_is_refused(locks):
     (locks / f"grader-cores-{os.geteuid()}").symlink_to("/etc")
-    with pytest.raises(GraderError, match="belongs to another user"), cores.taken([((0,),)]):
+    with pytest.raises(GraderError, match="belongs to another user"), grading_task.taken([((0,),)]):
         pass
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("kind = 'slum'", "kind: found 'slum'; expected one of: local, slurm"),
+        ("kind = 'slum'", 'kind: found "slum"; expected one of: local, slurm'),
         ("kind = 'slurm'\nprovide = 1", "provide: unknown key; did you mean provider"),
         ("kind = 'slurm'\nprovider = 1", "provider: found 1; expected a table"),
         ("kind = ", "is not valid TOML"),
-        ("", "kind: found ''"),
+        ("", "kind: missing; expected one of: local"),
     ],
 )
 def test_a_cluster_that_is_described_wrongly_is_one_sentence(tmp_path, text, problem):
     file = Path(tmp_path / "cluster.toml")
     file.write_text(text)
     with pytest.raises(UsageError, match=problem):
-        cluster_file.read(file, 4)
+        read_settings(file, batch.Cluster, lambda _: ())

@@ -2,8 +2,8 @@
 
 import pytest
 
-from grader.addons.classroom.csv_tables import inert_comment
-from grader.addons.classroom.filled_in import replace_unread
+from grader.addons.classroom.marking_sheets import replace_unread
+from grader.addons.classroom.tables import inert_comment
 
 EMPTY = "id,row,points,max_points,title,comment\ns1,method/1,,2,Why?,\ns2,method/1,,2,Why?,\n"
 

@@ -24,17 +24,14 @@ from grader.addons.classroom import (
     marking_sheets,
     outputs,
     platform_return,
-    platform_table,
-    regrading,
+    publication,
     student_reports,
 )
-from grader.addons.classroom.class_results import show
-from grader.addons.classroom.hand_in import Student, Unreadable
 from grader.addons.classroom.hand_in_names import Naming
-from grader.addons.classroom.manual_marks import Given
-from grader.addons.classroom.marking import Questions, mark
+from grader.addons.classroom.marking import Given, Questions, mark
+from grader.addons.classroom.outputs import show
 from grader.addons.classroom.policy import Policy
-from grader.addons.classroom.roster import Roster
+from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.similarity import Pair, Side
 from grader.addons.classroom.standing import Rules, Work, standings
 from grader.report.safe_text import visible
@@ -85,7 +82,7 @@ def class_of(name):
     rules = Rules(
         Roster((one, other)), marks, Policy(), Questions({"method": ((3.0, name),)}), NAMES
     )
-    unreadable = (Unreadable(hand_in(name), f"{name} cannot be read"),)
+    unreadable = (hand_in(name, problem=f"{name} cannot be read"),)
     return standings(works, rules, unreadable), found
 
 
@@ -99,7 +96,7 @@ def test_every_table_has_a_line_for_each_and_calculates_nothing(name):
     worse = grading(error=name, exit_code=2)
     tables = [
         (1 + len(found), gradebook.render(found, NAMES)),
-        (2, regrading.render([regrading.Regrade(name, (NAMES.of(name),), graded, worse)])),
+        (2, publication.render([publication.Regrade(name, (NAMES.of(name),), graded, worse)])),
         (1 + len(marked.rows), marking_sheets.to_fill([("s1", "d" * 64, marked.lines)])),
     ]
     for num_lines, text in tables:
@@ -127,10 +124,9 @@ def test_a_platforms_worksheet_comes_back_with_names_that_are_text(name):
     found = [replace(each, decision=replace(each.decision, reasons=(name,))) for each in found]
     with_name = io.StringIO()
     rows = [line.split(",") for line in TABLE]
-    rows[1][1] = name
+    rows[1][1], rows[1][4] = name, ""
     csv.writer(with_name, quoting=csv.QUOTE_ALL).writerows(rows)
-    table = platform_table.read(with_name.getvalue(), "g.csv", None)
-    table = replace(table, worths=())
+    table = platform_return.parse(with_name.getvalue(), "g.csv", None)
     text = platform_return.fill(table, found).text
     head, line = text.removesuffix("\n").split("\n")
     assert head == TABLE[0] and is_shown(line)

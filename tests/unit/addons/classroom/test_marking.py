@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 from class_samples import grading, part, report, test_result
 
-from grader.addons.classroom import manual_marks, marking_sheets
-from grader.addons.classroom.manual_marks import Given
-from grader.addons.classroom.marking import WHOLE, Questions, mark
+from grader.addons.classroom import marking, marking_sheets
+from grader.addons.classroom.marking import WHOLE, Given, Questions, mark
 from grader.model.errors import UsageError
 from grader.model.report import HandedInFile, Verdict
 
@@ -108,7 +107,7 @@ def test_what_tests_leave_to_a_person_has_a_line(tmp_path):
     assert (rows["s1"]["points"], rows["s2"]["points"]) == ("", "4")
     assert rows["s1"]["title"] == "the evidence does not agree: ring.py:7"
     assert (rows["s3"]["row"], rows["s3"]["points"]) == ("all", "")
-    assert list(manual_marks.read([file])) == ["s2"]
+    assert list(marking.read([file])) == ["s2"]
 
 
 def test_two_assistants_have_a_file_each_and_say_who_they_are(tmp_path):
@@ -116,14 +115,14 @@ def test_two_assistants_have_a_file_each_and_say_who_they_are(tmp_path):
     one, other = tmp_path / "one.csv", tmp_path / "other.csv"
     one.write_text("id,row,points,by\nanna,method/1,2,kim\nanna,volume,,\n")
     other.write_text("id,row,points,by\nanna,method/1,,\nanna,volume,1,lou\n")
-    marks = manual_marks.read([one, other])["anna"]
+    marks = marking.read([one, other])["anna"]
     found = mark(MANUAL, marks, RUBRICS)
     assert (found.given, found.markers) == (3.0, ["kim", "lou"])
     other.write_text("id,row,points,by\nanna,method/1,1,lou\n")
     with pytest.raises(
         UsageError, match=r"other.csv, line 2: method/1 of anna .*one.csv, line 2; "
     ):
-        manual_marks.read([one, other])
+        marking.read([one, other])
 
 
 def test_what_cannot_be_graded_is_no_zero():
@@ -153,7 +152,7 @@ def test_marks_come_from_a_csv_or_a_toml(tmp_path):
     local = tmp_path / "local.csv"
     local.write_text("id;row;points;comment\nanna;method/1;1,5;good\n")
     for file in (table, tables, local):
-        found = manual_marks.read([file])
+        found = marking.read([file])
         assert [(row, each.points, each.comment) for row, each in found["anna"].items()] == [
             ("method/1", 1.5, "good")
         ]
@@ -168,7 +167,7 @@ def test_no_spreadsheet_makes_a_number_of_a_digest(tmp_path, digest):
     (line,) = [line for line in file.read_text().splitlines() if "method" in line]
     with pytest.raises(ValueError, match="could not convert"):
         float(line.rpartition(",")[2])
-    assert digest.startswith(manual_marks.read([file])["s1"]["method"].digest)
+    assert digest.startswith(marking.read([file])["s1"]["method"].digest)
 
 
 @pytest.mark.parametrize(
@@ -190,4 +189,4 @@ def test_a_wrong_line_is_named(tmp_path, text, problem):
     file = tmp_path / "marks.csv"
     file.write_text(text)
     with pytest.raises(UsageError, match=problem):
-        manual_marks.read([file])
+        marking.read([file])

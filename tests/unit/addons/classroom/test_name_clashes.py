@@ -3,9 +3,7 @@
 import pytest
 from class_samples import hand_in
 
-from grader.addons.classroom import name_clashes
-from grader.addons.classroom.hand_in import Student
-from grader.addons.classroom.roster import Roster
+from grader.addons.classroom.roster import Roster, Student, namesakes_apart
 
 MOODLE = ({"name": "Ann Lee", "moodle": "1"}, {"name": "ann  LEE", "moodle": "2"})
 CANVAS = ({"canvas_name": "leeann", "canvas": "1"}, {"canvas_name": "leeann", "canvas": "2"})
@@ -13,8 +11,7 @@ CANVAS = ({"canvas_name": "leeann", "canvas": "1"}, {"canvas_name": "leeann", "c
 
 def told_apart(tables):
     hand_ins = [hand_in(str(number), who) for number, who in enumerate(tables)]
-    names = name_clashes.shared(hand_ins)
-    return [name_clashes.by_number(each, names) for each in hand_ins]
+    return namesakes_apart(hand_ins)
 
 
 @pytest.mark.parametrize("tables", [MOODLE, CANVAS])
@@ -58,8 +55,7 @@ def test_who_is_named_beside_another_on_gradescope_takes_no_mark():
     roster = Roster(
         tuple(Student(each, {"id": each, "name": each}) for each in ("Ann Lee", "Bo Bo"))
     )
-    names = name_clashes.shared(hand_ins)
-    first, second = (name_clashes.by_number(each, names) for each in hand_ins)
+    first, second = namesakes_apart(hand_ins)
     assert [each.id for each in roster.authors(second)] == ["Bo Bo"]
     assert roster.unknown_authors(second) == ["eve@x"]
     assert roster.authors(first) == [] and first.is_of_namesakes

@@ -11,9 +11,8 @@ import zipfile
 import pytest
 from class_samples import NAMES, grading, hand_in, report, standing
 
-from grader.addons.classroom import platform_return, platform_table
-from grader.addons.classroom.manual_marks import Given
-from grader.addons.classroom.marking import Questions
+from grader.addons.classroom import platform_return
+from grader.addons.classroom.marking import Given, Questions
 from grader.addons.classroom.policy import Policy
 from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.standing import Rules, Work, standings
@@ -34,7 +33,7 @@ ROSTER = Roster((Student("aa", {"id": "aa", "name": "Ann Ahn", "canvas": "201", 
 
 
 def fill(text, file, standings, column):
-    return platform_return.fill(platform_table.read(text, file, column), standings)
+    return platform_return.fill(platform_return.parse(text, file, column), standings)
 
 
 def rows(filled):

@@ -4,10 +4,9 @@ import pytest
 from class_samples import NAMES, hand_in
 
 from grader.addons.classroom import roster
-from grader.addons.classroom.hand_in import Student
 from grader.addons.classroom.marking import Questions
 from grader.addons.classroom.policy import Policy
-from grader.addons.classroom.roster import Roster, with_teams
+from grader.addons.classroom.roster import Roster, Student, with_teams
 from grader.addons.classroom.standing import Rules, Work, standings
 from grader.model.errors import UsageError
 

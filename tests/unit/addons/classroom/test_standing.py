@@ -10,10 +10,8 @@ import pytest
 from class_samples import AT, NAMES, grading, hand_in, report
 
 from grader.addons.classroom import class_page, gradebook, outputs
-from grader.addons.classroom.facts import reports_of
-from grader.addons.classroom.hand_in import Unreadable
-from grader.addons.classroom.manual_marks import Given
-from grader.addons.classroom.marking import Questions
+from grader.addons.classroom.class_page import reports_of
+from grader.addons.classroom.marking import Given, Questions
 from grader.addons.classroom.policy import Policy
 from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.standing import Rules, Work, standings
@@ -51,14 +49,14 @@ def test_what_could_not_be_read_is_not_nothing_handed_in():
     roster = Roster((Student("aa", {"id": "aa", "moodle": "1"}),))
     moodle = hand_in("Ann_1_assignsubmission_file", {"name": "Ann", "moodle": "1"})
     unread = [
-        Unreadable(moodle, "Ann_1_assignsubmission_file cannot be read: Permission denied"),
-        Unreadable(hand_in("notes.txt"), "notes.txt cannot be read"),
+        replace(moodle, problem="Ann_1_assignsubmission_file cannot be read: Permission denied"),
+        hand_in("notes.txt", problem="notes.txt cannot be read"),
     ]
     for each in (roster, Roster()):
         found, strays = standings([], Rules(each, {}, Policy(), Questions(), NAMES), unread)
         assert strays.unreadable == (unread[1],)
         (row,) = table(found)
-        assert [work.hand_in for work in found[0].works] == [moodle]
+        assert [work.hand_in for work in found[0].works] == [unread[0]]
         assert (row["final"], row["status"]) == ("", "not graded")
         assert "Ann" not in class_page.render("sums", found, NAMES, [])
 
@@ -151,7 +149,7 @@ def test_nobody_has_a_zero_while_a_hand_in_has_no_author():
     roster = Roster(tuple(Student(name, {"id": name}) for name in ("anna", "ben")))
     work = Work(hand_in("anna"), grading())
     stray = Work(hand_in("zoe"), grading())
-    lost = Unreadable(hand_in("x"), "x reads as moodle 1 and as moodle 2")
+    lost = hand_in("x", problem="x reads as moodle 1 and as moodle 2")
     rules = Rules(roster, {}, Policy(), Questions(), NAMES)
     for works, unread, final, status in (
         ([work], (), "0", "nothing handed in"),
@@ -208,7 +206,7 @@ def test_a_hand_in_of_a_team_is_late_for_all_of_it_and_says_who_sent_it():
 
 def test_a_row_for_all_of_it_gives_a_mark_to_what_nobody_can_open():
     """Until then it has none."""
-    unread = [Unreadable(replace(hand_in("aa"), digest=""), "aa cannot be read: it is damaged")]
+    unread = [replace(hand_in("aa"), digest="", problem="aa cannot be read: it is damaged")]
     for marks, final in (({}, None), ({"blue": {"all": Given(0, "damaged", "x")}}, 0.0)):
         rules = Rules(TEAM, marks, Policy(), Questions(max_points=5), NAMES)
         found, _ = standings([], rules, unread)

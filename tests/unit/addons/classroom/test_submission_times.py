@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from grader.addons.classroom import submission_times
+from grader.addons.classroom import arrivals
 from grader.model.errors import UsageError
 
 WORKSHEET = """\
@@ -19,20 +19,20 @@ def test_a_hand_in_has_one_time(tmp_path):
     file = tmp_path / "times.csv"
     file.write_text("hand_in,submitted_at\na,2026-11-20T11:00\na,2026-11-20T12:00\n")
     with pytest.raises(UsageError, match="line 3: a is there twice"):
-        submission_times.read(file, UTC)
+        arrivals.read_times(file, UTC)
 
 
 def test_times_have_a_zone_or_get_one(tmp_path):
     file = tmp_path / "times.csv"
     file.write_text("hand_in,submitted_at\na,2026-11-20T10:00:00+01:00\nb,2026-11-20 10:00\n")
-    assert submission_times.read(file, UTC) == {
+    assert arrivals.read_times(file, UTC) == {
         "a": datetime(2026, 11, 20, 9, tzinfo=UTC),
         "b": datetime(2026, 11, 20, 10, tzinfo=UTC),
     }
     for text in ("yesterday", "2026-11-20"):  # of a day, its beginning or its end?
         file.write_text(f"hand_in,submitted_at\na,{text}\n")
         with pytest.raises(UsageError, match=f"line 2: found '{text}'; expected a time"):
-            submission_times.read(file, UTC)
+            arrivals.read_times(file, UTC)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_the_worksheet_of_moodle_has_times(tmp_path, text):
     file = tmp_path / "Grades.csv"
     file.write_text(WORKSHEET.format(text), encoding="utf-8")
     zone = ZoneInfo("Europe/Zurich")
-    assert submission_times.read(file, zone) == {
+    assert arrivals.read_times(file, zone) == {
         "J\u00f6rg M\u00fcller_4711_assignsubmission_file_": datetime(
             2026, 11, 20, 23, 58, tzinfo=zone
         )
@@ -59,11 +59,11 @@ def test_a_worksheet_in_another_language_is_one_sentence(tmp_path):
     file = tmp_path / "Grades.csv"
     file.write_text(WORKSHEET.format("Freitag, 20. November 2026, 23:58"), encoding="utf-8")
     with pytest.raises(UsageError, match=r"line 2: found 'Freitag, .* as Moodle writes it in Eng"):
-        submission_times.read(file, UTC)
+        arrivals.read_times(file, UTC)
     of_nobody = WORKSHEET.replace("Participant 4711", "")
     file.write_text(of_nobody.format("Friday, 20 November 2026, 23:58"), encoding="utf-8")
     with pytest.raises(UsageError, match="line 2: found the identifier ''; expected one as Moodle"):
-        submission_times.read(file, UTC)
+        arrivals.read_times(file, UTC)
     file.write_text("ID,Zuletzt ge\u00e4ndert (Abgabe)\n1,-\n", encoding="utf-8")
     with pytest.raises(UsageError, match="has no column hand_in; expected a header with"):
-        submission_times.read(file, UTC)
+        arrivals.read_times(file, UTC)

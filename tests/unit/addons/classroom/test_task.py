@@ -5,15 +5,16 @@ from pathlib import Path
 import pytest
 from class_samples import outcome
 
-from grader.addons.classroom import class_secret, task
+from grader.addons.classroom import class_folder, grading_task
 from grader.addons.classroom.arrivals import digest_of
+from grader.addons.classroom.grading_task import Task, nameless
 from grader.addons.classroom.gradings import Gradings
-from grader.addons.classroom.task import Task, nameless
 from grader.course.secret import read_key
 from grader.intake.archives import names
 from grader.report.safe_text import one_line
 
 SHORT = "/home/prof/class/Ann Lee_1_assignsubmission_file_"
+TASK = {"key": "key", "arguments": ("run",), "cores": 1, "memory_num_bytes": 0}
 LONG = f"/home/prof/{'deep/' * 100}Ann Lee_1_assignsubmission_file_"
 
 
@@ -43,10 +44,10 @@ def test_what_is_changed_while_it_is_graded_is_not_kept(tmp_path, monkeypatch, c
         report.write_text("{}")
         return outcome()
 
-    monkeypatch.setattr(task, "_run", run)
+    monkeypatch.setattr(grading_task, "_run", run)
     out, digest = str(tmp_path / "out"), digest_of(made)
-    each = Task("key", digest, str(made), out, ("run",), "", "", "", 1, 0)
-    ended = task.grade(each)
+    each = Task(digest=digest, path=str(made), gradings=out, **TASK)
+    ended = grading_task.grade(each)
     assert ended.is_final is not changes
     assert Gradings(tmp_path / "out").has("key") is not changes
     assert ("it changed since the command began" in ended.error) is changes
@@ -55,13 +56,13 @@ def test_what_is_changed_while_it_is_graded_is_not_kept(tmp_path, monkeypatch, c
 def test_recordings_of_a_class_are_signed_with_a_key_of_its_own(tmp_path, monkeypatch):
     """Which is drawn once; the course's own counts before it, and an unsealed grading has none."""
     monkeypatch.delenv("GRADER_RECORDING_KEY_FILE", raising=False)
-    file = class_secret.recording_key_in(tmp_path)
+    file = class_folder.recording_key_in(tmp_path)
     key = read_key(file)
-    assert class_secret.recording_key_in(tmp_path) == file and read_key(file) == key
+    assert class_folder.recording_key_in(tmp_path) == file and read_key(file) == key
     for key_file in (str(file), ""):
-        each = Task("key", "digest", "in", "out", ("run",), "", "", key_file, 1, 0)
-        found = task._environment(each)
+        each = Task(digest="digest", path="in", gradings="out", key_file=key_file, **TASK)
+        found = grading_task._environment(each)
         assert found.get("GRADER_RECORDING_KEY_FILE", "") == key_file
     monkeypatch.setenv("GRADER_RECORDING_KEY_FILE", "/course/key")
-    assert class_secret.recording_key_in(tmp_path) == Path("/course/key")
-    assert "GRADER_RECORDING_KEY_FILE" not in task._environment(each)
+    assert class_folder.recording_key_in(tmp_path) == Path("/course/key")
+    assert "GRADER_RECORDING_KEY_FILE" not in grading_task._environment(each)

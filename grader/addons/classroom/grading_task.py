@@ -1,5 +1,11 @@
-"""Grades one hand-in: a process of its own, on processors of its own, and a result on disk."""
+"""Grades one hand-in: a process of its own, on cores that no other grading has, a result on disk.
 
+A lock for each core holds that for all gradings of a user on a machine, whichever command they
+belong to. It goes with the processes that hold it, however they end.
+"""
+
+import contextlib
+import fcntl
 import os
 import signal
 import socket
@@ -7,25 +13,29 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.addons.classroom.arrivals import digest_of
-from grader.addons.classroom.cores import blocks, cores_here, joined, taken
 from grader.addons.classroom.gradings import Gradings, Outcome
 from grader.commands.launcher_check import without_launcher
 from grader.intake.archives import names
+from grader.model.errors import GraderError
 from grader.model.report import NEEDS_REVIEW
 from grader.observe.run_control.machine import ending_with_us
 from grader.report.safe_text import one_line
 
 _MAX_ERROR_NUM_CHARS = 2000
 _WITH_REPORT = (0, 1, 3, NEEDS_REVIEW)
+_TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+_PAUSE_S = 0.1
+Core = tuple[int, ...]
+"""The processors of one physical core."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """One hand-in to grade, as it travels to where it is graded."""
 
@@ -38,11 +48,11 @@ class Task:
     """The folder that keeps what comes of it, likewise."""
     arguments: tuple[str, ...]
     """What follows `grade`, without the hand-in and what is made of it."""
-    recording: str
+    recording: str = ""
     """Of an earlier grading, which is judged again; empty where it is graded."""
-    secret_file: str
+    secret_file: str = ""
     """Of the class, likewise; empty where inputs are public."""
-    key_file: str
+    key_file: str = ""
     """Of the key that signs recordings, likewise; empty where nothing is sealed."""
     cores: int
     """Physical ones, that no other grading has meanwhile."""
@@ -76,14 +86,14 @@ def _run(
 ) -> Outcome:
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     started_s = time.monotonic()
-    limits = (f"--cpus={joined(cpus)}", f"--memory={task.memory_num_bytes}")
-    command = [sys.executable, "-m", "grader", *task.arguments, task.path]
-    command += [f"--full-json={report}", *(limits if task.arguments[0] == "run" else ())]
+    command = [*ending_with_us(cpus), sys.executable, "-m", "grader", *task.arguments, task.path]
+    command += [f"--full-json={report}", f"--recording={recording}"]
+    if task.arguments[0] == "run":
+        command += [f"--cpus={','.join(map(str, cpus))}", f"--memory={task.memory_num_bytes}"]
     if task.arguments[0] == "check":
         command.append("--no-recording")  # a copy that nobody would erase with the student
-    command.append(f"--recording={recording}")
     ended = subprocess.run(  # noqa: S603 - our own command line
-        [*ending_with_us(cpus), *command],
+        command,
         env=_environment(task),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -93,11 +103,10 @@ def _run(
     )
     has_report = ended.returncode in _WITH_REPORT and report.is_file()
     said = nameless(ended.stderr.decode(errors="replace"), task.path)
-    # What cannot be judged again may well be graded again.
-    exit_code = 3 if task.recording and not has_report else ended.returncode
     return Outcome(
         digest=task.digest,
-        exit_code=exit_code,
+        # What cannot be judged again may well be graded again.
+        exit_code=3 if task.recording and not has_report else ended.returncode,
         error="" if has_report else _reason(said, ended.returncode),
         started_at=started_at,
         wall_time_s=time.monotonic() - started_s,
@@ -143,7 +152,82 @@ def nameless(said: str, path: str) -> str:
 def _reason(said: str, exit_code: int) -> str:
     """Return the last sentence of a command that graded nothing."""
     sentences = [line.removeprefix("grade: ") for line in said.splitlines() if line.strip()]
-    last = next((line for line in reversed(sentences)), "")[:_MAX_ERROR_NUM_CHARS]
     if exit_code < 0:
         return f"it was ended by {signal.Signals(-exit_code).name}"
-    return last or f"it ended with exit code {exit_code} and without a message"
+    if not sentences:
+        return f"it ended with exit code {exit_code} and without a message"
+    return sentences[-1][:_MAX_ERROR_NUM_CHARS]
+
+
+def blocks(cores: Sequence[Core], cores_per_grading: int) -> list[tuple[Core, ...]]:
+    """Return the cores of each grading that can go on at the same time.
+
+    A machine with fewer than a grading wants has one block of them all. What is left over stays
+    idle: of two gradings on one core, each would measure what the other does.
+    """
+    size = min(cores_per_grading, len(cores))
+    return [tuple(cores[first : first + size]) for first in range(0, len(cores) - size + 1, size)]
+
+
+def cores_here() -> list[Core]:
+    """Return the physical cores that this process may use."""
+    allowed = os.sched_getaffinity(0)
+    return sorted({tuple(sorted(_siblings(cpu) & allowed)) for cpu in allowed})
+
+
+def _siblings(cpu: int) -> set[int]:
+    try:
+        text = Path(_TOPOLOGY.format(cpu)).read_text()
+    except OSError:
+        return {cpu}
+    found = {cpu}
+    for piece in text.strip().split(","):
+        first, _, last = piece.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+@contextlib.contextmanager
+def taken(free: Sequence[tuple[Core, ...]]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Wait for a block of cores that no grading has; yield (its processors, descriptors).
+
+    The descriptors hold the locks: a process that inherits them has the cores for as long as it
+    lives. Raises GraderError where the locks cannot be made.
+    """
+    folder = _folder()
+    while True:
+        for block in free:
+            with contextlib.ExitStack() as closing:
+                held = _locked(folder, block, closing)
+                if held:
+                    yield tuple(cpu for core in block for cpu in core), held
+                    return
+        time.sleep(_PAUSE_S)
+
+
+def _locked(folder: Path, block: Sequence[Core], closing: contextlib.ExitStack) -> tuple[int, ...]:
+    """Return descriptors that hold the locks of all these cores; none where one is taken."""
+    held = []
+    for core in block:
+        file = folder / str(core[0])
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        closing.callback(os.close, descriptor)
+        held.append(descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return ()
+    return tuple(held)
+
+
+def _folder() -> Path:
+    """Return this user's folder of locks on this machine. Raises GraderError for another's."""
+    folder = Path(tempfile.gettempdir()) / f"grader-cores-{os.geteuid()}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    if folder.is_symlink() or folder.lstat().st_uid != os.geteuid():
+        raise GraderError(
+            f"{folder} belongs to another user, so it cannot tell which cores are in use; have "
+            "it removed, or set TMPDIR"
+        )
+    return folder

@@ -1,12 +1,14 @@
-"""CSV: tables that people keep beside the hand-ins, as any spreadsheet writes them, and ours."""
+"""Tables: those that people keep beside the hand-ins, as CSV or TOML, and those that we write."""
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from grader.model.errors import UsageError
+from grader.course import strict_toml
+from grader.course.strict_toml import Kind, Table
+from grader.model.errors import GraderError, UsageError
 from grader.report.safe_text import visible
 
 _MAX_NUM_BYTES = 16 << 20
@@ -90,3 +92,13 @@ def delimiter_of(text: str) -> str:
     first = text.partition("\n")[0]
     # Where numbers have a decimal comma, spreadsheets write semicolons; a title may have commas.
     return ";" if first.count(";") > first.count(",") else ","
+
+
+def read_settings(
+    file: Path, kind: type[Kind], cross_check: Callable[[Table], Iterable[str]]
+) -> Kind:
+    """Return what a TOML file of settings says. Raises UsageError with its mistakes."""
+    try:
+        return strict_toml.read(file, kind, cross_check)
+    except GraderError as error:  # of a course it is nobody's usage; of this file it is
+        raise UsageError(str(error)) from None
