@@ -134,14 +134,15 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     kept = {digest: key for digest, key in published.items() if digest in left}
     publication.write(out, {**kept, **graded})
     rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.questions, names)
-    found, strays = standings(works, rules, inputs.unreadable)
+    works += [Work(each, None, each.problem) for each in inputs.unreadable]
+    found, strays = standings(works, rules)
     num_pairs = outputs.write_all(options, inputs, found, names, out)
     for line in outputs.summary(found, strays, inputs.unknown_times, out, num_pairs):
         show(line)
     if table is not None:
         outputs.give_back(table, found, out)
     is_whole = all(each.final is not None for each in found)
-    return 0 if is_whole and not (strays.has_hand_ins or strays.authors) else 3
+    return 0 if is_whole and not (strays.hand_ins or strays.authors) else 3
 
 
 def _remembered(whole: _Class) -> ClassInputs:

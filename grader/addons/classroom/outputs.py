@@ -21,7 +21,7 @@ from grader.addons.classroom.class_page import reports_of
 from grader.addons.classroom.marking import Row, to_settle
 from grader.addons.classroom.platform_return import PlatformTable
 from grader.addons.classroom.similarity import Pair
-from grader.addons.classroom.standing import Standing, Strays, Work
+from grader.addons.classroom.standing import Standing, Strays
 from grader.commands.context import say_visibly
 from grader.course.courses import Courses
 from grader.intake import process as intake
@@ -36,7 +36,6 @@ STUDENTS = "students"
 MARKING = "marking"
 PAIRS = "pairs"
 _MOST_SHOWN = 20
-_NOBODY = "which is no student's id and no group"
 
 
 def show(line: str) -> None:
@@ -179,23 +178,6 @@ def _shared_notes(standings: Sequence[Standing]) -> list[str]:
     return [one_line(each) for each in shared if each != UNSIGNED]  # as --unsealed has it
 
 
-def _stray(work: Work, strays: Strays) -> str:
-    if work.hand_in.label in strays.of_several:
-        return (
-            f"{work.hand_in.label} names several students on the roster. Find its author, and "
-            "rename it to that id"
-        )
-    if work.hand_in.is_of_namesakes:
-        return (
-            f"other hand-ins have the same name as {work.hand_in.label}. Add the author's "
-            "number or email to the roster"
-        )
-    said = f"{work.hand_in.label} names no student on the roster. Add its author there"
-    if set(work.hand_in.who) == {"id"}:  # as only without `platform` in class.toml
-        said += ", rename it to an id, or set platform in class.toml"
-    return f"{said}. Remove it from the folder if it is a test student's"
-
-
 def summary(
     standings: Sequence[Standing],
     strays: Strays,
@@ -219,14 +201,8 @@ def summary(
         yield "  that `times` in class.toml names have one"
     yield from (f"note on all gradings: {each}" for each in _shared_notes(standings))
     # Of what is nobody's the gradebook has no line: this is where it is told.
-    nobodys = [
-        *(each.problem for each in strays.unreadable),
-        *(_stray(work, strays) for work in strays.works),
-        *strays.authors,
-        *(f"marks are given to {key}, {_NOBODY}" for key in strays.marks),
-        *(f"an extension is given to {key}, {_NOBODY}" for key in strays.extensions),
-        *(f"a time is given for {label}, which was not handed in" for label in unknown_times),
-    ]
+    nobodys = [*strays.hand_ins, *strays.authors, *strays.keys]
+    nobodys += [f"a time is given for {label}, which was not handed in" for label in unknown_times]
     problems = [f"{each.student.id}: {each.problem}" for each in standings if each.problem]
     if nobodys or problems:
         yield "For you to decide:"

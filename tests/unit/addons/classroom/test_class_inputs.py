@@ -4,7 +4,7 @@ import argparse
 from datetime import UTC, datetime
 
 import pytest
-from class_samples import NAMES, grading
+from class_samples import NAMES, grading, not_read
 
 from grader.addons.classroom import class_inputs
 from grader.addons.classroom.marking import Questions
@@ -49,9 +49,9 @@ def test_each_has_the_own_hand_in_and_the_own_time(tmp_path, platform):
     title = 'platform_assignment = "HW 3"\n' if platform == "blackboard" else ""
     text = f'platform = "{platform}"\n{title}{SETTINGS}'
     inputs = read(tmp_path, text, FINALS[platform])
-    works = [Work(each, grading()) for each in inputs.hand_ins]
+    works = [*(Work(each, grading()) for each in inputs.hand_ins), *not_read(*inputs.unreadable)]
     rules = Rules(inputs.roster, {}, inputs.said.policy, Questions(), NAMES)
-    found, _ = standings(works, rules, inputs.unreadable)
+    found, _ = standings(works, rules)
     assert {(each.student.id, each.final) for each in found} == {*FINALS[platform].values()}
 
 

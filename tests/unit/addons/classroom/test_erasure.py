@@ -40,7 +40,7 @@ def test_the_others_of_a_group_keep_what_the_forgotten_one_has_handed_in(tmp_pat
         [Work(left[0], None)], Rules(roster, {}, Policy(), Questions(), NAMES)
     )
     assert [(each.student.id, len(each.works)) for each in found] == [("bb", 1), ("cc", 0)]
-    assert not strays.works
+    assert not strays.hand_ins
 
 
 def test_the_others_of_a_group_keep_the_marks_on_the_sheet_of_the_forgotten_one(tmp_path):
@@ -50,7 +50,7 @@ def test_the_others_of_a_group_keep_the_marks_on_the_sheet_of_the_forgotten_one(
     work = Work(left[0], grading())
     found, strays = standings([work], Rules(roster, marks, Policy(), Questions(), NAMES))
     assert [each.final for each in found if each.works] == [3]
-    assert not strays.marks
+    assert not strays.keys
 
 
 def test_who_was_forgotten_does_not_come_back_as_an_author_beside_others(tmp_path):

@@ -14,7 +14,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-from class_samples import NAMES, grading, hand_in, part, report
+from class_samples import NAMES, grading, hand_in, not_read, part, report
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -82,8 +82,8 @@ def class_of(name):
     rules = Rules(
         Roster((one, other)), marks, Policy(), Questions({"method": ((3.0, name),)}), NAMES
     )
-    unreadable = (hand_in(name, problem=f"{name} cannot be read"),)
-    return standings(works, rules, unreadable), found
+    works += not_read(hand_in(name, problem=f"{name} cannot be read"))
+    return standings(works, rules), found
 
 
 @given(names)
