@@ -72,7 +72,7 @@ def read_folder(folder: Path, assembled: Path, zone: tzinfo, naming: Naming) -> 
     }
     found = []
     for label, entries in sorted(by_label.items()):
-        bare = _with_facts(_without_files(label, entries, zone), *facts.get(label, ((), None)))
+        bare = replace(_without_files(label, entries, zone), **facts.get(label, {}))
         if problem := entries[0][0].problem or unsure.get(label, ""):
             found.append(replace(bare, problem=problem))
         else:
@@ -137,11 +137,7 @@ def _without_files(label: str, entries: Sequence[tuple[Named, Path]], zone: tzin
     )
 
 
-_Facts = tuple[Sequence[Mapping[str, str]], datetime | None]
-"""The authors of a submission, and when it was submitted."""
-
-
-def _of_gradescope(folder: Path, zone: tzinfo) -> Mapping[str, _Facts]:
+def _of_gradescope(folder: Path, zone: tzinfo) -> Mapping[str, Mapping[str, Any]]:
     """Return what Gradescope tells beside submissions, by the names of their folders.
 
     zone: of times without one. Raises UsageError for a file that is not as Gradescope writes it.
@@ -154,7 +150,7 @@ def _of_gradescope(folder: Path, zone: tzinfo) -> Mapping[str, _Facts]:
     try:
         with file.open("rb") as stream:
             data = yaml.safe_load(stream.read(_MAX_NUM_BYTES))
-        return {str(name): _facts(entry, zone) for name, entry in data.items()}
+        return {str(name): _facts(str(name), entry, zone) for name, entry in data.items()}
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError):
@@ -164,34 +160,22 @@ def _of_gradescope(folder: Path, zone: tzinfo) -> Mapping[str, _Facts]:
         ) from None
 
 
-def _facts(entry: Mapping[str, Any], zone: tzinfo) -> _Facts:
-    """Return the facts of an entry; keys are Ruby's symbols, with a colon before them."""
+def _facts(name: str, entry: Mapping[str, Any], zone: tzinfo) -> Mapping[str, Any]:
+    """Return fields of a HandIn; keys of the entry are Ruby's symbols, with a colon before them."""
+    columns = (("name", ":name"), ("id", ":sid"), ("email", ":email"))
     authors = [
-        {
-            column: str(each[key])
-            for column, key in (("name", ":name"), ("id", ":sid"), ("email", ":email"))
-            if each.get(key)
-        }
+        {column: str(each[key]) for column, key in columns if each.get(key)}
         for each in entry[":submitters"]
     ]
     at = entry.get(":created_at")
-    if isinstance(at, str):
-        at = datetime.fromisoformat(at)
-    return authors, zoned(at, zone) if isinstance(at, datetime) else None
-
-
-def _with_facts(
-    hand_in: HandIn, authors: Sequence[Mapping[str, str]], submitted_at: datetime | None
-) -> HandIn:
-    """Return the hand-in with its authors and its time."""
+    at = datetime.fromisoformat(at) if isinstance(at, str) else at
     if not authors:
-        return hand_in
-    return replace(
-        hand_in,
-        who={**hand_in.who, **authors[0]},
-        other_authors=tuple(authors[1:]),
-        submitted_at=submitted_at or hand_in.submitted_at,
-    )
+        return {}
+    return {
+        "who": {"gradescope": name.partition("_")[2], **authors[0]},
+        "other_authors": tuple(authors[1:]),
+        "submitted_at": zoned(at, zone) if isinstance(at, datetime) else None,
+    }
 
 
 def _path(entries: Sequence[tuple[Named, Path]], assembled: Path) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.addons.classroom.gradings import Grading
-from grader.addons.classroom.tables import read_table
+from grader.addons.classroom.tables import read_table, read_text
 from grader.model.errors import UsageError
 from grader.model.points import total, written
 from grader.model.report import ManualPart, Report
@@ -80,10 +80,8 @@ def _of_csv(file: Path) -> Iterator[tuple[str, str, Given]]:
 
 def _of_toml(file: Path) -> Iterator[tuple[str, str, Given]]:
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-    except ValueError as error:  # also of what is no UTF-8
+        data = tomllib.loads(read_text(file, "a TOML file"))
+    except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{file} is not valid TOML: {error}") from None
     for student, rows in data.items():
         for row, entry in _table(rows, f"{file}: {student}").items():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grader.addons.classroom.class_folder import write_atomically
 from grader.addons.classroom.marking import BY_CLASS_FILE, COLUMNS, Mark, Row, short_digest
-from grader.addons.classroom.tables import delimiter_of, inert, inert_comment
+from grader.addons.classroom.tables import csv_text, delimiter_of, inert, inert_comment
 from grader.model.points import written
 from grader.model.report import Report
 from grader.report.export import formats
@@ -71,22 +71,20 @@ def to_fill(lines: Sequence[tuple[str, str, Sequence[Row]]]) -> str:
 
     lines: of each pseudonym, with the digest of the hand-in.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    table: list[Sequence[str]] = [COLUMNS]
     for student, digest, rows in lines:
         for row in rows:
             # What class.toml decides stays for a person to decide otherwise.
             given = row.given if row.given and row.given.by != BY_CLASS_FILE else None
-            points, comment, by = ("", "", "")
+            points, comment, by = "", "", ""
             if given is not None:
                 points, comment = written(given.points), inert_comment(given.comment)
                 by = inert_comment(given.by)
             most = written(row.max_points) if row.max_points else ""
             title = f"{row.title} ({row.found})" if row.is_missing else row.title
-            cells = [student, row.name, points, most, inert(title), comment, by]
-            writer.writerow([*cells, short_digest(digest)])
-    return text.getvalue()
+            cells = (student, row.name, points, most, inert(title), comment, by)
+            table.append((*cells, short_digest(digest)))
+    return csv_text(table)
 
 
 def _lines(content: bytes) -> list[str]:

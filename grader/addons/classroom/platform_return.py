@@ -5,7 +5,6 @@ assignment, a line of possible points); Moodle the offline grading worksheet of 
 (Identifier, ..., Grade, Maximum Grade, ..., Feedback comments).
 """
 
-import csv
 import io
 import re
 import zipfile
@@ -16,7 +15,7 @@ from pathlib import Path
 from grader.addons.classroom.roster import comparable
 from grader.addons.classroom.standing import Standing
 from grader.addons.classroom.student_reports import FORMATS, MARK, files_of, mark_lines
-from grader.addons.classroom.tables import delimiter_of, inert
+from grader.addons.classroom.tables import csv_lines, csv_text, delimiter_of, inert, read_text
 from grader.model.errors import UsageError
 from grader.model.points import written
 from grader.report.safe_text import visible
@@ -77,23 +76,13 @@ def read(file: Path, column: str | None) -> PlatformTable:
     column: of Canvas, which assignment; None where there is but one. Raises UsageError for a table
     of neither platform.
     """
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{file} is not text in UTF-8; export it again as CSV") from None
-    return parse(text, str(file), column)
+    return parse(read_text(file), str(file), column)
 
 
 def parse(text: str, file: str, column: str | None) -> PlatformTable:
     """Return the table in a text. file: its name, for what is wrong with it. Raises UsageError."""
     delimiter = delimiter_of(text)
-    try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        rows = [row for row in reader if row]
-    except csv.Error as error:
-        raise UsageError(f"{file} is not CSV ({error}); export it again") from None
+    rows = [row for _, row in csv_lines(text, file) if row]
     head = [cell.strip().lstrip("\ufeff") for cell in rows[0]] if rows else []
     if {"Student", "ID"} <= set(head):
         at = _canvas_column(head, file, column)
@@ -178,9 +167,8 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
             f"no student in {table.file} was graded here; export the table of this class, or "
             "add its ids and numbers to the roster"
         ]
-    out = io.StringIO()
-    csv.writer(out, delimiter=table.delimiter, lineterminator="\n").writerows(rows)
-    return Filled(table.platform, out.getvalue(), num_filled, tuple(left))
+    text = csv_text(rows, table.delimiter)
+    return Filled(table.platform, text, num_filled, tuple(left))
 
 
 def _is_students(column: str, platform: str) -> bool:

@@ -33,52 +33,32 @@ def inert_comment(text: str) -> str:
     return _FORMULA.sub(r"\1\2'\3", _COMMANDS.sub(lambda found: visible(found[0]), line))
 
 
-def table_text(rows: Iterable[Sequence[str]]) -> str:
+def table_text(rows: Iterable[Iterable[str]]) -> str:
     """Return a CSV of rows, the head first: every cell is inert, and there is a line for each."""
+    return csv_text([inert(cell) for cell in row] for row in rows)
+
+
+def csv_text(rows: Iterable[Iterable[str]], delimiter: str = ",") -> str:
+    """Return a CSV of cells as they are."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([inert(cell) for cell in row] for row in rows)
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
-def read_table(
-    file: Path, *, required: Sequence[str] = (), known: Sequence[str] | None = None
-) -> list[tuple[int, dict[str, str]]]:
-    """Return the rows of a CSV with their line numbers, by the columns that its head names.
-
-    known: all columns that it may have; None for any. Raises UsageError for columns that are
-    missing or unknown, and for lines of another length.
-    """
+def read_text(file: Path, what: str = "a CSV") -> str:
+    """Return the text in a file. what: it should be. Raises UsageError where it cannot be read."""
     try:
         with file.open("rb") as stream:
-            text = stream.read(_MAX_NUM_BYTES).decode("utf-8-sig")
+            return stream.read(_MAX_NUM_BYTES).decode("utf-8-sig")
     except OSError as error:
-        raise UsageError(
-            f"{file} cannot be read: {error.strerror}; expected a CSV, named in class.toml "
-            "relative to that file"
-        ) from None
+        raise UsageError(f"{file} cannot be read: {error.strerror}; expected {what}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{file} is not text in UTF-8; save it as CSV in UTF-8") from None
-    lines = _lines(text, delimiter_of(text), file)
-    head = [each.strip().lower() for each in lines[0][1]] if lines else []
-    missing = [f"has no column {each}" for each in required if each not in head]
-    others = [each for each in head if known is not None and each not in known]
-    unknown = [f"has a column {each!r:.40}" for each in others]
-    twice = [f"has two columns {each}" for each in known or () if head.count(each) > 1]
-    for problem in (*missing, *unknown, *twice):
-        columns = ", ".join(known or required)
-        raise UsageError(f"{file} {problem}; expected a header with columns of {columns}")
-    rows = []
-    for number, row in lines[1:]:
-        if not any(cell.strip() for cell in row):
-            continue
-        if len(row) != len(head):
-            raise UsageError(f"{file}, line {number}: has {len(row)} cells; expected {len(head)}")
-        rows.append((number, dict(zip(head, map(str.strip, row), strict=True))))
-    return rows
+        raise UsageError(f"{file} is not text in UTF-8; save it again in UTF-8") from None
 
 
-def _lines(text: str, delimiter: str, file: Path) -> list[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+def csv_lines(text: str, file: str) -> list[tuple[int, list[str]]]:
+    """Return the lines of a CSV with their numbers. Raises UsageError with the line that is not."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text))
     try:
         return [(reader.line_num, row) for row in reader]
     except csv.Error as error:
@@ -92,6 +72,34 @@ def delimiter_of(text: str) -> str:
     first = text.partition("\n")[0]
     # Where numbers have a decimal comma, spreadsheets write semicolons; a title may have commas.
     return ";" if first.count(";") > first.count(",") else ","
+
+
+def read_table(
+    file: Path, *, required: Sequence[str] = (), known: Sequence[str] | None = None
+) -> list[tuple[int, dict[str, str]]]:
+    """Return the rows of a CSV with their line numbers, by the columns that its head names.
+
+    known: all columns that it may have; None for any. Raises UsageError for columns that are
+    missing or unknown, and for lines of another length.
+    """
+    what = "a CSV, named in class.toml relative to that file"
+    lines = csv_lines(read_text(file, what), str(file))
+    head = [each.strip().lower() for each in lines[0][1]] if lines else []
+    problems = [f"has no column {each}" for each in required if each not in head]
+    if known is not None:
+        problems += [f"has a column {each!r:.40}" for each in head if each not in known]
+        problems += [f"has two columns {each}" for each in known if head.count(each) > 1]
+    if problems:
+        columns = ", ".join(known or required)
+        raise UsageError(f"{file} {problems[0]}; expected a header with columns of {columns}")
+    rows = []
+    for number, row in lines[1:]:
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(head):
+            raise UsageError(f"{file}, line {number}: has {len(row)} cells; expected {len(head)}")
+        rows.append((number, dict(zip(head, map(str.strip, row), strict=True))))
+    return rows
 
 
 def read_settings(
