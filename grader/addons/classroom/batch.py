@@ -1,24 +1,39 @@
-"""Grades what is not graded yet, side by side: on this machine, or on a cluster through Parsl."""
+"""Grades what is not graded yet, side by side: on this machine, or on a cluster through Parsl.
 
+Each hand-in has a process of its own, on cores that no other grading has. A lock for each core
+holds that for all gradings of a user on a machine, whichever command they belong to. It goes with
+the processes that hold it, however they end.
+"""
+
+import contextlib
+import fcntl
 import os
 import shlex
 import signal
+import socket
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from grader.addons.classroom import grading_task
-from grader.addons.classroom.grading_task import Task
-from grader.addons.classroom.gradings import Outcome
+from grader.addons.classroom.arrivals import digest_of
+from grader.addons.classroom.gradings import Gradings, Outcome
 from grader.addons.classroom.tables import read_settings
-from grader.model.errors import UsageError
+from grader.commands.launcher_check import without_launcher
+from grader.intake.archives import names
+from grader.model.errors import GraderError, UsageError
+from grader.model.report import NEEDS_REVIEW
 from grader.observe.forkserver.processes import descendants
+from grader.observe.run_control.machine import ending_with_us
+from grader.report.safe_text import one_line
 
 _TELL_EVERY_S = 60.0
 _NUM_RETRIES = 3
@@ -35,7 +50,12 @@ PROVIDERS = {
     "condor": "CondorProvider",
 }
 """Parsl's names for what submits to each kind of cluster."""
-Submit = Callable[[Task], "Future[Outcome]"]
+_MAX_ERROR_NUM_CHARS = 2000
+_WITH_REPORT = (0, 1, 3, NEEDS_REVIEW)
+_TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+_PAUSE_S = 0.1
+Core = tuple[int, ...]
+"""The processors of one physical core."""
 Text = Annotated[str, Meta(description="a text")]
 ClusterKind = Annotated[
     str,
@@ -53,6 +73,33 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Of this machine, as the nodes know it; empty to let Parsl find out."""
     provider: Options = field(default_factory=dict)
     """Options of Parsl's provider."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One hand-in to grade, as it travels to where it is graded."""
+
+    key: str
+    digest: str
+    """Of the hand-in."""
+    path: str
+    """Of the hand-in, where every machine that grades sees it."""
+    gradings: str
+    """The folder that keeps what comes of it, likewise."""
+    arguments: tuple[str, ...]
+    """What follows `grade`, without the hand-in and what is made of it."""
+    recording: str = ""
+    """Of an earlier grading, which is judged again; empty where it is graded."""
+    secret_file: str = ""
+    """Of the class, likewise; empty where inputs are public."""
+    key_file: str = ""
+    """Of the key that signs recordings, likewise; empty where nothing is sealed."""
+    cores: int
+    """Physical ones, that no other grading has meanwhile."""
+    memory_num_bytes: int
+
+
+Submit = Callable[[Task], "Future[Outcome]"]
 
 
 def grade_all(
@@ -107,23 +154,23 @@ def _result(future: "Future[Outcome]") -> tuple[str, str]:
     return f"{took}, not graded: {outcome.error}", outcome.error
 
 
-@contextmanager
+@contextlib.contextmanager
 def on_this_machine(num_jobs: int) -> Iterator[Submit]:
     """Yield what takes a task and returns its future. num_jobs: how many go on at once."""
     pool = ThreadPoolExecutor(num_jobs)
     try:
-        yield lambda task: pool.submit(grading_task.grade, task)
+        yield lambda task: pool.submit(grade, task)
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         for pid in descendants(os.getpid()):
-            with suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
         raise
     finally:
         pool.shutdown()
 
 
-@contextmanager
+@contextlib.contextmanager
 def on_cluster(file: Path, cores: int, memory_num_bytes: int, folder: Path) -> Iterator[Submit]:
     """Yield what takes a task and returns its future, which nodes of a cluster grade.
 
@@ -143,7 +190,7 @@ def on_cluster(file: Path, cores: int, memory_num_bytes: int, folder: Path) -> I
     folder.mkdir(parents=True, exist_ok=True)
     kernel = parsl.load(config)
     try:
-        yield parsl.python_app(grading_task.grade, data_flow_kernel=kernel)
+        yield parsl.python_app(grade, data_flow_kernel=kernel)
     finally:
         kernel.cleanup()
         parsl.clear()
@@ -180,9 +227,183 @@ def _executor(cluster: Cluster, file: Path, cores: int, memory_num_bytes: int, f
         address=cluster.address or None,
         cores_per_worker=cores,
         mem_per_worker=memory_num_bytes / (1 << 30),
-        # Which cores are a grading's is settled by locks on its node: see grading_task.py.
+        # Which cores are a grading's is settled by locks on its node: see `taken`.
         cpu_affinity="none",
         heartbeat_period=_HEARTBEAT_S,
         heartbeat_threshold=_LOST_AFTER_S,
         worker_logdir_root=str(folder),
     )
+
+
+def grade(task: Task) -> Outcome:
+    """Grade a hand-in, unless somebody has; keep what came of it, and return how it ended.
+
+    Called where it is graded, perhaps on another machine. The processors are given to the container
+    by name: it inherits none of what we are limited to. Raises OSError where the folder of the
+    gradings cannot be written to.
+    """
+    gradings = Gradings(Path(task.gradings))
+    with taken(blocks(cores_here(), task.cores)) as (cpus, locks):
+        if gradings.has(task.key):  # by a worker that was lost before it could say so
+            return gradings.load(task.key).outcome
+        with tempfile.TemporaryDirectory(prefix="grading-") as folder:
+            report, made = Path(folder) / "report.json", Path(folder) / "recording.rec"
+            recording = Path(task.recording) if task.recording else made
+            outcome = _of_what_was_meant(task, _run(task, report, recording, cpus, locks))
+            if outcome.is_final:
+                content = report.read_bytes() if not outcome.error else None
+                recorded = recording.read_bytes() if recording.is_file() else None
+                gradings.keep(task.key, outcome, content, recorded)
+        return outcome
+
+
+def _run(
+    task: Task, report: Path, recording: Path, cpus: Sequence[int], locks: Sequence[int]
+) -> Outcome:
+    started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    started_s = time.monotonic()
+    command = [*ending_with_us(cpus), sys.executable, "-m", "grader", *task.arguments, task.path]
+    command += [f"--full-json={report}", f"--recording={recording}"]
+    if task.arguments[0] == "run":
+        command += [f"--cpus={','.join(map(str, cpus))}", f"--memory={task.memory_num_bytes}"]
+    if task.arguments[0] == "check":
+        command.append("--no-recording")  # a copy that nobody would erase with the student
+    ended = subprocess.run(  # noqa: S603 - our own command line
+        command,
+        env=_environment(task),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        pass_fds=locks,
+        check=False,
+    )
+    has_report = ended.returncode in _WITH_REPORT and report.is_file()
+    said = nameless(ended.stderr.decode(errors="replace"), task.path)
+    return Outcome(
+        digest=task.digest,
+        # What cannot be judged again may well be graded again.
+        exit_code=3 if task.recording and not has_report else ended.returncode,
+        error="" if has_report else _reason(said, ended.returncode),
+        started_at=started_at,
+        wall_time_s=time.monotonic() - started_s,
+        cpus=tuple(cpus),
+        host=socket.gethostname(),
+    )
+
+
+def _environment(task: Task) -> dict[str, str]:
+    """Return ours, with the secret and the key of the class in place of those named here."""
+    ours = {"GRADER_SECRET_FILE": task.secret_file, "GRADER_RECORDING_KEY_FILE": task.key_file}
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
+    return without_launcher(kept) | {name: file for name, file in ours.items() if file}
+
+
+def _of_what_was_meant(task: Task, outcome: Outcome) -> Outcome:
+    """Return the outcome; none that could be kept where other files were graded meanwhile.
+
+    It is kept by the digest of the files, and would be the mark of whoever hands in those.
+    """
+    try:
+        is_same = digest_of(Path(task.path)) == task.digest
+    except (OSError, ValueError):
+        is_same = False
+    if is_same:
+        return outcome
+    return replace(outcome, exit_code=3, error="it changed since the command began; start again")
+
+
+def nameless(said: str, path: str) -> str:
+    """Return what was said of a hand-in without where it is kept, and without its name.
+
+    It is told to its author, who need not know the one, and to whoever has handed in the same files
+    and may not know the other.
+    """
+    forms = {path, names.shortened(path)}
+    forms |= {one_line(each) for each in forms}
+    for form in sorted(forms, key=len, reverse=True):
+        said = said.replace(form, "the hand-in")
+    return said
+
+
+def _reason(said: str, exit_code: int) -> str:
+    """Return the last sentence of a command that graded nothing."""
+    sentences = [line.removeprefix("grade: ") for line in said.splitlines() if line.strip()]
+    if exit_code < 0:
+        return f"it was ended by {signal.Signals(-exit_code).name}"
+    if not sentences:
+        return f"it ended with exit code {exit_code} and without a message"
+    return sentences[-1][:_MAX_ERROR_NUM_CHARS]
+
+
+def blocks(cores: Sequence[Core], cores_per_grading: int) -> list[tuple[Core, ...]]:
+    """Return the cores of each grading that can go on at the same time.
+
+    A machine with fewer than a grading wants has one block of them all. What is left over stays
+    idle: of two gradings on one core, each would measure what the other does.
+    """
+    size = min(cores_per_grading, len(cores))
+    return [tuple(cores[first : first + size]) for first in range(0, len(cores) - size + 1, size)]
+
+
+def cores_here() -> list[Core]:
+    """Return the physical cores that this process may use."""
+    allowed = os.sched_getaffinity(0)
+    return sorted({tuple(sorted(_siblings(cpu) & allowed)) for cpu in allowed})
+
+
+def _siblings(cpu: int) -> set[int]:
+    try:
+        text = Path(_TOPOLOGY.format(cpu)).read_text()
+    except OSError:
+        return {cpu}
+    found = {cpu}
+    for piece in text.strip().split(","):
+        first, _, last = piece.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+@contextlib.contextmanager
+def taken(free: Sequence[tuple[Core, ...]]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Wait for a block of cores that no grading has; yield (its processors, descriptors).
+
+    The descriptors hold the locks: a process that inherits them has the cores for as long as it
+    lives. Raises GraderError where the locks cannot be made.
+    """
+    folder = _folder()
+    while True:
+        for block in free:
+            with contextlib.ExitStack() as closing:
+                held = _locked(folder, block, closing)
+                if held:
+                    yield tuple(cpu for core in block for cpu in core), held
+                    return
+        time.sleep(_PAUSE_S)
+
+
+def _locked(folder: Path, block: Sequence[Core], closing: contextlib.ExitStack) -> tuple[int, ...]:
+    """Return descriptors that hold the locks of all these cores; none where one is taken."""
+    held = []
+    for core in block:
+        file = folder / str(core[0])
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        closing.callback(os.close, descriptor)
+        held.append(descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return ()
+    return tuple(held)
+
+
+def _folder() -> Path:
+    """Return this user's folder of locks on this machine. Raises GraderError for another's."""
+    folder = Path(tempfile.gettempdir()) / f"grader-cores-{os.geteuid()}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    if folder.is_symlink() or folder.lstat().st_uid != os.geteuid():
+        raise GraderError(
+            f"{folder} belongs to another user, so it cannot tell which cores are in use; have "
+            "it removed, or set TMPDIR"
+        )
+    return folder

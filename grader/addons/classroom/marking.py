@@ -3,7 +3,7 @@
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -194,8 +194,8 @@ def mark(grading: Grading | None, given: Mapping[str, Given], questions: Questio
     report = grading.report if grading is not None else None
     if report is None or WHOLE in given:
         return _as_a_whole(grading, given, questions)
-    rows = tuple(row for part in report.manual_parts for row in _rows(part, given, questions))
-    rows = tuple(_known_missing(row, report, questions) for row in rows)
+    parts = report.manual_parts
+    rows = tuple(row for part in parts for row in _rows(part, report, given, questions))
     _require_known(report, rows, given)
     settled = tuple(
         Row(part.name, part.message or part.title, part.max_points, "", given.get(part.name))
@@ -242,29 +242,28 @@ def _as_a_whole(
     return Mark(automatic, most, (), (row,), whole.points, "")
 
 
-def _rows(part: ManualPart, given: Mapping[str, Given], questions: Questions) -> Iterator[Row]:
+def _rows(
+    part: ManualPart, report: Report, given: Mapping[str, Given], questions: Questions
+) -> Iterator[Row]:
     """Yield what a person marks of a manual part: it as a whole, or else each line of its rubric.
 
     As a whole where it has no rubric, or where points were given for the whole.
     """
-    lines = questions.rubrics.get(part.name, ())
-    if not lines or part.name in given:
-        yield Row(part.name, part.title, part.max_points, part.found, given.get(part.name))
-        return
-    for number, (points, asked) in enumerate(lines, 1):
-        name = f"{part.name}/{number}"
-        yield Row(name, f"{part.title}: {asked}", points, part.found, given.get(name))
-
-
-def _known_missing(row: Row, report: Report, questions: Questions) -> Row:
-    """Return the row; where nothing was handed in for it, it says so, and may have 0 points."""
-    file = questions.files.get(row.name.partition("/")[0])
+    file = questions.files.get(part.name)
     # Reports of earlier versions have no table of files.
-    if not report.files or not file or any(each.file == file for each in report.files):
-        return row
-    zero = Given(0.0, row.found, BY_CLASS_FILE, by=BY_CLASS_FILE)
-    given = row.given or (zero if questions.missing_is_zero else None)
-    return replace(row, given=given, is_missing=True)
+    is_asked = bool(file and report.files)
+    is_missing = is_asked and all(each.file != file for each in report.files)
+    zero = None
+    if is_missing and questions.missing_is_zero:
+        zero = Given(0.0, part.found, BY_CLASS_FILE, by=BY_CLASS_FILE)
+    lines = [
+        (f"{part.name}/{number}", f"{part.title}: {asked}", points)
+        for number, (points, asked) in enumerate(questions.rubrics.get(part.name, ()), 1)
+    ]
+    if not lines or part.name in given:
+        lines = [(part.name, part.title, part.max_points)]
+    for name, title, most in lines:
+        yield Row(name, title, most, part.found, given.get(name) or zero, is_missing)
 
 
 def _require_known(report: Report, rows: Sequence[Row], given: Mapping[str, Given]) -> None:

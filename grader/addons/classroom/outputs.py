@@ -13,7 +13,6 @@ from grader.addons.classroom import (
     marking_sheets,
     platform_return,
     similarity,
-    student_reports,
 )
 from grader.addons.classroom.class_folder import Pseudonyms, write_atomically
 from grader.addons.classroom.class_inputs import ClassInputs
@@ -158,7 +157,7 @@ def write(
     write_atomically(out / CLASS_PAGE, class_page.render(title, standings, names, pairs))
     _write_pairs(out / PAIRS, pairs[: class_page.MOST_PAIRS])
     for each in standings:
-        student_reports.write(out / STUDENTS / names.of(each.student.id), each)
+        gradebook.write_files(out / STUDENTS / names.of(each.student.id), each)
 
 
 def _write_pairs(folder: Path, pairs: Sequence[Pair]) -> None:

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.addons.classroom.gradebook import FORMATS, MARK, files_of, mark_lines
 from grader.addons.classroom.roster import comparable
 from grader.addons.classroom.standing import Standing
-from grader.addons.classroom.student_reports import FORMATS, MARK, files_of, mark_lines
 from grader.addons.classroom.tables import csv_lines, csv_text, delimiter_of, inert, read_text
 from grader.model.errors import UsageError
 from grader.model.points import written

@@ -14,7 +14,6 @@ from grader.addons.classroom import (
     marking_sheets,
     outputs,
     publication,
-    student_reports,
 )
 from grader.addons.classroom.class_page import causes, histogram, rates, reports_of
 from grader.addons.classroom.gradings import Grading
@@ -73,7 +72,7 @@ def test_nothing_without_a_mark_is_a_zero():
 
 def test_a_students_files_tell_nothing_of_the_course_and_its_places():
     """The path of the instructor is in the report that is kept, and in none that goes out."""
-    files = student_reports.files_of(standing())
+    files = gradebook.files_of(standing())
     assert set(files) == {"mark.txt", "report.json", "report.html", "report.md"}
     assert all("/home/prof" not in text for text in files.values())
     assert files["mark.txt"].startswith("5 of 5")
@@ -83,7 +82,7 @@ def test_a_report_says_the_mark_that_lies_beside_it():
     """Nothing that a person has given is pending in it, nor is the sum another one."""
     found = report(manual=(("method", 3.0),))
     marks = {"anna": {"method": Given(2, "no error bars", "x")}}
-    files = student_reports.files_of(standing(grading(found), marks=marks))
+    files = gradebook.files_of(standing(grading(found), marks=marks))
     assert files["mark.txt"].startswith("7 of 8\n")
     for name in ("report.json", "report.html", "report.md"):
         text = files[name].replace("\\", "")
@@ -94,11 +93,11 @@ def test_a_report_says_the_mark_that_lies_beside_it():
 def test_a_mark_without_containers_is_not_called_none():
     """The class has no other: what a local check says of itself would contradict the mark."""
     local = replace(report(), mode="local", notes=(UNSIGNED,))
-    files = student_reports.files_of(standing(grading(local)))
+    files = gradebook.files_of(standing(grading(local)))
     for name in ("report.html", "report.md", "report.json"):
         assert "not your mark" not in files[name] and "no mark" not in files[name]
         assert "accepts it as the mark" in files[name]
-    sealed = student_reports.files_of(standing())
+    sealed = gradebook.files_of(standing())
     assert "accepts it as the mark" not in sealed["report.html"]
 
 
@@ -143,7 +142,7 @@ def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
     why = "2 hand-ins, and it is not known which is the last"
     (row,) = table([found])
     assert why in row["reasons"] and row["final"] == ""
-    assert why in student_reports.mark_text(found)
+    assert why in gradebook.mark_text(found)
     assert any(why in line for line in outputs.summary([found], strays, [], Path("out")))
     page = class_page.render("sums", [found], NAMES, [])
     assert why in page and "secret" not in page
@@ -151,8 +150,8 @@ def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
 
 def test_no_file_of_an_earlier_time_is_left_with_a_student(tmp_path):
     """A report that does not count any more would be taken for the one that does."""
-    student_reports.write(tmp_path, standing())
-    student_reports.write(tmp_path, standing(grading(error="it is damaged", exit_code=2)))
+    gradebook.write_files(tmp_path, standing())
+    gradebook.write_files(tmp_path, standing(grading(error="it is damaged", exit_code=2)))
     assert [file.name for file in tmp_path.iterdir()] == ["mark.txt"]
 
 
@@ -172,7 +171,7 @@ def test_nobody_has_a_final_mark_while_something_is_pending():
     assert (waiting.status, waiting.final, waiting.decision.raw) == ("pending", None, 5)
     (row,) = table([waiting])
     assert (row["score"], row["final"], row["pending"]) == ("5", "", "3")
-    assert student_reports.mark_text(waiting).startswith("no mark yet: 3 of 8 points pending\n")
+    assert gradebook.mark_text(waiting).startswith("no mark yet: 3 of 8 points pending\n")
     told = list(outputs.summary([waiting], Strays(), [], Path("out")))
     assert any(line.startswith("pending: some points are given by hand") for line in told)
 

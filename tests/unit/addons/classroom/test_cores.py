@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.addons.classroom import batch, grading_task
+from grader.addons.classroom import batch
 from grader.addons.classroom.tables import read_settings
 from grader.model.errors import GraderError, UsageError
 
@@ -26,24 +26,24 @@ def locks(tmp_path, monkeypatch):
 def test_blocks_are_whole_cores():
     """What is left over stays idle; a small machine has one block of all there is."""
     four = [(0, 4), (1, 5), (2, 6), (3, 7)]
-    assert grading_task.blocks(four, 2) == [((0, 4), (1, 5)), ((2, 6), (3, 7))]
-    assert grading_task.blocks(four, 3) == [((0, 4), (1, 5), (2, 6))]
-    assert grading_task.blocks(four, 9) == [tuple(four)]
+    assert batch.blocks(four, 2) == [((0, 4), (1, 5)), ((2, 6), (3, 7))]
+    assert batch.blocks(four, 3) == [((0, 4), (1, 5), (2, 6))]
+    assert batch.blocks(four, 9) == [tuple(four)]
 
 
 def test_processors_of_one_core_are_together(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 6})
-    monkeypatch.setattr(grading_task, "_siblings", lambda cpu: {cpu % 4, cpu % 4 + 4})
-    assert grading_task.cores_here() == [(0,), (1,), (2, 6)]
+    monkeypatch.setattr(batch, "_siblings", lambda cpu: {cpu % 4, cpu % 4 + 4})
+    assert batch.cores_here() == [(0,), (1,), (2, 6)]
 
 
 def test_a_block_is_one_gradings_at_a_time(locks):
     """Whoever comes when all are taken waits; nobody sees another in the same block."""
-    free = grading_task.blocks([(0,), (1,)], 1)
+    free = batch.blocks([(0,), (1,)], 1)
     inside, most = [], []
 
     def work():
-        with grading_task.taken(free) as (cpus, _):
+        with batch.taken(free) as (cpus, _):
             inside.append(cpus)
             most.append(list(inside))
             time.sleep(0.05)
@@ -60,18 +60,18 @@ def test_a_block_is_one_gradings_at_a_time(locks):
 
 def is_free(block):
     with contextlib.ExitStack() as closing:
-        return bool(grading_task._locked(grading_task._folder(), block, closing))
+        return bool(batch._locked(batch._folder(), block, closing))
 
 
 def test_a_child_keeps_the_block_of_a_parent_that_was_killed(locks):
     """As long as it lives: what still runs on a core is not disturbed."""
-    free = grading_task.blocks([(0,)], 1)
+    free = batch.blocks([(0,)], 1)
     child = "import os, time; os.write(1, b'x'); time.sleep(60)"
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            with grading_task.taken(free) as (_, held):
+            with batch.taken(free) as (_, held):
                 process = subprocess.Popen([sys.executable, "-c", child], pass_fds=held)
                 os.write(writing, str(process.pid).encode())
                 time.sleep(60)
@@ -92,7 +92,7 @@ def test_a_child_keeps_the_block_of_a_parent_that_was_killed(locks):
 
 def test_a_folder_of_locks_that_is_somebody_elses_is_refused(locks):
     (locks / f"grader-cores-{os.geteuid()}").symlink_to("/etc")
-    with pytest.raises(GraderError, match="belongs to another user"), grading_task.taken([((0,),)]):
+    with pytest.raises(GraderError, match="belongs to another user"), batch.taken([((0,),)]):
         pass
 
 

@@ -25,7 +25,6 @@ from grader.addons.classroom import (
     outputs,
     platform_return,
     publication,
-    student_reports,
 )
 from grader.addons.classroom.hand_in_names import Naming
 from grader.addons.classroom.marking import Given, Questions, mark
@@ -140,7 +139,7 @@ def test_a_mark_has_a_line_for_each_reason(name):
     (found, _), _ = class_of(name)
     numbers = set()
     for each in (found[0], class_of("a")[0][0][0]):
-        text = student_reports.mark_text(each)
+        text = gradebook.mark_text(each)
         lines = text.removesuffix("\n").split("\n")
         assert all(map(is_shown, lines))
         assert all(line.startswith("- ") for line in lines[2:])

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from class_samples import outcome
 
-from grader.addons.classroom import class_folder, grading_task
+from grader.addons.classroom import batch, class_folder
 from grader.addons.classroom.arrivals import digest_of
-from grader.addons.classroom.grading_task import Task, nameless
+from grader.addons.classroom.batch import Task, nameless
 from grader.addons.classroom.gradings import Gradings
 from grader.course.secret import read_key
 from grader.intake.archives import names
@@ -44,10 +44,10 @@ def test_what_is_changed_while_it_is_graded_is_not_kept(tmp_path, monkeypatch, c
         report.write_text("{}")
         return outcome()
 
-    monkeypatch.setattr(grading_task, "_run", run)
+    monkeypatch.setattr(batch, "_run", run)
     out, digest = str(tmp_path / "out"), digest_of(made)
     each = Task(digest=digest, path=str(made), gradings=out, **TASK)
-    ended = grading_task.grade(each)
+    ended = batch.grade(each)
     assert ended.is_final is not changes
     assert Gradings(tmp_path / "out").has("key") is not changes
     assert ("it changed since the command began" in ended.error) is changes
@@ -61,8 +61,8 @@ def test_recordings_of_a_class_are_signed_with_a_key_of_its_own(tmp_path, monkey
     assert class_folder.recording_key_in(tmp_path) == file and read_key(file) == key
     for key_file in (str(file), ""):
         each = Task(digest="digest", path="in", gradings="out", key_file=key_file, **TASK)
-        found = grading_task._environment(each)
+        found = batch._environment(each)
         assert found.get("GRADER_RECORDING_KEY_FILE", "") == key_file
     monkeypatch.setenv("GRADER_RECORDING_KEY_FILE", "/course/key")
     assert class_folder.recording_key_in(tmp_path) == Path("/course/key")
-    assert "GRADER_RECORDING_KEY_FILE" not in grading_task._environment(each)
+    assert "GRADER_RECORDING_KEY_FILE" not in batch._environment(each)
