@@ -3,7 +3,6 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from grader.addons.classroom.class_folder import Pseudonyms
 from grader.addons.classroom.similarity import Pair
@@ -89,30 +88,6 @@ def histogram(scores: Sequence[float], max_score: float, num_bins: int = 10) -> 
     return counts
 
 
-@dataclass(frozen=True)
-class Rate:
-    """How many hold one test."""
-
-    part: str
-    test: str
-    sentence: str
-    num_held: int
-    num_run: int
-    """Of those who attempted the part."""
-
-
-@dataclass(frozen=True)
-class Cause:
-    """Hand-ins that fail for the same reason."""
-
-    part: str
-    verdict: Verdict
-    text: str
-    """As it was said to the first of them."""
-    students: tuple[str, ...]
-    """Pseudonyms."""
-
-
 def reports_of(standings: Iterable[Standing]) -> list[tuple[Standing, Report]]:
     """Return the reports that count, with whose they are; that of a group once."""
     found: dict[tuple[str, str], tuple[Standing, Report]] = {}
@@ -122,8 +97,11 @@ def reports_of(standings: Iterable[Standing]) -> list[tuple[Standing, Report]]:
     return list(found.values())
 
 
-def rates(reports: Sequence[Report]) -> list[Rate]:
-    """Return how many hold each test, in the order of the reports."""
+def rates(reports: Sequence[Report]) -> list[tuple[str, str, int, int]]:
+    """Return of each test its part, its sentence, how many pass it, and how many had it run.
+
+    Who did not attempt a part does not count. The order is that of the reports.
+    """
     runs: dict[tuple[str, str], list[TestResult]] = defaultdict(list)
     for report in reports:
         for part in report.parts:
@@ -131,19 +109,23 @@ def rates(reports: Sequence[Report]) -> list[Rate]:
                 for test in part.tests:
                     runs[part.name, test.name].append(test)
     return [
-        Rate(part, name, tests[0].sentence, sum(map(_holds, tests)), len(tests))
-        for (part, name), tests in runs.items()
+        (
+            part,
+            tests[0].sentence,
+            sum(each.verdict is Verdict.ACCEPTED for each in tests),
+            len(tests),
+        )
+        for (part, _), tests in runs.items()
     ]
 
 
-def _holds(test: TestResult) -> bool:
-    return test.verdict is Verdict.ACCEPTED
+def causes(
+    reports: Sequence[tuple[str, Report]],
+) -> list[tuple[list[str], str, Verdict, str]]:
+    """Return who lost points, in which part, by which verdict and why; what most have comes first.
 
-
-def causes(reports: Sequence[tuple[str, Report]]) -> list[Cause]:
-    """Return why parts lost points, what happened to most first.
-
-    reports: with the pseudonym of whom. A part counts once, by the cause that costs it most.
+    reports: with the pseudonym of whom. A part counts once, by the cause that costs it most. Why:
+    as it was said to the first of them.
     """
     groups: dict[tuple[str, Verdict, str], list[tuple[str, str]]] = defaultdict(list)
     for student, report in reports:
@@ -154,7 +136,7 @@ def causes(reports: Sequence[tuple[str, Report]]) -> list[Cause]:
                 about = f"{first.key} {first.facts.get('name', '')}" if first.key else first.text
                 groups[part.name, dearest.verdict, about].append((student, first.text))
     found = [
-        Cause(part, verdict, cases[0][1], tuple(student for student, _ in cases))
+        ([student for student, _ in cases], part, verdict, cases[0][1])
         for (part, verdict, _), cases in groups.items()
     ]
-    return sorted(found, key=lambda cause: (-len(cause.students), cause.part, cause.text))
+    return sorted(found, key=lambda cause: (-len(cause[0]), cause[1], cause[3]))

@@ -155,18 +155,13 @@ def write(
     """
     write_atomically(out / GRADEBOOK, gradebook.render(standings, names))
     write_atomically(out / CLASS_PAGE, class_page.render(title, standings, names, pairs))
-    _write_pairs(out / PAIRS, pairs[: class_page.MOST_PAIRS])
+    (out / PAIRS).mkdir(exist_ok=True)
+    for before in (out / PAIRS).glob("[0-9]*.html"):
+        before.unlink()
+    for number, pair in enumerate(pairs[: class_page.MOST_PAIRS], 1):
+        write_atomically(out / PAIRS / f"{number}.html", class_page.render_pair(pair))
     for each in standings:
         gradebook.write_files(out / STUDENTS / names.of(each.student.id), each)
-
-
-def _write_pairs(folder: Path, pairs: Sequence[Pair]) -> None:
-    """Write a page for each pair, and leave none of an earlier time."""
-    folder.mkdir(exist_ok=True)
-    for before in folder.glob("[0-9]*.html"):
-        before.unlink()
-    for number, pair in enumerate(pairs, 1):
-        write_atomically(folder / f"{number}.html", class_page.render_pair(pair))
 
 
 def _shared_notes(standings: Sequence[Standing]) -> list[str]:
