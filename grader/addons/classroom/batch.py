@@ -105,9 +105,9 @@ Submit = Callable[[Task], "Future[Outcome]"]
 def grade_all(
     tasks: Sequence[Task], labels: Mapping[str, str], submit: Submit, say: Callable[[str], None]
 ) -> dict[str, str]:
-    """Grade each; return why some have no grading that is kept, by their keys.
+    """Grade each; return why some have no grading that is kept, by the digests of hand-ins.
 
-    labels: of hand-ins, by key. say: is told of each end, and once a minute how far it is.
+    labels: of hand-ins, likewise. say: is told of each end, and once a minute how far it is.
     """
     started_s = time.monotonic()
     left = {submit(task): task for task in tasks}
@@ -117,9 +117,9 @@ def grade_all(
         for future in ended:
             task = left.pop(future)
             told, problem = _result(future)
-            say(f"{_progress(len(tasks), len(left), started_s)}: {labels[task.key]}, {told}")
+            say(f"{_progress(len(tasks), len(left), started_s)}: {labels[task.digest]}, {told}")
             if problem:
-                problems[task.key] = problem
+                problems[task.digest] = problem
         if not ended:
             say(_progress(len(tasks), len(left), started_s))
     return problems

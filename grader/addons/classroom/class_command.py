@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,16 +42,10 @@ class _Class:
     gradings: Gradings
     out: Path
 
-    def problems_of(self, keys: Mapping[str, str], problems: Mapping[str, str]) -> list[str]:
-        """Return why hand-ins have no grading, with what they are called.
-
-        keys: of gradings, by digest. problems: by those keys.
-        """
-        return [
-            f"{each.label}: {problems[keys[each.digest]]}"
-            for each in self.inputs.hand_ins
-            if keys[each.digest] in problems
-        ]
+    def named(self, problems: Mapping[str, str]) -> list[str]:
+        """Return why hand-ins have no grading, by their digests, with what they are called."""
+        hand_ins = [each for each in self.inputs.hand_ins if each.digest in problems]
+        return [f"{each.label}: {problems[each.digest]}" for each in hand_ins]
 
 
 def grade_class(options: argparse.Namespace) -> int:
@@ -78,7 +72,7 @@ def grade_class(options: argparse.Namespace) -> int:
             "--require-hashes -r requirements-class.lock"
         )
     out = options.out or Path(f"graded-{options.folder.resolve().name}")
-    _require_apart(options.folder, out)
+    _make_apart(out, options.folder)
     with class_folder.alone_in(out):
         try:
             return _grade_into(out, options)
@@ -100,39 +94,42 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     whole = _Class(options, class_inputs.read(options, out), names, gradings, out)
     whole = replace(whole, inputs=_remembered(whole))
     inputs = whole.inputs
-    secret_file = _secret_file(options, out)
+    if options.judge_again:
+        secret_file = class_folder.known_secret_in(out)
+    else:
+        secret_file = None if options.unsealed else class_folder.secret_in(out)
     secret = b"" if secret_file is None else read_secret(secret_file)
     current = circumstances(options, inputs, secret)
+    digests = [each.digest for each in inputs.hand_ins]
     published = publication.read(out)
     known = {digest: key for digest, key in published.items() if gradings.has(key)}
-    recordings = _recordings(known, gradings) if options.judge_again else {}
-    newest = {
-        each.digest: key_of(current, each.digest, recordings.get(each.digest))
-        for each in inputs.hand_ins
-    }
+    recordings = {digest: gradings.recording(key) for digest, key in known.items()}
+    judged = recordings if options.judge_again else {}
+    newest = {digest: key_of(current, digest, judged.get(digest)) for digest in digests}
     keys = newest if options.regrade else {**newest, **known}
     if options.judge_again:  # what could not be graded has nothing to be judged
-        keys = {**keys, **_refused(whole)}
+        keys = {**keys, **_refused(digests, gradings)}
     for key in {*keys.values()} & {*newest.values()}:
         # It may have been the data, or a right to read, and that is in no key.
         if gradings.is_refused(key):
             gradings.remove(key)
-    problems = _grade_missing(whole, keys, recordings, secret_file)
+    problems = _grade_missing(whole, keys, judged, secret_file)
     if options.regrade and not options.publish:
         return _show_regrade(whole, known, keys, problems)
-    for problem in whole.problems_of(keys, problems) if options.publish else ():
+    for problem in whole.named(problems) if options.publish else ():
         say_visibly(f"not graded again; the earlier mark stays: {problem}")
-    keys = publication.falling_back(keys, known, problems)
+    keys, problems = publication.falling_back(keys, known, problems)
     works = [_work(each, keys[each.digest], gradings, problems) for each in inputs.hand_ins]
     # What cannot be graded is no mark to be kept, unless a regrade has put it in place of one.
     graded = {
-        work.hand_in.digest: keys[work.hand_in.digest]
+        work.hand_in.digest
         for work in works
         if work.grading and (work.grading.report or work.hand_in.digest in known)
     }
-    left = {each.digest for each in inputs.hand_ins}
-    kept = {digest: key for digest, key in published.items() if digest in left}
-    publication.write(out, {**kept, **graded})
+    now = {
+        digest: keys[digest] if digest in graded else published.get(digest) for digest in digests
+    }
+    publication.write(out, {digest: key for digest, key in now.items() if key is not None})
     rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.questions, names)
     works += [Work(each, None, each.problem) for each in inputs.unreadable]
     found, strays = standings(works, rules)
@@ -176,9 +173,9 @@ def _remembered(whole: _Class) -> ClassInputs:
     return replace(inputs, hand_ins=left, unreadable=unreadable, roster=roster)
 
 
-def _require_apart(folder: Path, out: Path) -> None:
-    """Raise UsageError where what is written would be among what was handed in."""
-    if out.resolve() == folder.resolve() or folder.resolve() in out.resolve().parents:
+def _make_apart(out: Path, folder: Path) -> None:
+    """Make the folder that is written into. Raises UsageError where hand-ins would be beside it."""
+    if folder.resolve() in (out.resolve(), *out.resolve().parents):
         raise UsageError(
             f"{out} lies in the folder of the hand-ins; name another folder with --out"
         )
@@ -189,66 +186,67 @@ def _require_apart(folder: Path, out: Path) -> None:
         raise UsageError(f"{out} cannot be made: {error.strerror}; name another --out") from None
 
 
-def _secret_file(options: argparse.Namespace, out: Path) -> Path | None:
-    """Return the file of the class's secret; None where its inputs are public."""
-    if options.judge_again:
-        return class_folder.known_secret_in(out)
-    return None if options.unsealed else class_folder.secret_in(out)
-
-
 def _grade_missing(
     whole: _Class,
     keys: Mapping[str, str],
-    recordings: Mapping[str, Path],
+    recordings: Mapping[str, Path | None],
     secret_file: Path | None,
 ) -> dict[str, str]:
-    """Grade each hand-in that is not; return why some have none, by their keys.
+    """Grade each hand-in that is not; return why some have none. All are by digest.
 
-    recordings: by digest, what is judged again. secret_file: of the class; None for public inputs.
+    recordings: what is judged again. secret_file: of the class; None for public inputs.
     """
-    options, gradings, out = whole.options, whole.gradings, whole.out
+    options, gradings = whole.options, whole.gradings
     different = {each.digest: each for each in whole.inputs.hand_ins}
     missing = [each for each in different.values() if not gradings.has(keys[each.digest])]
     if len(missing) < len(different):
         say_visibly(f"{len(different) - len(missing)} graded before, {len(missing)} to grade")
     if not missing:
         return {}
-    how = "judge" if options.judge_again else "check" if options.unsealed else "run"
-    needs_mark = ["--require-mark"] if options.judge_again and not options.unsealed else []
-    cores = 1 if options.judge_again else options.cores
+    unrecorded = {
+        each.digest: "its grading was not recorded; grade it again with --regrade"
+        for each in missing
+        if options.judge_again and recordings.get(each.digest) is None
+    }
+    how = ["judge"] if options.judge_again else ["check"] if options.unsealed else ["run"]
+    how += grading_options(options, whole.inputs)
+    how += ["--require-mark"] if options.judge_again and not options.unsealed else []
+    key_file = None if options.unsealed else class_folder.recording_key_in(whole.out)
     gradings.folder.mkdir(parents=True, exist_ok=True)
+    cores = 1 if options.judge_again else options.cores
     tasks = [
         Task(
             key=keys[each.digest],
             digest=each.digest,
-            path=str(each.path.resolve()),
-            gradings=str(gradings.folder.resolve()),
-            arguments=(how, *grading_options(options, whole.inputs), *needs_mark),
-            recording=str(recordings.get(each.digest, "")),
-            secret_file="" if secret_file is None else str(secret_file.resolve()),
-            key_file="" if options.unsealed else str(class_folder.recording_key_in(out).resolve()),
+            path=_path(each.path),
+            gradings=_path(gradings.folder),
+            arguments=tuple(how),
+            recording=_path(recordings.get(each.digest)),
+            secret_file=_path(secret_file),
+            key_file=_path(key_file),
             cores=cores,
             memory_num_bytes=options.memory,
         )
         for each in missing
-        if each.digest in recordings or not options.judge_again
+        if each.digest not in unrecorded
     ]
-    unrecorded = {keys[each.digest] for each in missing} - {task.key for task in tasks}
-    labels = {keys[each.digest]: each.label for each in missing}
     if options.cluster is not None:
-        running = batch.on_cluster(options.cluster, cores, options.memory, out / "parsl")
+        running = batch.on_cluster(options.cluster, cores, options.memory, whole.out / "parsl")
     else:
         running = batch.on_this_machine(options.jobs or len(blocks(cores_here(), cores)))
+    labels = {each.digest: each.label for each in missing}
     with running as submit:
-        problems = batch.grade_all(tasks, labels, submit, say_visibly)
-    told = "its grading was not recorded; grade it again with --regrade"
-    return {**dict.fromkeys(unrecorded, told), **problems}
+        return {**unrecorded, **batch.grade_all(tasks, labels, submit, say_visibly)}
 
 
-def _refused(whole: _Class) -> dict[str, str]:
+def _path(file: Path | None) -> str:
+    """Return a path as every machine that grades has it; empty for none."""
+    return "" if file is None else str(file.resolve())
+
+
+def _refused(digests: Sequence[str], gradings: Gradings) -> dict[str, str]:
     """Return the keys of gradings that say that a hand-in cannot be graded, by its digest."""
-    gradings, hand_ins = whole.gradings, whole.inputs.hand_ins
-    found = {each.digest: gradings.keys_of([each.digest]) for each in hand_ins}
+    found = {digest: gradings.keys_of([digest]) for digest in digests}
     return {
         digest: keys[-1]
         for digest, keys in found.items()
@@ -256,19 +254,13 @@ def _refused(whole: _Class) -> dict[str, str]:
     }
 
 
-def _recordings(known: Mapping[str, str], gradings: Gradings) -> dict[str, Path]:
-    """Return where what was seen of hand-ins lies, by their digests."""
-    files = {digest: gradings.recording(key) for digest, key in known.items()}
-    return {digest: file.resolve() for digest, file in files.items() if file is not None}
-
-
 def _work(hand_in: HandIn, key: str, gradings: Gradings, problems: Mapping[str, str]) -> Work:
+    if problem := problems.get(hand_in.digest):
+        return Work(hand_in, None, problem)
     try:
-        if key not in problems:
-            return Work(hand_in, gradings.load(key))
+        return Work(hand_in, gradings.load(key))
     except GraderError as error:
         return Work(hand_in, None, str(error))
-    return Work(hand_in, None, problems[key])
 
 
 def _show_regrade(
@@ -279,9 +271,9 @@ def _show_regrade(
 ) -> int:
     """Write and print what would change; return 0, or 3 where some could not be graded again."""
     regrades = []
-    failed = whole.problems_of(keys, problems)
+    failed = whole.named(problems)
     for each in whole.inputs.hand_ins:
-        if each.digest in published and keys[each.digest] not in problems:
+        if each.digest in published and each.digest not in problems:
             authors = whole.inputs.roster.authors(each)
             students = tuple(whole.names.of(student.id) for student in authors)
             try:

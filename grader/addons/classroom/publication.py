@@ -1,6 +1,6 @@
 """Which grading of each hand-in its student knows, and what a regrade would change of that."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -32,16 +32,15 @@ def write(out: Path, published: Mapping[str, str]) -> None:
 
 
 def falling_back(
-    keys: Mapping[str, str], published: Mapping[str, str], problems: Collection[str]
-) -> dict[str, str]:
-    """Return the keys, where one has a problem that of the mark that is published.
+    keys: Mapping[str, str], published: Mapping[str, str], problems: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the keys, where one has a problem that of its published mark, and the other problems.
 
-    keys, published: by digest. A regrade that fails takes nobody's mark away.
+    All are by digest. A regrade that fails takes nobody's mark away.
     """
-    return {
-        digest: published.get(digest, key) if key in problems else key
-        for digest, key in keys.items()
-    }
+    stays = {digest: published[digest] for digest in problems if digest in published}
+    left = {digest: why for digest, why in problems.items() if digest not in stays}
+    return {**keys, **stays}, left
 
 
 @dataclass(frozen=True)
