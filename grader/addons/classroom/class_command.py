@@ -23,6 +23,7 @@ from grader.addons.classroom.gradings import Gradings, key_of
 from grader.addons.classroom.outputs import show
 from grader.addons.classroom.roster import HandIn
 from grader.addons.classroom.standing import Rules, Work, standings
+from grader.addons.classroom.tables import read_text
 from grader.commands.context import is_sealed, say_visibly
 from grader.course.secret import read_secret
 from grader.model.errors import GraderError, UsageError
@@ -90,7 +91,10 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     gradings = Gradings(out / "gradings")
     gradings.tidy()
     class_folder.remove_unfinished(out)
-    table = platform_return.read(options.fill, options.column) if options.fill else None
+    table = None
+    if options.fill is not None:
+        text = read_text(options.fill)
+        table = platform_return.parse(text, str(options.fill), options.column)
     whole = _Class(options, class_inputs.read(options, out), names, gradings, out)
     whole = replace(whole, inputs=_remembered(whole))
     inputs = whole.inputs

@@ -66,7 +66,6 @@ class Outcome:
 class Grading:
     """A grading that has ended."""
 
-    key: str
     outcome: Outcome
     report: Report | None
     """In full, for the course; None where the hand-in cannot be graded."""
@@ -95,7 +94,7 @@ class Gradings:
                 f"{file.parent} no longer holds a grading; remove that folder to grade it again"
             )
         report = None if outcome.error else json_report.parse_saved(file.read_bytes())
-        return Grading(key, outcome, report)
+        return Grading(outcome, report)
 
     def recording(self, key: str) -> Path | None:
         """Return where what was seen of a grading lies; None where nothing was kept."""

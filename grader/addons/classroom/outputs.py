@@ -128,13 +128,12 @@ def _pairs(inputs: ClassInputs, files: Mapping[str, Mapping[str, bytes]]) -> lis
 def give_back(table: PlatformTable, found: Sequence[Standing], out: Path) -> None:
     """Write the platform's table, filled in, and the feedback; say what was left as it was."""
     filled = platform_return.fill(table, found)
-    grades = out / f"{filled.platform}-grades.csv"
-    feedback = out / f"{filled.platform}-feedback.zip"
+    grades = out / f"{table.platform}-grades.csv"
+    feedback = out / f"{table.platform}-feedback.zip"
     write_atomically(grades, filled.text)
     write_atomically(feedback, platform_return.feedback_zip(found))
     show(
-        f"{grades} has {filled.num_filled} grades for {filled.platform}; {feedback} has the "
-        "feedback"
+        f"{grades} has {filled.num_filled} grades for {table.platform}; {feedback} has the feedback"
     )
     for reason in filled.left[:_MOST_SHOWN]:
         show(f"  unchanged: {reason}")

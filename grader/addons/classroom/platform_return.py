@@ -10,12 +10,11 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from grader.addons.classroom.gradebook import FORMATS, MARK, files_of, mark_lines
 from grader.addons.classroom.roster import comparable
 from grader.addons.classroom.standing import Standing
-from grader.addons.classroom.tables import csv_lines, csv_text, delimiter_of, inert, read_text
+from grader.addons.classroom.tables import csv_lines, csv_text, delimiter_of, inert
 from grader.model.errors import UsageError
 from grader.model.points import written
 from grader.report.safe_text import visible
@@ -49,38 +48,18 @@ class PlatformTable:
     at: int
     """The column that is filled in."""
 
-    @property
-    def assignment(self) -> str:
-        """Return what the assignment is called."""
-        return self.head[self.at] if self.platform == "canvas" else "the assignment"
-
-    @property
-    def worths(self) -> list[str]:
-        """Return how many points the assignment has there, as written; none where it is not."""
-        if self.platform == "canvas":
-            lines = [row for row in self.rows[1:3] if _POSSIBLE in row[0].lower()]
-            return [row[self.at] for row in lines if len(row) > self.at]
-        # Versions of Moodle write it either way.
-        columns = [at for at, cell in enumerate(self.head) if cell.lower() == "maximum grade"]
-        return sorted({row[at] for at in columns for row in self.rows[1:] if len(row) > at})
-
     def is_somebodys(self, row: Sequence[str]) -> bool:
         """Return whether a line is a student's, and not one of the platform's own."""
         key = self.head.index(next(iter(_KEYS[self.platform])))
         return _POSSIBLE not in row[0].lower() and any(row[: key + 1])
 
 
-def read(file: Path, column: str | None) -> PlatformTable:
+def parse(text: str, file: str, column: str | None) -> PlatformTable:
     """Return a platform's table.
 
-    column: of Canvas, which assignment; None where there is but one. Raises UsageError for a table
-    of neither platform.
+    file: its name, for what is wrong with it. column: of Canvas, which assignment; None where there
+    is but one. Raises UsageError for a table of neither platform.
     """
-    return parse(read_text(file), str(file), column)
-
-
-def parse(text: str, file: str, column: str | None) -> PlatformTable:
-    """Return the table in a text. file: its name, for what is wrong with it. Raises UsageError."""
     delimiter = delimiter_of(text)
     rows = [row for _, row in csv_lines(text, file) if row]
     head = [cell.strip().lstrip("\ufeff") for cell in rows[0]] if rows else []
@@ -97,10 +76,14 @@ def parse(text: str, file: str, column: str | None) -> PlatformTable:
 
 def _canvas_column(head: Sequence[str], file: str, column: str | None) -> int:
     known = [cell for cell in head if _CANVAS_ASSIGNMENT.fullmatch(cell)]
-    wanted = [cell for cell in known if column is None or _begins_with(cell, column)]
     # All of a title says it better than how others begin: HW 1, beside HW 1 again.
     whole = [cell for cell in known if column in (cell, cell.rpartition(" (")[0])]
-    wanted = whole or wanted
+    # Whole words: HW 10 does not begin with HW 1.
+    wanted = whole or [
+        cell
+        for cell in known
+        if column is None or (cell.startswith(column) and not cell[len(column) :][:1].isalnum())
+    ]
     if len(wanted) != 1:
         raise UsageError(
             f"{file}: {len(wanted)} columns match "
@@ -110,17 +93,10 @@ def _canvas_column(head: Sequence[str], file: str, column: str | None) -> int:
     return head.index(wanted[0])
 
 
-def _begins_with(cell: str, words: str) -> bool:
-    """Return whether a title begins with these words, whole ones: HW 10 does not with HW 1."""
-    return cell.startswith(words) and not cell[len(words) :][:1].isalnum()
-
-
 @dataclass(frozen=True)
 class Filled:
     """A table of grades to give back."""
 
-    platform: str
-    """`canvas` or `moodle`."""
     text: str
     """CSV."""
     num_filled: int
@@ -135,8 +111,7 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
     not calculate it. Raises UsageError where the platform counts to another number of points than
     we do.
     """
-    for worth in table.worths:
-        _require_same(worth, standings, table)
+    _require_same_worth(table, standings)
     known = _by_key(standings, set(_KEYS[table.platform].values()))
     head = table.head
     comments = "Feedback comments" if table.platform == "moodle" else ""
@@ -167,8 +142,7 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
             f"no student in {table.file} was graded here; export the table of this class, or "
             "add its ids and numbers to the roster"
         ]
-    text = csv_text(rows, table.delimiter)
-    return Filled(table.platform, text, num_filled, tuple(left))
+    return Filled(csv_text(rows, table.delimiter), num_filled, tuple(left))
 
 
 def _is_students(column: str, platform: str) -> bool:
@@ -178,14 +152,21 @@ def _is_students(column: str, platform: str) -> bool:
     return column.lower() not in _OURS and not column.lower().startswith("last modified")
 
 
-def _require_same(cell: str, standings: Sequence[Standing], table: PlatformTable) -> None:
+def _require_same_worth(table: PlatformTable, standings: Sequence[Standing]) -> None:
+    """Raise UsageError where the platform says how many points there are, and we have others."""
     most = max((each.mark.max_score for each in standings if each.mark), default=0.0)
-    possible = cell.strip().replace(",", ".")
-    if most and possible.replace(".", "", 1).isdecimal() and float(possible) != most:
-        raise UsageError(
-            f"{table.file}: {table.assignment} is worth {possible} there, but {written(most)} "
-            f"here; set that number of points in {table.platform.capitalize()} and export again"
-        )
+    rows, columns, name = table.rows[1:], [table.at], "the assignment"
+    if table.platform == "canvas":
+        rows, name = [row for row in rows[:2] if _POSSIBLE in row[0].lower()], table.head[table.at]
+    else:  # Versions of Moodle write it either way.
+        columns = [at for at, cell in enumerate(table.head) if cell.lower() == "maximum grade"]
+    for cell in sorted({row[at] for at in columns for row in rows if len(row) > at}):
+        worth = cell.strip().replace(",", ".")
+        if most and worth.replace(".", "", 1).isdecimal() and float(worth) != most:
+            raise UsageError(
+                f"{table.file}: {name} is worth {worth} there, but {written(most)} here; set that "
+                f"number of points in {table.platform.capitalize()} and export again"
+            )
 
 
 def _by_key(standings: Sequence[Standing], columns: set[str]) -> Mapping[tuple[str, str], Standing]:

@@ -250,7 +250,7 @@ def test_what_the_template_gives_is_no_copy():
 
 
 def regraded(before, now):
-    old, new = (Grading("k", outcome(), each) for each in (before, now))
+    old, new = (Grading(outcome(), each) for each in (before, now))
     return publication.Regrade("anna", ("s1",), old, new)
 
 
