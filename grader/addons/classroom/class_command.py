@@ -164,16 +164,13 @@ def _remembered(whole: _Class) -> ClassInputs:
         for each in theirs:
             show(f"  remove what the platform delivered yourself: {each.path}")
         before = erasure.owners(out)
-    if not erasure.is_known(before, left, roster, names):
+    now = erasure.owners_of(left, roster, names)
+    if not erasure.is_known(before, now):
         raise UsageError(
             f"{out} is of another class: no student in it has handed in here; name another --out"
         )
-    erasure.remember_owners(out, before, left, roster, names)
-    unreadable = [
-        each
-        for each in inputs.unreadable
-        if roster.authors(each) or not inputs.roster.authors(each)
-    ]
+    erasure.remember_owners(out, {**before, **now})
+    unreadable, _ = erasure.without(inputs.unreadable, inputs.roster, names, gone)
     return replace(inputs, hand_ins=left, unreadable=unreadable, roster=roster)
 
 

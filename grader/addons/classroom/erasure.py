@@ -46,29 +46,25 @@ def owners(out: Path) -> Owners:
     return read_json(out / _OWNERS, dict[str, list[str]]) or {}
 
 
-def is_known(before: Owners, hand_ins: Sequence[HandIn], roster: Roster, names: Pseudonyms) -> bool:
-    """Return whether these can be hand-ins of the class of before: one of them, or of one in it."""
-    students = {name for own in before.values() for name in own}
-    now = {names.of(student.id) for each in hand_ins for student in roster.authors(each)}
-    return (
-        not before
-        or not now
-        or bool(students & now)
-        or any(each.digest in before for each in hand_ins)
-    )
-
-
-def remember_owners(
-    out: Path, before: Owners, hand_ins: Sequence[HandIn], roster: Roster, names: Pseudonyms
-) -> None:
-    """Add what is handed in now. Raises OSError."""
-    now: dict[str, set[str]] = {}
+def owners_of(hand_ins: Sequence[HandIn], roster: Roster, names: Pseudonyms) -> Owners:
+    """Return whose hand-ins are; what several have handed in is all theirs."""
+    found: dict[str, set[str]] = {}
     for each in hand_ins:
         authors = {names.of(student.id) for student in roster.authors(each)}
-        now.setdefault(each.digest, set()).update(authors)
-    write_atomically(
-        out / _OWNERS, {**before, **{digest: sorted(students) for digest, students in now.items()}}
-    )
+        found.setdefault(each.digest, set()).update(authors)
+    return {digest: sorted(students) for digest, students in found.items()}
+
+
+def is_known(before: Owners, now: Owners) -> bool:
+    """Return whether these can be hand-ins of the class of before: one of them, or of one in it."""
+    known, present = ({name for own in each.values() for name in own} for each in (before, now))
+    is_shared = known & present or before.keys() & now.keys()
+    return not before or not present or bool(is_shared)
+
+
+def remember_owners(out: Path, owned: Owners) -> None:
+    """Write down whose hand-ins are. Raises OSError."""
+    write_atomically(out / _OWNERS, owned)
 
 
 def student_called(
@@ -76,25 +72,18 @@ def student_called(
 ) -> Student:
     """Return the student of an id. Raises UsageError where nobody has it, or ever had."""
     known = [*roster.students, *(who for each in hand_ins for who in roster.authors(each))]
-    found = next((each for each in known if each.id == identity), None)
-    if found is None and any(names.of(identity) in students for students in owned.values()):
+    if found := next((each for each in known if each.id == identity), None):
+        return found
+    if any(names.of(identity) in students for students in owned.values()):
         return Student(identity, {"id": identity})  # whose hand-ins were removed before
-    if found is None:
-        raise UsageError(
-            f"no student here has the id {identity!r:.60}; the gradebook lists all ids"
-        )
-    return found
+    raise UsageError(f"no student here has the id {identity!r:.60}; the gradebook lists all ids")
 
 
 def without(
     hand_ins: Sequence[HandIn], roster: Roster, names: Pseudonyms, gone: Collection[str]
 ) -> tuple[list[HandIn], Roster]:
     """Return what is left: hand-ins of somebody else as well, and the others on the roster."""
-
-    def is_gone(student: Student) -> bool:
-        return names.of(student.id) in gone
-
-    left = replace(roster, is_gone=is_gone)
+    left = replace(roster, is_gone=lambda student: names.of(student.id) in gone)
     return [each for each in hand_ins if left.authors(each) or not roster.authors(each)], left
 
 
@@ -133,6 +122,5 @@ def remove(
     published = publication.read(out)
     still = {digest: key for digest, key in published.items() if digest not in digests}
     publication.write(out, still)
-    owned = {digest: own for digest, own in left_to.items() if digest not in nobodys}
-    write_atomically(out / _OWNERS, owned)
+    remember_owners(out, {each: own for each, own in left_to.items() if each not in nobodys})
     return len(keys)

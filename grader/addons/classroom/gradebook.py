@@ -30,43 +30,46 @@ def render(standings: Sequence[Standing], pseudonyms: Pseudonyms) -> str:
     `score` is what tests and people gave, `final` what is left of it by the rules of the course;
     both are empty as long as there is none.
     """
-    reports = [each.report for each in standings if each.report is not None]
-    parts = list(dict.fromkeys(part.name for report in reports for part in report.parts))
-    head = [*_HEAD, *(f"{part}{what}" for part in parts for what in ("", " verdict"))]
-    rows = [[*_row(each, pseudonyms), *_of_parts(each, parts)] for each in standings]
-    return table_text([head, *rows])
+    rows = [_row(each, pseudonyms) for each in standings]
+    of_parts = dict.fromkeys(column for row in rows for column in row if column not in _HEAD)
+    columns = [*_HEAD, *of_parts]
+    cells = [[row.get(column, "") for column in columns] for row in rows]
+    return table_text([["".join(column) for column in columns], *cells])
 
 
-def _row(each: Standing, pseudonyms: Pseudonyms) -> list[str]:
-    student = each.student
-    hand_in = each.counted.hand_in if each.counted else None
-    at = hand_in.submitted_at if hand_in else None
-    return [
-        *(student.id, student.name, student.group, pseudonyms.of(student.id), each.status),
-        *("" if points is None else written(round(points, 6)) for points in _points(each)),
-        *("; ".join(each.mark.markers) if each.mark else "", "; ".join(_reasons(each))),
-        *(hand_in.label if hand_in else "", at.isoformat() if at else "", str(len(each.works))),
-        *(_of_report(each.report) if each.report else [""] * 4),
-    ]
+def _row(each: Standing, pseudonyms: Pseudonyms) -> dict[str | tuple[str, str], str]:
+    """Return the cells that are not empty, by their columns; those of parts are two words each."""
+    student, mark, report = each.student, each.mark, each.report
+    row: dict[str | tuple[str, str], str] = {
+        **{"id": student.id, "name": student.name, "group": student.group},
+        **{"pseudonym": pseudonyms.of(student.id), "status": each.status},
+        **{"score": _points(each.decision.raw), "final": _points(each.final)},
+        **{"reasons": "; ".join(_reasons(each)), "num_hand_ins": str(len(each.works))},
+    }
+    if each.counted is not None:
+        hand_in = each.counted.hand_in
+        row["hand_in"] = hand_in.label
+        row["submitted_at"] = hand_in.submitted_at.isoformat() if hand_in.submitted_at else ""
+    if mark is not None:
+        row |= {"tests": _points(mark.automatic), "marked_by": "; ".join(mark.markers)}
+        row["max"] = _points(mark.max_score) if report or not mark.problem else ""
+    if mark is not None and report is not None:
+        row |= {"pending": _points(mark.pending), "by_people": _points(mark.given)}
+        row["tests_max"] = _points(mark.automatic_max)
+    if report is not None:
+        versions = report.versions
+        row["submission_digest"] = report.submission_digest[:12]
+        row["sealed"] = "yes" if report.is_sealed else "no"
+        row["engine"] = versions.engine_digest[:12]
+        row["course"] = f"{versions.course} {versions.course_digest[:12]}"
+        for part in report.parts:
+            row[part.name, ""] = written(part.points)
+            row[part.name, " verdict"] = part.verdict.value
+    return row
 
 
-def _points(each: Standing) -> list[float | None]:
-    """Return the points from `score` to `by_people`; None where there are none."""
-    mark, found = each.mark, [each.decision.raw, each.final]
-    if mark is None:
-        return [*found, *[None] * 5]
-    if each.report is None:
-        most = None if mark.problem else mark.max_score
-        return [*found, most, None, mark.automatic, None, None]
-    tests = (mark.automatic, mark.automatic_max)
-    return [*found, mark.max_score, mark.pending, *tests, mark.given]
-
-
-def _of_report(report: Report) -> list[str]:
-    versions = report.versions
-    course = f"{versions.course} {versions.course_digest[:12]}"
-    sealed = "yes" if report.is_sealed else "no"
-    return [report.submission_digest[:12], sealed, versions.engine_digest[:12], course]
+def _points(points: float | None) -> str:
+    return "" if points is None else written(round(points, 6))
 
 
 def _reasons(each: Standing) -> list[str]:
@@ -96,15 +99,6 @@ def _of_zeros(report: Report) -> list[str]:
         more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
         told.append(f"handed in: {', '.join(paths[:_MAX_PATHS])}{more}")
     return told
-
-
-def _of_parts(each: Standing, parts: Sequence[str]) -> list[str]:
-    by_name = {part.name: part for part in each.report.parts} if each.report else {}
-    cells = []
-    for name in parts:
-        part = by_name.get(name)
-        cells += [written(part.points), part.verdict.value] if part else ["", ""]
-    return cells
 
 
 def shown(report: Report, standing: Standing, label: str) -> Report:
