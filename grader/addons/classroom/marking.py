@@ -56,29 +56,27 @@ def read(files: Sequence[Path]) -> Marks:
     """
     found: dict[str, dict[str, Given]] = {}
     for file in files:
-        entries = _of_toml(file) if file.suffix == ".toml" else _of_csv(file)
-        for student, row, given in entries:
-            rows = found.setdefault(student, {})
-            if row in rows:
+        for where, entry in _of_toml(file) if file.suffix == ".toml" else _of_csv(file):
+            comment, digest, by = (str(entry.get(key, "")) for key in ("comment", "digest", "by"))
+            points = _points(entry.get("points"), where)
+            given = Given(points, comment, where, digest.removeprefix(_DIGEST_PREFIX), by)
+            student, row = entry["id"], entry["row"]
+            earlier = found.setdefault(student, {}).setdefault(row, given)
+            if earlier is not given:
                 raise UsageError(
-                    f"{given.where}: {row} of {student} also has points in {rows[row].where}; "
+                    f"{where}: {row} of {student} also has points in {earlier.where}; "
                     "leave the one that counts"
                 )
-            rows[row] = given
     return found
 
 
-def _of_csv(file: Path) -> Iterator[tuple[str, str, Given]]:
+def _of_csv(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, row in read_table(file, required=("id", "row", "points"), known=COLUMNS):
-        where = f"{file}, line {number}"
         if row["points"]:
-            points = _points(row["points"].replace(",", "."), where)
-            digest = row.get("digest", "").removeprefix(_DIGEST_PREFIX)
-            given = Given(points, row.get("comment", ""), where, digest, row.get("by", ""))
-            yield row["id"], row["row"], given
+            yield f"{file}, line {number}", row
 
 
-def _of_toml(file: Path) -> Iterator[tuple[str, str, Given]]:
+def _of_toml(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         data = tomllib.loads(read_text(file, "a TOML file"))
     except tomllib.TOMLDecodeError as error:
@@ -86,13 +84,10 @@ def _of_toml(file: Path) -> Iterator[tuple[str, str, Given]]:
     for student, rows in data.items():
         for row, entry in _table(rows, f"{file}: {student}").items():
             where = f"{file}: {student}.{row}"
-            given = _table(entry, where)
-            points = _points(given.get("points"), where)
-            comment, by = (str(given.get(key, "")) for key in ("comment", "by"))
-            yield student, row, Given(points, comment, where, by=by)
+            yield where, {**_table(entry, where), "id": student, "row": row}
 
 
-def _table(value: object, where: str) -> dict[str, Any]:
+def _table(value: object, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise UsageError(f"{where}: found {value!r:.40}; expected a table")
     return value
@@ -100,7 +95,7 @@ def _table(value: object, where: str) -> dict[str, Any]:
 
 def _points(value: object, where: str) -> float:
     try:
-        points = float(value) if isinstance(value, str | int | float) else math.nan
+        points = float(str(value).replace(",", "."))
     except ValueError:
         points = math.nan
     if not math.isfinite(points) or points < 0:
@@ -231,8 +226,7 @@ def _as_a_whole(
         is_empty = grading.outcome.is_empty
         error = "the hand-in is empty" if is_empty else grading.outcome.error
         problem = f"cannot be graded: {error}"
-        if whole is None and is_empty and questions.missing_is_zero:
-            whole = Given(0.0, error, BY_CLASS_FILE, by=BY_CLASS_FILE)
+        whole = whole or (_zero(error, questions) if is_empty else None)
     if whole is None:
         settled = to_settle(problem, questions)
         return None if grading is None else Mark(None, most, (), (settled,), None, problem)
@@ -240,6 +234,13 @@ def _as_a_whole(
     automatic = report.score if report is not None and not report.review else None
     row = Row(WHOLE, problem or "all of it", most, "", whole)
     return Mark(automatic, most, (), (row,), whole.points, "")
+
+
+def _zero(why: str, questions: Questions) -> Given | None:
+    """Return what class.toml gives for what is not there; None where a person does."""
+    if not questions.missing_is_zero:
+        return None
+    return Given(0.0, why, BY_CLASS_FILE, by=BY_CLASS_FILE)
 
 
 def _rows(
@@ -253,9 +254,7 @@ def _rows(
     # Reports of earlier versions have no table of files.
     is_asked = bool(file and report.files)
     is_missing = is_asked and all(each.file != file for each in report.files)
-    zero = None
-    if is_missing and questions.missing_is_zero:
-        zero = Given(0.0, part.found, BY_CLASS_FILE, by=BY_CLASS_FILE)
+    zero = _zero(part.found, questions) if is_missing else None
     lines = [
         (f"{part.name}/{number}", f"{part.title}: {asked}", points)
         for number, (points, asked) in enumerate(questions.rubrics.get(part.name, ()), 1)
