@@ -1,6 +1,5 @@
 """Reports, hand-ins and standings to test with."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -71,7 +70,3 @@ def standing(found=None, *, label="anna", policy=None, roster=None, marks=None, 
     )
     (only,), _ = standings([work], rules)
     return only
-
-
-def renamed(each, label):
-    return replace(each, student=replace(each.student, id=label))

@@ -19,6 +19,7 @@ from grader.addons.classroom.class_page import causes, histogram, rates, reports
 from grader.addons.classroom.gradings import Grading
 from grader.addons.classroom.marking import Given, Questions, mark
 from grader.addons.classroom.policy import Policy
+from grader.addons.classroom.publication import falling_back
 from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.similarity import Pair, Side, near_identical
 from grader.addons.classroom.standing import Rules, Strays, Work, standings
@@ -322,3 +323,11 @@ def test_one_hand_in_of_a_group_is_counted_once():
     assert [each.decision.final for each in found] == [5, 5]
     assert len(reports_of(found)) == 1
     assert strays.keys == ("marks are given to zz, which is no student's id and no group",)
+
+
+def test_a_regrade_that_fails_takes_nobodys_mark_away():
+    newest = {"one": "new 1", "two": "new 2", "three": "new 3"}
+    known = {"one": "old 1", "two": "old 2"}
+    found, left = falling_back(newest, known, {"one": "lost", "three": "damaged"})
+    assert found == {"one": "old 1", "two": "new 2", "three": "new 3"}
+    assert left == {"three": "damaged"}

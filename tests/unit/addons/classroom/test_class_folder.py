@@ -1,10 +1,12 @@
-"""The key of pseudonyms is made once, in whole, and never replaced by none."""
+"""What a class keeps is there in whole; the key of pseudonyms is never replaced by none."""
 
+import json
 import stat
 
 import pytest
 
 from grader.addons.classroom import class_folder
+from grader.addons.classroom.class_folder import remove_unfinished, write_atomically
 from grader.model.errors import GraderError
 
 
@@ -38,3 +40,22 @@ def test_a_name_in_another_encoding_has_a_pseudonym_as_well():
     """As a folder is called that an old system has packed; it is no reason to grade nobody."""
     names = class_folder.Pseudonyms(bytes(32))
     assert names.of("Ren\udce9") != names.of("Rene")
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path):
+    file = tmp_path / "gradebook.csv"
+    write_atomically(file, "one")
+    write_atomically(file, {"b": 1, "a": 2})
+    assert json.loads(file.read_text()) == {"a": 2, "b": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["gradebook.csv"]
+
+
+def test_what_was_killed_while_it_wrote_does_not_stay(tmp_path):
+    """It may have names in it, which --forget would not find."""
+    for folder in ("", "students/s1", "marking/s1"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / ".making-abc").write_text("Ann Lee")
+        write_atomically(tmp_path / folder / "kept.csv", "x")
+    remove_unfinished(tmp_path)
+    left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+    assert left == ["kept.csv"] * 3
