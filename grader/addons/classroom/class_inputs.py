@@ -122,16 +122,12 @@ def class_file_mistakes(table: strict_toml.Table) -> Iterator[str]:
             yield f"{key}: only a deadline uses it; add one, or leave this out"
     if table.get("teams") and not table.get("roster"):
         yield "teams: only a roster uses them; name one, with the column id"
-    yield from _too_early(table.get("deadline"), table.get("extensions"))
-
-
-def _too_early(deadline: object, extensions: object) -> Iterator[str]:
-    """Yield the extensions that shorten what everybody has: the later of both would count."""
-    if not isinstance(deadline, datetime) or not isinstance(extensions, dict):
+    deadline = table.get("deadline")
+    if deadline is None:
         return
-    for key, at in extensions.items():
-        is_comparable = isinstance(at, datetime) and bool(at.tzinfo) == bool(deadline.tzinfo)
-        if is_comparable and at < deadline:
+    for key, at in (table.get("extensions") or {}).items():
+        is_comparable = at is not None and bool(at.tzinfo) == bool(deadline.tzinfo)
+        if is_comparable and at < deadline:  # the later of both would count
             yield (
                 f"extensions.{key}: found {at.isoformat(' ')}, which is before the deadline; "
                 "expected a later time"

@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.addons.classroom import (
     class_page,
     gradebook,
-    marking_sheets,
+    marking,
     platform_return,
     similarity,
 )
@@ -70,7 +70,7 @@ def write_all(
             student = names.of(each.student.id)
             if each.report and each.mark and student in files:
                 folder = out / MARKING / student
-                marking_sheets.write(folder, student, each.report, each.mark, files[student])
+                marking.write_sheet(folder, student, each.report, each.mark, files[student])
         _write_table_to_fill(inputs, found, names, out)
     return len(pairs)
 
@@ -85,9 +85,9 @@ def _write_table_to_fill(
             rows = each.mark.lines if each.mark else [to_settle(each.problem, inputs.questions)]
             digest = each.counted.hand_in.digest
             lines.setdefault(each.identity, (names.of(each.student.id), digest, rows))
-    file = out / marking_sheets.TO_FILL
-    text = marking_sheets.to_fill(list(lines.values()))
-    if kept := marking_sheets.replace_unread(file, text):
+    file = out / marking.TO_FILL
+    text = marking.to_fill(list(lines.values()))
+    if kept := marking.replace_unread(file, text):
         show(f"{kept} is the previous {file.name}: class.toml does not have everything in it")
     show(f"{out / MARKING} has a sheet for each hand-in, {file} a line")
     show("  for each question, and for what is settled by hand: fill it in, and name it")

@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 from class_samples import grading, part, report, test_result
 
-from grader.addons.classroom import marking, marking_sheets
-from grader.addons.classroom.marking import WHOLE, Given, Questions, mark
-from grader.addons.classroom.marking_sheets import replace_unread
+from grader.addons.classroom import marking
+from grader.addons.classroom.marking import WHOLE, Given, Questions, mark, replace_unread
 from grader.addons.classroom.tables import inert_comment
 from grader.model.errors import UsageError
 from grader.model.report import HandedInFile, Verdict
@@ -90,7 +89,7 @@ def test_a_report_that_nobody_handed_in_is_a_zero_only_where_class_toml_says_so(
     assert (some.pending, some.score) == (0.0, 7.0)
     assert mark(with_it, {}, asked_of_nobody).pending == 3.0
     # What class.toml gives is no line that somebody has filled in.
-    (_, *lines) = marking_sheets.to_fill([("s1", "d" * 64, zero.lines)]).splitlines()
+    (_, *lines) = marking.to_fill([("s1", "d" * 64, zero.lines)]).splitlines()
     assert [line.split(",")[2] for line in lines] == ["", ""]
 
 
@@ -103,7 +102,7 @@ def test_what_tests_leave_to_a_person_has_a_line(tmp_path):
     bad = mark(EMPTY, {}, Questions())
     file = tmp_path / "to-mark.csv"
     marks = (("s1", open_one), ("s2", given_one), ("s3", bad))
-    file.write_text(marking_sheets.to_fill([(name, "d" * 64, each.lines) for name, each in marks]))
+    file.write_text(marking.to_fill([(name, "d" * 64, each.lines) for name, each in marks]))
     rows = {row["id"]: row for row in csv.DictReader(file.open())}
     assert rows["s1"]["row"] == rows["s2"]["row"] == "ring"
     assert (rows["s1"]["points"], rows["s2"]["points"]) == ("", "4")
@@ -165,7 +164,7 @@ def test_no_spreadsheet_makes_a_number_of_a_digest(tmp_path, digest):
     """It would come back as 1.2E+13, and the mark would be for no hand-in."""
     file = tmp_path / "to-mark.csv"
     filled = mark(MANUAL, {"method": given(3)}, RUBRICS)
-    file.write_text(marking_sheets.to_fill([("s1", digest, filled.lines)]))
+    file.write_text(marking.to_fill([("s1", digest, filled.lines)]))
     (line,) = [line for line in file.read_text().splitlines() if "method" in line]
     with pytest.raises(ValueError, match="could not convert"):
         float(line.rpartition(",")[2])
