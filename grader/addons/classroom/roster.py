@@ -104,10 +104,8 @@ class Roster:
 
     def _team(self, hand_in: HandIn) -> list[Student]:
         """Return the team that a hand-in has the name of; nobody where it has another one."""
-        if set(hand_in.who) != {"id"}:  # of a platform, where a student may choose it
-            return []
-        name = comparable(hand_in.who["id"])
-        return [each for each in self.listed if name and comparable(each.group) == name]
+        is_chosen = set(hand_in.who) != {"id"}  # of a platform, where a student may choose it
+        return [] if is_chosen else [*self._called("group", hand_in.who["id"])]
 
     def are_of_groups(self, hand_in: HandIn) -> bool:
         """Return whether those whom the platform names are of several groups on the roster."""
@@ -143,7 +141,7 @@ class Roster:
 
     def is_called(self, column: str, value: str) -> bool:
         """Return whether a student on it is called so, in full; with an id, also a team."""
-        is_team = column == "id" and value and comparable(value) in self._team_names
+        is_team = column == "id" and self._called("group", value)
         return bool(is_team or self._called(column, value))
 
     def may_have(self, column: str, value: str) -> bool:
@@ -169,15 +167,11 @@ class Roster:
         return self._by_name.get((column, comparable(value, column)), ())
 
     @cached_property
-    def _team_names(self) -> frozenset[str]:
-        return frozenset(comparable(each.group) for each in self.listed if each.group)
-
-    @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], Sequence[Student]]:
         """Return who is called so, by column and comparable name."""
         found: dict[tuple[str, str], list[Student]] = {}
         for each in self.listed:
-            for column in (*_NUMBERS, *_NAMES):
+            for column in (*_NUMBERS, *_NAMES, "group"):
                 for name in _names(each, column) - {""}:
                     found.setdefault((column, name), []).append(each)
         return found
@@ -264,6 +258,8 @@ def _names(student: Student, column: str) -> set[str]:
         *first, last = student.name.split() or [""]
         parts = [student.name] if "," in student.name else [last, *first]
         return {comparable("".join(parts), column)}
+    if column == "group":
+        return {comparable(student.group)}
     columns = {column, "github"} if column == "id" else {column}
     if column == "blackboard":
         columns.add("id")
