@@ -3,86 +3,38 @@
 import argparse
 from pathlib import Path
 
-from grader.commands import looking_options, option_values
-
-_CORES = 4
-_MEMORY_NUM_BYTES = 4 << 30
+from grader.commands import looking_options
+from grader.commands.option_values import num_bytes, positive
 
 
 def add_class_options(command: argparse.ArgumentParser) -> None:
     """Add what `grade class` takes, but for the options of containers."""
-    command.add_argument(
-        "folder", metavar="DIR", type=Path, help="the hand-ins as the platform delivers them"
-    )
-    command.add_argument(
-        "--out", metavar="DIR", type=Path, help="write the results here [graded-DIR]"
-    )
-    command.add_argument(
-        "--config",
-        metavar="FILE",
-        type=Path,
-        help="read the class settings from this file [class.toml in DIR]",
-    )
-    command.add_argument(
-        "--assignment", metavar="NAME", help=("name the assignment [as class.toml says]")
-    )
-    command.add_argument(
-        "--jobs",
-        metavar="N",
-        type=option_values.positive,
-        help="grade at most N hand-ins at once [as cores allow]",
-    )
-    command.add_argument(
-        "--cores",
-        metavar="N",
-        type=option_values.positive,
-        default=_CORES,
-        help=f"reserve cores for each grading [{_CORES}]",
-    )
-    command.add_argument(
-        "--memory",
-        metavar="SIZE",
-        type=option_values.num_bytes,
-        default=_MEMORY_NUM_BYTES,
-        help="limit the memory of each grading [4GiB]",
-    )
-    command.add_argument(
-        "--cluster",
-        metavar="FILE",
-        type=Path,
-        help=("grade on the cluster that this TOML file describes"),
-    )
-    command.add_argument(
-        "--unsealed",
-        action="store_true",
-        help="grade without containers, where a cluster has no Docker",
-    )
-    command.add_argument(
-        "--regrade",
-        action="store_true",
-        help="grade again with the present versions, and show changes",
-    )
-    command.add_argument(
-        "--judge-again",
-        action="store_true",
-        help="as --regrade, but from recordings: no containers, no ranks",
-    )
-    command.add_argument(
-        "--publish", action="store_true", help="with either: replace the marks that changed"
-    )
-    command.add_argument(
-        "--fill",
-        metavar="FILE",
-        type=Path,
-        help="fill in Canvas's gradebook or Moodle's grading worksheet",
-    )
-    command.add_argument(
-        "--column", metavar="NAME", help=("with --fill: name the assignment in Canvas")
-    )
-    command.add_argument(
-        "--sheets", action="store_true", help="write a sheet for grading each submission by hand"
-    )
-    command.add_argument(
-        "--forget", metavar="ID", help="remove everything about this student for good"
-    )
+    add = command.add_argument
+    add("folder", metavar="DIR", type=Path, help="the hand-ins as the platform delivers them")
+    add("--out", metavar="DIR", type=Path, help="write the results here [graded-DIR]")
+    settings = "read the class settings from this file [class.toml in DIR]"
+    add("--config", metavar="FILE", type=Path, help=settings)
+    add("--assignment", metavar="NAME", help="name the assignment [as class.toml says]")
+    jobs = "grade at most N hand-ins at once [as cores allow]"
+    add("--jobs", metavar="N", type=positive, help=jobs)
+    cores = "reserve cores for each grading [4]"
+    add("--cores", metavar="N", type=positive, default=4, help=cores)
+    memory = "limit the memory of each grading [4GiB]"
+    add("--memory", metavar="SIZE", type=num_bytes, default=4 << 30, help=memory)
+    cluster = "grade on the cluster that this TOML file describes"
+    add("--cluster", metavar="FILE", type=Path, help=cluster)
+    unsealed = "grade without containers, where a cluster has no Docker"
+    add("--unsealed", action="store_true", help=unsealed)
+    regrade = "grade again with the present versions, and show changes"
+    add("--regrade", action="store_true", help=regrade)
+    judge = "as --regrade, but from recordings: no containers, no ranks"
+    add("--judge-again", action="store_true", help=judge)
+    publish = "with either: replace the marks that changed"
+    add("--publish", action="store_true", help=publish)
+    fill = "fill in Canvas's gradebook or Moodle's grading worksheet"
+    add("--fill", metavar="FILE", type=Path, help=fill)
+    add("--column", metavar="NAME", help="with --fill: name the assignment in Canvas")
+    sheets = "write a sheet for grading each submission by hand"
+    add("--sheets", action="store_true", help=sheets)
+    add("--forget", metavar="ID", help="remove everything about this student for good")
     looking_options.add_data_option(command)

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from pathlib import Path
+from typing import Any
 
-from grader.addons.classroom import gradescope
-from grader.addons.classroom.hand_in import HandIn, Unreadable
 from grader.addons.classroom.hand_in_names import (
     BEGIN_WITH_ASSIGNMENT,
     PLATFORMS,
@@ -18,10 +17,13 @@ from grader.addons.classroom.hand_in_names import (
     Naming,
     is_archive,
 )
+from grader.addons.classroom.roster import HandIn
+from grader.addons.classroom.tables import read_table
 from grader.intake.archives.names import is_skipped
 from grader.model.errors import UsageError
 
-_CHUNK_NUM_BYTES = 1 << 20
+_OF_GRADESCOPE = "submission_metadata.yml"
+_MAX_NUM_BYTES = 64 << 20
 _MAX_FILES = 20_000
 _OF_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 _NOT_HANDED_IN = (".", "__MACOSX", *_OF_SYSTEMS)
@@ -31,12 +33,19 @@ _OURS = (".csv", ".toml", ".yml", ".yaml", ".md", ".pdf", ".html")
 _OF_PLATFORMS = ("_assignsubmission_", "_attempt_")
 """What no instructor writes into a name, also where the rest is not as the platform has it."""
 _CALLED = {each: each.capitalize() for each in PLATFORMS} | {"github": "GitHub"}
+_TIMES_COLUMNS = ("hand_in", "submitted_at")
+_IDENTIFIER, _WHEN = "identifier", "last modified (submission)"
+_MOODLE_TIMES = (
+    "%A, %d %B %Y, %I:%M %p",
+    "%A, %B %d, %Y, %I:%M %p",
+    "%A, %d %B %Y, %H:%M",
+    "%A, %B %d, %Y, %H:%M",
+)
+"""As Moodle writes times in English: of England and of America, with 12 hours and with 24."""
 
 
-def read_folder(
-    folder: Path, assembled: Path, zone: tzinfo, naming: Naming
-) -> tuple[list[HandIn], list[Unreadable]]:
-    """Return what was handed in, and what is no hand-in, each in the order of its name.
+def read_folder(folder: Path, assembled: Path, zone: tzinfo, naming: Naming) -> list[HandIn]:
+    """Return what was handed in, in the order of the names, also what cannot be graded.
 
     assembled: where loose files of one submission are put together, each in a folder of its own.
     zone: of times that a platform writes without one. Raises UsageError without such a folder, and
@@ -47,42 +56,39 @@ def read_folder(
             f"{folder} is not a folder; name the folder with the hand-ins, unpacked as the "
             "platform delivers them: a folder or archive for each"
         )
-    found: list[HandIn] = []
-    unreadable: list[Unreadable] = []
-    facts = gradescope.read(folder, zone) if naming.platform == "gradescope" else {}
+    facts = _of_gradescope(folder, zone) if naming.platform == "gradescope" else {}
     try:
         by_label = _by_label(folder, naming)
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be read: {error.strerror}; make it readable for yourself"
         ) from None
+    # Names that read several ways, by the labels of all these: none of them may be whole.
     unsure = {
-        label: named for each in by_label.values() for named, _ in each for label in named.maybe_of
+        label: f"{label} may lack a file: {named.problem}"
+        for entries in by_label.values()
+        for named, _ in entries
+        for label in named.maybe_of
     }
+    found = []
     for label, entries in sorted(by_label.items()):
-        bare = gradescope.with_facts(_without_files(label, entries, zone), facts.get(label))
-        if problem := entries[0][0].problem or _lacks(label, unsure):
-            unreadable.append(Unreadable(bare, problem))
-            continue
-        try:
-            path = _path(entries, assembled / label)
-            found.append(replace(bare, path=path, digest=digest_of(path)))
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            if set(bare.who) == {"id"} and bare.path.is_file():  # called `alee.py`, perhaps
-                bare = replace(bare, who={"id": bare.path.stem})
-            unreadable.append(Unreadable(bare, f"{label} cannot be read: {reason}"))
-    return found, unreadable
+        bare = replace(_without_files(label, entries, zone), **facts.get(label, {}))
+        if problem := entries[0][0].problem or unsure.get(label, ""):
+            found.append(replace(bare, problem=problem))
+        else:
+            found.append(_with_files(bare, entries, assembled / label))
+    return found
 
 
-def _lacks(label: str, unsure: Mapping[str, Named]) -> str:
-    """Return why a submission may not be whole; empty where it is.
-
-    unsure: names that read several ways, by the labels of all these.
-    """
-    if label not in unsure:
-        return ""
-    return f"{label} may lack a file: {unsure[label].problem}"
+def _with_files(bare: HandIn, entries: Sequence[tuple[Named, Path]], assembled: Path) -> HandIn:
+    try:
+        path = _path(entries, assembled)
+        return replace(bare, path=path, digest=digest_of(path))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        if set(bare.who) == {"id"} and bare.path.is_file():  # called `alee.py`, perhaps
+            bare = replace(bare, who={"id": bare.path.stem})
+        return replace(bare, problem=f"{bare.label} cannot be read: {reason}")
 
 
 def naming_of(folder: Path, naming: Naming) -> Naming:
@@ -120,16 +126,56 @@ def _by_label(folder: Path, naming: Naming) -> Mapping[str, Sequence[tuple[Named
 def _without_files(label: str, entries: Sequence[tuple[Named, Path]], zone: tzinfo) -> HandIn:
     """Return what names say of a hand-in; nothing of it is opened."""
     named, path = min(entries, key=lambda entry: entry[0].is_about)
-    local = named.local_time
     return HandIn(
         label=label,
         who=named.who,
         path=path,
         digest="",
-        submitted_at=local.replace(tzinfo=zone) if local is not None else None,
+        submitted_at=zoned(named.local_time, zone) if named.local_time else None,
         is_called_late=any(each.is_called_late for each, _ in entries),
         sent_as=named.sent_as,
     )
+
+
+def _of_gradescope(folder: Path, zone: tzinfo) -> Mapping[str, Mapping[str, Any]]:
+    """Return what Gradescope tells beside submissions, by the names of their folders.
+
+    zone: of times without one. Raises UsageError for a file that is not as Gradescope writes it.
+    """
+    file = folder / _OF_GRADESCOPE
+    if not file.exists():
+        return {}
+    import yaml
+
+    try:
+        with file.open("rb") as stream:
+            data = yaml.safe_load(stream.read(_MAX_NUM_BYTES))
+        return {str(name): _facts(str(name), entry, zone) for name, entry in data.items()}
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError):
+        raise UsageError(
+            f"{file} is not an export of Gradescope: expected a table of submissions with "
+            ":submitters: and :created_at:; export the submissions again, or remove the file"
+        ) from None
+
+
+def _facts(name: str, entry: Mapping[str, Any], zone: tzinfo) -> Mapping[str, Any]:
+    """Return fields of a HandIn; keys of the entry are Ruby's symbols, with a colon before them."""
+    columns = (("name", ":name"), ("id", ":sid"), ("email", ":email"))
+    authors = [
+        {column: str(each[key]) for column, key in columns if each.get(key)}
+        for each in entry[":submitters"]
+    ]
+    at = entry.get(":created_at")
+    at = datetime.fromisoformat(at) if isinstance(at, str) else at
+    if not authors:
+        return {}
+    return {
+        "who": {"gradescope": name.partition("_")[2], **authors[0]},
+        "other_authors": tuple(authors[1:]),
+        "submitted_at": zoned(at, zone) if isinstance(at, datetime) else None,
+    }
 
 
 def _path(entries: Sequence[tuple[Named, Path]], assembled: Path) -> Path:
@@ -215,28 +261,75 @@ def _raise(error: OSError) -> None:
 
 
 def _content_digest(path: Path) -> bytes:
-    digest = hashlib.sha256()
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
-        while piece := file.read(_CHUNK_NUM_BYTES):
-            digest.update(piece)
-    return digest.digest()
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def _add(digest: "hashlib._Hash", name: bytes, content: bytes) -> None:
     digest.update(b"%d %b %d %b" % (len(name), name, len(content), content))
 
 
-def with_times(
-    hand_ins: Sequence[HandIn],
-    others: Sequence[HandIn],
-    times: Mapping[str, datetime],
-    naming: Naming,
-) -> tuple[list[HandIn], list[str]]:
-    """Return the hand-ins with the times of a table, and the names in it that nothing has.
+def read_times(file: Path, zone: tzinfo) -> dict[str, datetime]:
+    """Return when each hand-in was submitted, by what the platform has called it.
 
-    others: what cannot be graded, of which the table may speak as well.
+    file: a CSV with the columns hand_in and submitted_at, or Moodle's offline grading worksheet.
+    Raises UsageError with the line that is wrong.
     """
+    rows = read_table(file)
+    if rows and {_IDENTIFIER, _WHEN} <= rows[0][1].keys():
+        return dict(_of_worksheet(file, rows, zone))
+    times = {}
+    for number, row in read_table(file, required=_TIMES_COLUMNS, known=_TIMES_COLUMNS):
+        if row["hand_in"] in times:
+            raise UsageError(f"{file}, line {number}: {row['hand_in']} is there twice")
+        try:
+            if ":" not in row["submitted_at"]:
+                raise ValueError("a day is not a time")
+            times[row["hand_in"]] = zoned(datetime.fromisoformat(row["submitted_at"]), zone)
+        except ValueError:
+            raise UsageError(
+                f"{file}, line {number}: found {row['submitted_at']!r:.40}; expected a time such "
+                "as 2026-11-20T23:59:00+01:00"
+            ) from None
+    return times
+
+
+def _of_worksheet(
+    file: Path, rows: Sequence[tuple[int, Mapping[str, str]]], zone: tzinfo
+) -> Iterator[tuple[str, datetime]]:
+    """Yield the folder that Moodle delivers, by its name, and the time of each submission."""
+    for number, row in rows:
+        if row[_WHEN] in ("", "-"):
+            continue
+        at = next(filter(None, (_parsed(row[_WHEN], form) for form in _MOODLE_TIMES)), None)
+        if at is None:
+            raise UsageError(
+                f"{file}, line {number}: found {row[_WHEN]!r:.60}; expected a time as Moodle "
+                "writes it in English, such as Friday, 20 November 2026, 11:58 PM"
+            )
+        participant = row[_IDENTIFIER].rpartition(" ")[2]
+        if not participant.isdecimal():
+            raise UsageError(
+                f"{file}, line {number}: found the identifier {row[_IDENTIFIER]!r:.60}; expected "
+                "one as Moodle writes it in English, such as Participant 4711"
+            )
+        # As Moodle does: what a student is called has no part in whose the number is.
+        name = (row.get("full name") or "Participant").replace("_", " ")
+        yield f"{name}_{participant}_assignsubmission_file_", at.replace(tzinfo=zone)
+
+
+def _parsed(text: str, form: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, form)
+    except ValueError:
+        return None
+
+
+def with_times(
+    hand_ins: Sequence[HandIn], times: Mapping[str, datetime], naming: Naming
+) -> tuple[list[HandIn], list[str]]:
+    """Return the hand-ins with the times of a table, and the names in it that nothing has."""
     # A table may name the folder, the archive or the file: all are the label to who reads names.
     by_key: dict[str, datetime] = {}
     labels: dict[str, str] = {}
@@ -249,10 +342,15 @@ def with_times(
     timed = [
         replace(each, submitted_at=by_key.get(_key(each), each.submitted_at)) for each in hand_ins
     ]
-    known = {_key(each) for each in (*hand_ins, *others)}
+    known = set(map(_key, hand_ins))
     return timed, sorted(label for key, label in labels.items() if key not in known)
 
 
 def _key(each: HandIn | Named) -> str:
     """Return what tells a hand-in from others: of Moodle its number, for it may change the name."""
     return f"moodle {each.who['moodle']}" if "moodle" in each.who else each.label
+
+
+def zoned(at: datetime, zone: tzinfo) -> datetime:
+    """Return a time with a zone."""
+    return at if at.tzinfo is not None else at.replace(tzinfo=zone)

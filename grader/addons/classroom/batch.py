@@ -1,78 +1,409 @@
-"""Grades what is not graded yet, side by side, and tells how far it is."""
+"""Grades what is not graded yet, side by side: on this machine, or on a cluster through Parsl.
 
+Each hand-in has a process of its own, on cores that no other grading has. A lock for each core
+holds that for all gradings of a user on a machine, whichever command they belong to. It goes with
+the processes that hold it, however they end.
+"""
+
+import contextlib
+import fcntl
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
 
-from grader.addons.classroom.executors import Submit
-from grader.addons.classroom.gradings import Outcome
-from grader.addons.classroom.task import Task
+from msgspec import Meta, Struct, field
 
-_LOOK_S = 1.0
+from grader.addons.classroom.arrivals import digest_of
+from grader.addons.classroom.gradings import Gradings, Outcome
+from grader.addons.classroom.tables import read_settings
+from grader.commands.launcher_check import without_launcher
+from grader.intake.archives import names
+from grader.model.errors import GraderError, UsageError
+from grader.model.report import NEEDS_REVIEW
+from grader.observe.forkserver.processes import descendants
+from grader.observe.run_control.machine import ending_with_us
+from grader.report.safe_text import one_line
+
+_TELL_EVERY_S = 60.0
+_NUM_RETRIES = 3
+"""Of a grading whose worker was lost."""
+_HEARTBEAT_S = 5
+_LOST_AFTER_S = 30
+PROVIDERS = {
+    "local": "LocalProvider",
+    "slurm": "SlurmProvider",
+    "pbs": "PBSProProvider",
+    "torque": "TorqueProvider",
+    "lsf": "LSFProvider",
+    "gridengine": "GridEngineProvider",
+    "condor": "CondorProvider",
+}
+"""Parsl's names for what submits to each kind of cluster."""
+_MAX_ERROR_NUM_CHARS = 2000
+_WITH_REPORT = (0, 1, 3, NEEDS_REVIEW)
+_TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+_PAUSE_S = 0.1
+Core = tuple[int, ...]
+"""The processors of one physical core."""
+Text = Annotated[str, Meta(description="a text")]
+ClusterKind = Annotated[
+    str,
+    Meta(pattern=rf"\A({'|'.join(PROVIDERS)})\Z", description=f"one of: {', '.join(PROVIDERS)}"),
+]
+Option = bool | int | float | str | list[Any] | dict[str, Any]
+Options = Annotated[dict[str, Option], Meta(description="a table")]
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far a batch is."""
+class Cluster(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a cluster is reached: the TOML file that --cluster names."""
 
-    num_done: int
-    """In this run."""
-    num_left: int
-    elapsed_s: float
-    time_left_s: float | None
-    """By what the ones before have taken; None as long as nobody knows."""
+    kind: ClusterKind
+    address: Text = ""
+    """Of this machine, as the nodes know it; empty to let Parsl find out."""
+    provider: Options = field(default_factory=dict)
+    """Options of Parsl's provider."""
 
 
-@dataclass(frozen=True)
-class Ended:
-    """What became of a task: how its grading ended, or why there was none."""
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One hand-in to grade, as it travels to where it is graded."""
 
-    task: Task
-    outcome: Outcome | None
-    lost: str = ""
-    """Why nobody knows how it ended: its workers were lost, however often it was tried."""
+    key: str
+    digest: str
+    """Of the hand-in."""
+    path: str
+    """Of the hand-in, where every machine that grades sees it."""
+    gradings: str
+    """The folder that keeps what comes of it, likewise."""
+    arguments: tuple[str, ...]
+    """What follows `grade`, without the hand-in and what is made of it."""
+    recording: str = ""
+    """Of an earlier grading, which is judged again; empty where it is graded."""
+    secret_file: str = ""
+    """Of the class, likewise; empty where inputs are public."""
+    key_file: str = ""
+    """Of the key that signs recordings, likewise; empty where nothing is sealed."""
+    cores: int
+    """Physical ones, that no other grading has meanwhile."""
+    memory_num_bytes: int
 
-    @property
-    def problem(self) -> str:
-        """Return why there is no grading that could be kept; empty where there is one."""
-        if self.outcome is None:
-            return self.lost
-        return "" if self.outcome.is_final else self.outcome.error
+
+Submit = Callable[[Task], "Future[Outcome]"]
 
 
 def grade_all(
-    tasks: Sequence[Task], submit: Submit, tell: Callable[[Progress, Ended | None], None]
-) -> Iterator[Ended]:
-    """Yield what becomes of each task, as they end.
+    tasks: Sequence[Task], labels: Mapping[str, str], submit: Submit, say: Callable[[str], None]
+) -> dict[str, str]:
+    """Grade each; return why some have no grading that is kept, by the digests of hand-ins.
 
-    tell: is told how far it is, after each end (with it) and about once a second.
+    labels: of hand-ins, likewise. say: is told of each end, and once a minute how far it is.
     """
     started_s = time.monotonic()
-    futures: Mapping[Future[Outcome], Task] = {submit(task): task for task in tasks}
-    left = set(futures)
-    num_done = 0
+    left = {submit(task): task for task in tasks}
+    problems = {}
     while left:
-        ended, left = wait(left, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+        ended, _ = wait(left, timeout=_TELL_EVERY_S, return_when=FIRST_COMPLETED)
         for future in ended:
-            num_done += 1
-            result = _ended(future, futures[future])
-            tell(_progress(num_done, len(tasks) - num_done, started_s), result)
-            yield result
+            task = left.pop(future)
+            told, problem = _result(future)
+            say(f"{_progress(len(tasks), len(left), started_s)}: {labels[task.digest]}, {told}")
+            if problem:
+                problems[task.digest] = problem
         if not ended:
-            tell(_progress(num_done, len(left), started_s), None)
+            say(_progress(len(tasks), len(left), started_s))
+    return problems
 
 
-def _progress(num_done: int, num_left: int, started_s: float) -> Progress:
-    elapsed_s = time.monotonic() - started_s
-    time_left_s = elapsed_s / num_done * num_left if num_done else None
-    return Progress(num_done, num_left, elapsed_s, time_left_s)
+def _progress(num_tasks: int, num_left: int, started_s: float) -> str:
+    """Return how many are graded, and how long the others take if they are like these."""
+    num_done = num_tasks - num_left
+    words = f"{num_done} of {num_tasks}"
+    if not (num_done and num_left):
+        return words
+    minutes = round((time.monotonic() - started_s) / num_done * num_left / 60)
+    if minutes >= 90:
+        return f"{words}, about {minutes / 60:.1f} h left"
+    return f"{words}, {f'about {minutes} min' if minutes else 'less than a minute'} left"
 
 
-def _ended(future: "Future[Outcome]", task: Task) -> Ended:
+def _result(future: "Future[Outcome]") -> tuple[str, str]:
+    """Return what is said of how a grading ended, and why none is kept; empty where one is."""
     error = future.exception()
-    if error is None:
-        return Ended(task, future.result())
     if isinstance(error, (KeyboardInterrupt, SystemExit)):
         raise error
-    return Ended(task, None, f"{type(error).__name__}: {error}")
+    if error is not None:  # however often it was tried
+        lost = f"{type(error).__name__}: {error}"
+        return f"not graded: {lost}", lost
+    outcome = future.result()
+    took = f"{outcome.wall_time_s:.0f} s"
+    if not outcome.error:
+        return took, ""
+    if outcome.is_final:
+        return f"{took}, cannot be graded: {outcome.error}", ""
+    return f"{took}, not graded: {outcome.error}", outcome.error
+
+
+@contextlib.contextmanager
+def on_this_machine(num_jobs: int) -> Iterator[Submit]:
+    """Yield what takes a task and returns its future. num_jobs: how many go on at once."""
+    pool = ThreadPoolExecutor(num_jobs)
+    try:
+        yield lambda task: pool.submit(grade, task)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for pid in descendants(os.getpid()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        raise
+    finally:
+        pool.shutdown()
+
+
+@contextlib.contextmanager
+def on_cluster(file: Path, cores: int, memory_num_bytes: int, folder: Path) -> Iterator[Submit]:
+    """Yield what takes a task and returns its future, which nodes of a cluster grade.
+
+    file: says how it is reached. cores, memory_num_bytes: of each grading. folder: for what Parsl
+    writes. Raises UsageError where the file, or its options of Parsl's provider, cannot be right.
+    """
+    cluster = read_settings(file, Cluster, lambda _: ())
+    import parsl
+
+    config = parsl.Config(
+        executors=[_executor(cluster, file, cores, memory_num_bytes, folder)],
+        retries=_NUM_RETRIES,
+        run_dir=str(folder),
+        strategy="simple",
+        exit_mode="skip",
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    kernel = parsl.load(config)
+    try:
+        yield parsl.python_app(grade, data_flow_kernel=kernel)
+    finally:
+        kernel.cleanup()
+        parsl.clear()
+
+
+def _executor(cluster: Cluster, file: Path, cores: int, memory_num_bytes: int, folder: Path) -> Any:
+    """Return workers on the nodes of a cluster, one for each grading that has room on a node."""
+    import parsl.providers
+    from parsl.executors import HighThroughputExecutor
+    from parsl.executors.high_throughput.executor import DEFAULT_LAUNCH_CMD
+    from parsl.launchers import SrunLauncher
+
+    options: dict[str, Any] = dict(cluster.provider)
+    if cluster.kind == "slurm" and options.get("nodes_per_block", 1) != 1:
+        options["launcher"] = SrunLauncher()
+    name = PROVIDERS[cluster.kind]
+    try:
+        provider = getattr(parsl.providers, name)(**options)
+    except TypeError as error:
+        reason = str(error).partition(" ")[2]
+        raise UsageError(
+            f"{file}: [provider] does not fit Parsl's {name}: {reason}; see Parsl's documentation "
+            "of it"
+        ) from None
+    # Not by names on a PATH: the same Python, which nodes see at the same place.
+    package = f"{shlex.quote(sys.executable)} -m parsl.executors.high_throughput"
+    return HighThroughputExecutor(
+        label=cluster.kind,
+        launch_cmd=DEFAULT_LAUNCH_CMD.replace(
+            "process_worker_pool.py", f"{package}.process_worker_pool"
+        ),
+        interchange_launch_cmd=shlex.split(f"{package}.interchange"),
+        provider=provider,
+        address=cluster.address or None,
+        cores_per_worker=cores,
+        mem_per_worker=memory_num_bytes / (1 << 30),
+        # Which cores are a grading's is settled by locks on its node: see `taken`.
+        cpu_affinity="none",
+        heartbeat_period=_HEARTBEAT_S,
+        heartbeat_threshold=_LOST_AFTER_S,
+        worker_logdir_root=str(folder),
+    )
+
+
+def grade(task: Task) -> Outcome:
+    """Grade a hand-in, unless somebody has; keep what came of it, and return how it ended.
+
+    Called where it is graded, perhaps on another machine. The processors are given to the container
+    by name: it inherits none of what we are limited to. Raises OSError where the folder of the
+    gradings cannot be written to.
+    """
+    gradings = Gradings(Path(task.gradings))
+    with taken(blocks(cores_here(), task.cores)) as (cpus, locks):
+        if gradings.has(task.key):  # by a worker that was lost before it could say so
+            return gradings.load(task.key).outcome
+        with tempfile.TemporaryDirectory(prefix="grading-") as folder:
+            report, made = Path(folder) / "report.json", Path(folder) / "recording.rec"
+            recording = Path(task.recording) if task.recording else made
+            outcome = _of_what_was_meant(task, _run(task, report, recording, cpus, locks))
+            if outcome.is_final:
+                content = report.read_bytes() if not outcome.error else None
+                recorded = recording.read_bytes() if recording.is_file() else None
+                gradings.keep(task.key, outcome, content, recorded)
+        return outcome
+
+
+def _run(
+    task: Task, report: Path, recording: Path, cpus: Sequence[int], locks: Sequence[int]
+) -> Outcome:
+    started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    started_s = time.monotonic()
+    command = [*ending_with_us(cpus), sys.executable, "-m", "grader", *task.arguments, task.path]
+    command += [f"--full-json={report}", f"--recording={recording}"]
+    if task.arguments[0] == "run":
+        command += [f"--cpus={','.join(map(str, cpus))}", f"--memory={task.memory_num_bytes}"]
+    if task.arguments[0] == "check":
+        command.append("--no-recording")  # a copy that nobody would erase with the student
+    ended = subprocess.run(  # noqa: S603 - our own command line
+        command,
+        env=_environment(task),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        pass_fds=locks,
+        check=False,
+    )
+    has_report = ended.returncode in _WITH_REPORT and report.is_file()
+    said = nameless(ended.stderr.decode(errors="replace"), task.path)
+    return Outcome(
+        digest=task.digest,
+        # What cannot be judged again may well be graded again.
+        exit_code=3 if task.recording and not has_report else ended.returncode,
+        error="" if has_report else _reason(said, ended.returncode),
+        started_at=started_at,
+        wall_time_s=time.monotonic() - started_s,
+        cpus=tuple(cpus),
+        host=socket.gethostname(),
+    )
+
+
+def _environment(task: Task) -> dict[str, str]:
+    """Return ours, with the secret and the key of the class in place of those named here."""
+    ours = {"GRADER_SECRET_FILE": task.secret_file, "GRADER_RECORDING_KEY_FILE": task.key_file}
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
+    return without_launcher(kept) | {name: file for name, file in ours.items() if file}
+
+
+def _of_what_was_meant(task: Task, outcome: Outcome) -> Outcome:
+    """Return the outcome; none that could be kept where other files were graded meanwhile.
+
+    It is kept by the digest of the files, and would be the mark of whoever hands in those.
+    """
+    try:
+        is_same = digest_of(Path(task.path)) == task.digest
+    except (OSError, ValueError):
+        is_same = False
+    if is_same:
+        return outcome
+    return replace(outcome, exit_code=3, error="it changed since the command began; start again")
+
+
+def nameless(said: str, path: str) -> str:
+    """Return what was said of a hand-in without where it is kept, and without its name.
+
+    It is told to its author, who need not know the one, and to whoever has handed in the same files
+    and may not know the other.
+    """
+    forms = {path, names.shortened(path)}
+    forms |= {one_line(each) for each in forms}
+    for form in sorted(forms, key=len, reverse=True):
+        said = said.replace(form, "the hand-in")
+    return said
+
+
+def _reason(said: str, exit_code: int) -> str:
+    """Return the last sentence of a command that graded nothing."""
+    sentences = [line.removeprefix("grade: ") for line in said.splitlines() if line.strip()]
+    if exit_code < 0:
+        return f"it was ended by {signal.Signals(-exit_code).name}"
+    if not sentences:
+        return f"it ended with exit code {exit_code} and without a message"
+    return sentences[-1][:_MAX_ERROR_NUM_CHARS]
+
+
+def blocks(cores: Sequence[Core], cores_per_grading: int) -> list[tuple[Core, ...]]:
+    """Return the cores of each grading that can go on at the same time.
+
+    A machine with fewer than a grading wants has one block of them all. What is left over stays
+    idle: of two gradings on one core, each would measure what the other does.
+    """
+    size = min(cores_per_grading, len(cores))
+    return [tuple(cores[first : first + size]) for first in range(0, len(cores) - size + 1, size)]
+
+
+def cores_here() -> list[Core]:
+    """Return the physical cores that this process may use."""
+    allowed = os.sched_getaffinity(0)
+    return sorted({tuple(sorted(_siblings(cpu) & allowed)) for cpu in allowed})
+
+
+def _siblings(cpu: int) -> set[int]:
+    try:
+        text = Path(_TOPOLOGY.format(cpu)).read_text()
+    except OSError:
+        return {cpu}
+    found = {cpu}
+    for piece in text.strip().split(","):
+        first, _, last = piece.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+@contextlib.contextmanager
+def taken(free: Sequence[tuple[Core, ...]]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Wait for a block of cores that no grading has; yield (its processors, descriptors).
+
+    The descriptors hold the locks: a process that inherits them has the cores for as long as it
+    lives. Raises GraderError where the locks cannot be made.
+    """
+    folder = _folder()
+    while True:
+        for block in free:
+            with contextlib.ExitStack() as closing:
+                held = _locked(folder, block, closing)
+                if held:
+                    yield tuple(cpu for core in block for cpu in core), held
+                    return
+        time.sleep(_PAUSE_S)
+
+
+def _locked(folder: Path, block: Sequence[Core], closing: contextlib.ExitStack) -> tuple[int, ...]:
+    """Return descriptors that hold the locks of all these cores; none where one is taken."""
+    held = []
+    for core in block:
+        file = folder / str(core[0])
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        closing.callback(os.close, descriptor)
+        held.append(descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return ()
+    return tuple(held)
+
+
+def _folder() -> Path:
+    """Return this user's folder of locks on this machine. Raises GraderError for another's."""
+    folder = Path(tempfile.gettempdir()) / f"grader-cores-{os.geteuid()}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    if folder.is_symlink() or folder.lstat().st_uid != os.geteuid():
+        raise GraderError(
+            f"{folder} belongs to another user, so it cannot tell which cores are in use; have "
+            "it removed, or set TMPDIR"
+        )
+    return folder

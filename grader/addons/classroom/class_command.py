@@ -2,38 +2,51 @@
 
 import argparse
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from grader.addons.classroom import (
     batch,
+    class_folder,
     class_inputs,
-    class_results,
-    class_secret,
-    cluster_file,
     erasure,
-    optional_imports,
     outputs,
-    owners,
+    platform_return,
     publication,
-    regrading,
 )
+from grader.addons.classroom.batch import Task, blocks, cores_here
+from grader.addons.classroom.class_folder import Pseudonyms
 from grader.addons.classroom.class_inputs import ClassInputs, circumstances, grading_options
-from grader.addons.classroom.class_results import show
-from grader.addons.classroom.cores import blocks, cores_here
-from grader.addons.classroom.executors import running
-from grader.addons.classroom.gradings import Gradings, remove_unfinished, write_atomically
-from grader.addons.classroom.hand_in import HandIn
-from grader.addons.classroom.output_lock import alone_in
-from grader.addons.classroom.pseudonyms import Pseudonyms, kept_in
+from grader.addons.classroom.gradings import Gradings, key_of
+from grader.addons.classroom.outputs import show
+from grader.addons.classroom.roster import HandIn
 from grader.addons.classroom.standing import Rules, Work, standings
-from grader.addons.classroom.task import Task
+from grader.addons.classroom.tables import read_text
 from grader.commands.context import is_sealed, say_visibly
 from grader.course.secret import read_secret
 from grader.model.errors import GraderError, UsageError
 
 _REGRADE = "regrade.csv"
+_PACKAGES = {"copydetect": "copydetect", "parsl": "parsl", "yaml": "pyyaml"}
+"""What a class needs beside what grades one submission, by what is imported."""
+
+
+@dataclass(frozen=True)
+class _Class:
+    """What is graded, and where to."""
+
+    options: argparse.Namespace
+    inputs: ClassInputs
+    names: Pseudonyms
+    gradings: Gradings
+    out: Path
+
+    def named(self, problems: Mapping[str, str]) -> list[str]:
+        """Return why hand-ins have no grading, by their digests, with what they are called."""
+        hand_ins = [each for each in self.inputs.hand_ins if each.digest in problems]
+        return [f"{each.label}: {problems[each.digest]}" for each in hand_ins]
 
 
 def grade_class(options: argparse.Namespace) -> int:
@@ -54,10 +67,14 @@ def grade_class(options: argparse.Namespace) -> int:
             "--unsealed runs hand-ins as your user, so they could read the course's key; unset "
             "GRADER_RECORDING_KEY_FILE"
         )
-    optional_imports.require()
+    if missing := [name for module, name in _PACKAGES.items() if find_spec(module) is None]:
+        raise UsageError(
+            f"a class needs {', '.join(missing)}, which single submissions do not: pip install "
+            "--require-hashes -r requirements-class.lock"
+        )
     out = options.out or Path(f"graded-{options.folder.resolve().name}")
-    _require_apart(options.folder, out)
-    with alone_in(out):
+    _make_apart(out, options.folder)
+    with class_folder.alone_in(out):
         try:
             return _grade_into(out, options)
         except BrokenPipeError:  # nobody reads what is printed
@@ -70,97 +87,96 @@ def grade_class(options: argparse.Namespace) -> int:
 
 
 def _grade_into(out: Path, options: argparse.Namespace) -> int:
-    names = kept_in(out / "pseudonyms.key")
+    names = class_folder.pseudonyms_in(out)
     gradings = Gradings(out / "gradings")
     gradings.tidy()
-    remove_unfinished(out)
-    table = class_results.table_to_fill(options)
-    inputs = _remembered(options, class_inputs.read(options, out), names, gradings, out)
-    secret_file = _secret_file(options, out)
+    class_folder.remove_unfinished(out)
+    table = None
+    if options.fill is not None:
+        text = read_text(options.fill)
+        table = platform_return.parse(text, str(options.fill), options.column)
+    whole = _Class(options, class_inputs.read(options, out), names, gradings, out)
+    whole = replace(whole, inputs=_remembered(whole))
+    inputs = whole.inputs
+    if options.judge_again:
+        secret_file = class_folder.known_secret_in(out)
+    else:
+        secret_file = None if options.unsealed else class_folder.secret_in(out)
     secret = b"" if secret_file is None else read_secret(secret_file)
     current = circumstances(options, inputs, secret)
-    published = publication.read(out / publication.NAME)
+    digests = [each.digest for each in inputs.hand_ins]
+    published = publication.read(out)
     known = {digest: key for digest, key in published.items() if gradings.has(key)}
-    recordings = _recordings(known, gradings) if options.judge_again else {}
-    newest = {
-        each.digest: current.key(each.digest, recordings.get(each.digest))
-        for each in inputs.hand_ins
-    }
+    recordings = {digest: gradings.recording(key) for digest, key in known.items()}
+    judged = recordings if options.judge_again else {}
+    newest = {digest: key_of(current, digest, judged.get(digest)) for digest in digests}
     keys = newest if options.regrade else {**newest, **known}
     if options.judge_again:  # what could not be graded has nothing to be judged
-        keys = {**keys, **_refused(inputs, gradings)}
+        keys = {**keys, **_refused(digests, gradings)}
     for key in {*keys.values()} & {*newest.values()}:
         # It may have been the data, or a right to read, and that is in no key.
         if gradings.is_refused(key):
             gradings.remove(key)
-    problems = _grade_missing(options, inputs, keys, gradings, out, recordings, secret_file)
+    problems = _grade_missing(whole, keys, judged, secret_file)
     if options.regrade and not options.publish:
-        how = "--judge-again" if options.judge_again else "--regrade"
-        return _show_regrade(inputs, known, keys, gradings, problems, names, out, how)
-    for problem in _named(problems, keys, inputs) if options.publish else ():
+        return _show_regrade(whole, known, keys, problems)
+    for problem in whole.named(problems) if options.publish else ():
         say_visibly(f"not graded again; the earlier mark stays: {problem}")
-    keys = publication.falling_back(keys, known, problems)
-    works = [_work(each, keys, gradings, problems) for each in inputs.hand_ins]
+    keys, problems = publication.falling_back(keys, known, problems)
+    works = [_work(each, keys[each.digest], gradings, problems) for each in inputs.hand_ins]
     # What cannot be graded is no mark to be kept, unless a regrade has put it in place of one.
     graded = {
-        work.hand_in.digest: keys[work.hand_in.digest]
+        work.hand_in.digest
         for work in works
         if work.grading and (work.grading.report or work.hand_in.digest in known)
     }
-    left = {each.digest for each in inputs.hand_ins}
-    kept = {digest: key for digest, key in published.items() if digest in left}
-    publication.write(out / publication.NAME, {**kept, **graded})
+    now = {
+        digest: keys[digest] if digest in graded else published.get(digest) for digest in digests
+    }
+    publication.write(out, {digest: key for digest, key in now.items() if key is not None})
     rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.questions, names)
-    found, strays = standings(works, rules, inputs.unreadable)
-    num_pairs = class_results.write(options, inputs, found, names, out)
+    works += [Work(each, None, each.problem) for each in inputs.unreadable]
+    found, strays = standings(works, rules)
+    num_pairs = outputs.write_all(options, inputs, found, names, out)
     for line in outputs.summary(found, strays, inputs.unknown_times, out, num_pairs):
         show(line)
     if table is not None:
-        class_results.give_back(table, found, out)
+        outputs.give_back(table, found, out)
     is_whole = all(each.final is not None for each in found)
-    return 0 if is_whole and not (strays.has_hand_ins or strays.authors) else 3
+    return 0 if is_whole and not (strays.hand_ins or strays.authors) else 3
 
 
-def _remembered(
-    options: argparse.Namespace,
-    inputs: ClassInputs,
-    names: Pseudonyms,
-    gradings: Gradings,
-    out: Path,
-) -> ClassInputs:
+def _remembered(whole: _Class) -> ClassInputs:
     """Return the inputs without who was forgotten, also just now."""
+    inputs, names, out, forget = whole.inputs, whole.names, whole.out, whole.options.forget
+    before = erasure.owners(out)
     gone = erasure.forgotten(out)
     there, _ = erasure.without(inputs.hand_ins, inputs.roster, names, gone)
-    if options.forget is not None:
-        student = erasure.student_called(
-            options.forget, inputs.hand_ins, inputs.roster, names, owners.read(out)
-        )
+    if forget is not None:
+        student = erasure.student_called(forget, inputs.hand_ins, inputs.roster, names, before)
         gone |= {names.of(student.id)}
         erasure.remember_to_forget(out, gone)
     left, roster = erasure.without(inputs.hand_ins, inputs.roster, names, gone)
-    if options.forget is not None:
+    if forget is not None:
         theirs = [each for each in there if each not in left]
-        number = erasure.remove(out, gradings, names.of(student.id), theirs, left)
+        number = erasure.remove(out, whole.gradings, names.of(student.id), theirs, left)
         show(f"{student.id} is forgotten: {number} gradings and all reports are removed")
         for each in theirs:
             show(f"  remove what the platform delivered yourself: {each.path}")
-    before = owners.read(out)
-    if not owners.is_known(before, left, roster, names):
+        before = erasure.owners(out)
+    now = erasure.owners_of(left, roster, names)
+    if not erasure.is_known(before, now):
         raise UsageError(
             f"{out} is of another class: no student in it has handed in here; name another --out"
         )
-    owners.remember(out, before, left, roster, names)
-    unreadable = [
-        each
-        for each in inputs.unreadable
-        if roster.authors(each.hand_in) or not inputs.roster.authors(each.hand_in)
-    ]
+    erasure.remember_owners(out, {**before, **now})
+    unreadable, _ = erasure.without(inputs.unreadable, inputs.roster, names, gone)
     return replace(inputs, hand_ins=left, unreadable=unreadable, roster=roster)
 
 
-def _require_apart(folder: Path, out: Path) -> None:
-    """Raise UsageError where what is written would be among what was handed in."""
-    if out.resolve() == folder.resolve() or folder.resolve() in out.resolve().parents:
+def _make_apart(out: Path, folder: Path) -> None:
+    """Make the folder that is written into. Raises UsageError where hand-ins would be beside it."""
+    if folder.resolve() in (out.resolve(), *out.resolve().parents):
         raise UsageError(
             f"{out} lies in the folder of the hand-ins; name another folder with --out"
         )
@@ -171,95 +187,77 @@ def _require_apart(folder: Path, out: Path) -> None:
         raise UsageError(f"{out} cannot be made: {error.strerror}; name another --out") from None
 
 
-def _secret_file(options: argparse.Namespace, out: Path) -> Path | None:
-    """Return the file of the class's secret; None where its inputs are public."""
-    if options.judge_again:
-        return class_secret.known_in(out)
-    return None if options.unsealed else class_secret.kept_in(out)
-
-
 def _grade_missing(
-    options: argparse.Namespace,
-    inputs: ClassInputs,
+    whole: _Class,
     keys: Mapping[str, str],
-    gradings: Gradings,
-    out: Path,
-    recordings: Mapping[str, Path],
+    recordings: Mapping[str, Path | None],
     secret_file: Path | None,
 ) -> dict[str, str]:
-    """Grade each hand-in that is not; return why some have none, by their keys.
+    """Grade each hand-in that is not; return why some have none. All are by digest.
 
-    recordings: by digest, what is judged again. secret_file: of the class; None for public inputs.
+    recordings: what is judged again. secret_file: of the class; None for public inputs.
     """
-    different = {each.digest: each for each in inputs.hand_ins}
+    options, gradings = whole.options, whole.gradings
+    different = {each.digest: each for each in whole.inputs.hand_ins}
     missing = [each for each in different.values() if not gradings.has(keys[each.digest])]
     if len(missing) < len(different):
         say_visibly(f"{len(different) - len(missing)} graded before, {len(missing)} to grade")
     if not missing:
         return {}
     unrecorded = {
-        keys[each.digest]: "its grading was not recorded; grade it again with --regrade"
+        each.digest: "its grading was not recorded; grade it again with --regrade"
         for each in missing
-        if options.judge_again and each.digest not in recordings
+        if options.judge_again and recordings.get(each.digest) is None
     }
-    command: tuple[str, ...]
-    how = "judge" if options.judge_again else "check" if options.unsealed else "run"
-    command = (how, *grading_options(options, inputs))
-    if options.judge_again and not options.unsealed:
-        command += ("--require-mark",)
-    key_file = "" if options.unsealed else str(class_secret.recording_key_in(out).resolve())
+    how = ["judge"] if options.judge_again else ["check"] if options.unsealed else ["run"]
+    how += grading_options(options, whole.inputs)
+    how += ["--require-mark"] if options.judge_again and not options.unsealed else []
+    key_file = None if options.unsealed else class_folder.recording_key_in(whole.out)
     gradings.folder.mkdir(parents=True, exist_ok=True)
-    kept_in_folder = str(gradings.folder.resolve())
+    cores = 1 if options.judge_again else options.cores
     tasks = [
         Task(
-            keys[each.digest],
-            each.digest,
-            str(each.path.resolve()),
-            kept_in_folder,
-            command,
-            str(recordings.get(each.digest, "")),
-            str(secret_file.resolve()) if secret_file is not None else "",
-            key_file,
-            1 if options.judge_again else options.cores,
-            options.memory,
+            key=keys[each.digest],
+            digest=each.digest,
+            path=_path(each.path),
+            gradings=_path(gradings.folder),
+            arguments=tuple(how),
+            recording=_path(recordings.get(each.digest)),
+            secret_file=_path(secret_file),
+            key_file=_path(key_file),
+            cores=cores,
+            memory_num_bytes=options.memory,
         )
         for each in missing
-        if keys[each.digest] not in unrecorded
+        if each.digest not in unrecorded
     ]
-    labels = {keys[each.digest]: each.label for each in missing}
-    cluster = None
     if options.cluster is not None:
-        cluster = cluster_file.read(options.cluster, options.cores)
-    cores = 1 if options.judge_again else options.cores
-    jobs = options.jobs or len(blocks(cores_here(), cores))
-    with running(cluster, jobs, options.memory, out / "parsl") as submit:
-        ended = list(batch.grade_all(tasks, submit, outputs.teller(labels, say_visibly)))
-    return {**unrecorded, **{each.task.key: each.problem for each in ended if each.problem}}
+        running = batch.on_cluster(options.cluster, cores, options.memory, whole.out / "parsl")
+    else:
+        running = batch.on_this_machine(options.jobs or len(blocks(cores_here(), cores)))
+    labels = {each.digest: each.label for each in missing}
+    with running as submit:
+        return {**unrecorded, **batch.grade_all(tasks, labels, submit, say_visibly)}
 
 
-def _refused(inputs: ClassInputs, gradings: Gradings) -> dict[str, str]:
+def _path(file: Path | None) -> str:
+    """Return a path as every machine that grades has it; empty for none."""
+    return "" if file is None else str(file.resolve())
+
+
+def _refused(digests: Sequence[str], gradings: Gradings) -> dict[str, str]:
     """Return the keys of gradings that say that a hand-in cannot be graded, by its digest."""
-    found = ((each.digest, gradings.keys_of([each.digest])) for each in inputs.hand_ins)
+    found = {digest: gradings.keys_of([digest]) for digest in digests}
     return {
-        digest: keys[-1] for digest, keys in found if keys and all(map(gradings.is_refused, keys))
+        digest: keys[-1]
+        for digest, keys in found.items()
+        if keys and all(map(gradings.is_refused, keys))
     }
 
 
-def _recordings(known: Mapping[str, str], gradings: Gradings) -> dict[str, Path]:
-    """Return where what was seen of hand-ins lies, by their digests."""
-    files = {digest: gradings.recording(key) for digest, key in known.items()}
-    return {digest: file.resolve() for digest, file in files.items() if file is not None}
-
-
-def _work(
-    hand_in: HandIn,
-    keys: Mapping[str, str],
-    gradings: Gradings,
-    problems: Mapping[str, str],
-) -> Work:
-    key = keys[hand_in.digest]
-    if key in problems:
-        return Work(hand_in, None, problems[key])
+def _work(hand_in: HandIn, key: str, gradings: Gradings, problems: Mapping[str, str]) -> Work:
+    if problem := problems.get(hand_in.digest):
+        return Work(hand_in, None, problem)
     try:
         return Work(hand_in, gradings.load(key))
     except GraderError as error:
@@ -267,43 +265,30 @@ def _work(
 
 
 def _show_regrade(
-    inputs: ClassInputs,
+    whole: _Class,
     published: Mapping[str, str],
     keys: Mapping[str, str],
-    gradings: Gradings,
     problems: Mapping[str, str],
-    names: Pseudonyms,
-    out: Path,
-    how: str,
 ) -> int:
-    """Write and print what would change; return 0, or 3 where some could not be graded again.
-
-    how: the option that has asked for it.
-    """
+    """Write and print what would change; return 0, or 3 where some could not be graded again."""
     regrades = []
-    failed = _named(problems, keys, inputs)
-    for each in inputs.hand_ins:
-        if each.digest in published and keys[each.digest] not in problems:
-            students = tuple(names.of(student.id) for student in inputs.roster.authors(each))
+    failed = whole.named(problems)
+    for each in whole.inputs.hand_ins:
+        if each.digest in published and each.digest not in problems:
+            authors = whole.inputs.roster.authors(each)
+            students = tuple(whole.names.of(student.id) for student in authors)
             try:
-                before, now = (gradings.load(of[each.digest]) for of in (published, keys))
+                before, now = (whole.gradings.load(of[each.digest]) for of in (published, keys))
             except GraderError as error:  # of one, and the others are told
                 failed.append(f"{each.label}: {error}")
                 continue
-            regrades.append(regrading.Regrade(each.label, students, before, now))
-    write_atomically(out / _REGRADE, regrading.render(regrades))
-    for line in regrading.summary(regrades):
+            regrades.append(publication.Regrade(each.label, students, before, now))
+    file = whole.out / _REGRADE
+    class_folder.write_atomically(file, publication.render(regrades))
+    for line in publication.summary(regrades):
         show(line)
     for problem in failed:
         show(f"  not graded again: {problem}")
-    show(f"{out / _REGRADE} has each check; nothing is published without {how} --publish")
+    how = "--judge-again" if whole.options.judge_again else "--regrade"
+    show(f"{file} has each check; nothing is published without {how} --publish")
     return 3 if failed else 0
-
-
-def _named(problems: Mapping[str, str], keys: Mapping[str, str], inputs: ClassInputs) -> list[str]:
-    """Return why hand-ins have no grading, with what they are called."""
-    return [
-        f"{each.label}: {problems[keys[each.digest]]}"
-        for each in inputs.hand_ins
-        if keys[each.digest] in problems
-    ]

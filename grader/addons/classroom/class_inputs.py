@@ -1,31 +1,137 @@
-"""All that the command `class` reads before anything is graded."""
+"""All that is read before anything is graded: class.toml, what it names, and what was handed in."""
 
 import argparse
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from grader.addons.classroom import (
-    arrivals,
-    class_file,
-    manual_marks,
-    name_clashes,
-    roster,
-    submission_times,
-)
-from grader.addons.classroom.class_file import ClassFile
-from grader.addons.classroom.gradings import Circumstances
-from grader.addons.classroom.hand_in import HandIn, Unreadable
-from grader.addons.classroom.hand_in_names import Naming
-from grader.addons.classroom.manual_marks import Marks
-from grader.addons.classroom.marking import Questions
-from grader.addons.classroom.roster import Roster
+from msgspec import Meta, Struct, field
+
+from grader.addons.classroom import arrivals, marking, roster
+from grader.addons.classroom.arrivals import zoned
+from grader.addons.classroom.hand_in_names import BEGIN_WITH_ASSIGNMENT, PLATFORMS, Naming
+from grader.addons.classroom.marking import Marks, Questions
+from grader.addons.classroom.policy import Policy
+from grader.addons.classroom.roster import HandIn, Roster
+from grader.addons.classroom.tables import read_settings
 from grader.commands.context import courses_of, data_folder, named_courses
+from grader.course import strict_toml
 from grader.course.assignment import Assignment
 from grader.course.courses import Courses
 from grader.course.versions import engine_digest
 from grader.model.errors import UsageError
 from grader.model.points import total
+
+_CLASS_FILE = "class.toml"
+Text = Annotated[str, Meta(min_length=1, max_length=200, description="a text")]
+Time = Annotated[datetime, Meta(description="a date and time such as 2026-11-20T23:59:00+01:00")]
+Times = Annotated[dict[Text, Time], Meta(description="a table from an id or a group to a time")]
+Share = Annotated[float, Meta(ge=0, le=1, description="a share from 0 to 1")]
+Minutes = Annotated[int, Meta(ge=0, le=1440, description="a number of minutes from 0 to 1440")]
+Days = Annotated[int, Meta(ge=1, le=366, description="a number of days from 1 to 366")]
+Which = Annotated[str, Meta(pattern="^(last|best)$", description="last or best")]
+Texts = Annotated[tuple[Text, ...], Meta(min_length=1, description="a list of texts")]
+Files = Annotated[str | tuple[Text, ...], Meta(description="the name of a file, or a list of them")]
+Teams = Annotated[
+    dict[Text, Texts], Meta(description="a table from the name of a team to a list of ids")
+]
+Missing = Annotated[str, Meta(pattern="^(person|zero)$", description="person or zero")]
+Platform = Annotated[
+    str, Meta(pattern=rf"\A({'|'.join(PLATFORMS)})\Z", description=f"one of {', '.join(PLATFORMS)}")
+]
+
+
+class LateTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`[late]`: what lateness costs."""
+
+    per_day: Share = 0.0
+    grace_min: Minutes = 0
+    last_day: Days | None = None
+
+
+class ClassFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """All that `class.toml` may say; each key may be left out."""
+
+    assignment: Text | None = None
+    parts: Texts | None = None
+    """That the class was set, of those for tests and those for people; None for all."""
+    platform: Platform = ""
+    """That has delivered the hand-ins; empty where each is called by an id on the roster."""
+    platform_assignment: Text = ""
+    """What the assignment is called there, where names of hand-ins begin with that."""
+    deadline: Time | None = None
+    timezone: Text = "UTC"
+    """Of times that a platform writes without one, and of a deadline without one."""
+    counts: Which = "last"
+    roster: Text | None = None
+    """A file beside class.toml, as those of the next two."""
+    times: Text | None = None
+    marks: Files = ()
+    not_handed_in: Missing = "person"
+    """Who gives points for a file, or a whole hand-in, that is not there."""
+    teams: Teams = field(default_factory=dict)
+    late: LateTable = field(default_factory=LateTable)
+    extensions: Times = field(default_factory=dict)
+
+    @property
+    def zone(self) -> tzinfo:
+        """Return the time zone."""
+        return UTC if self.timezone == "UTC" else ZoneInfo(self.timezone)
+
+    @property
+    def mark_files(self) -> tuple[str, ...]:
+        """Return the names of the files of marks."""
+        return (self.marks,) if isinstance(self.marks, str) else self.marks
+
+    @property
+    def policy(self) -> Policy:
+        """Return the rules."""
+        return Policy(
+            deadline=None if self.deadline is None else zoned(self.deadline, self.zone),
+            grace=timedelta(minutes=self.late.grace_min),
+            late_per_day=float(self.late.per_day),
+            last_day=self.late.last_day,
+            takes_best=self.counts == "best",
+            extensions={key: zoned(at, self.zone) for key, at in self.extensions.items()},
+        )
+
+
+def class_file_mistakes(table: strict_toml.Table) -> Iterator[str]:
+    """Yield what is wrong between several keys of class.toml."""
+    name = table.get("timezone")
+    if name is not None and name != "UTC":
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            yield f"timezone: found {name!r:.40}; expected a name such as Europe/Zurich"
+    platform, title = table.get("platform"), table.get("platform_assignment")
+    if platform in BEGIN_WITH_ASSIGNMENT and not title:
+        yield (
+            f"platform_assignment: missing. Names on {platform} begin with the assignment's "
+            "name there; write that name here"
+        )
+    if title and platform not in BEGIN_WITH_ASSIGNMENT:
+        expected = " or ".join(BEGIN_WITH_ASSIGNMENT)
+        yield f"platform_assignment: only platform = {expected} uses it; remove it"
+    for key in ("late", "extensions"):
+        if table.get(key) and not table.get("deadline"):
+            yield f"{key}: only a deadline uses it; add one, or leave this out"
+    if table.get("teams") and not table.get("roster"):
+        yield "teams: only a roster uses them; name one, with the column id"
+    deadline = table.get("deadline")
+    if deadline is None:
+        return
+    for key, at in (table.get("extensions") or {}).items():
+        is_comparable = at is not None and bool(at.tzinfo) == bool(deadline.tzinfo)
+        if is_comparable and at < deadline:  # the later of both would count
+            yield (
+                f"extensions.{key}: found {at.isoformat(' ')}, which is before the deadline; "
+                "expected a later time"
+            )
 
 
 @dataclass(frozen=True)
@@ -33,7 +139,8 @@ class ClassInputs:
     """What was handed in, and what is known beside it."""
 
     hand_ins: list[HandIn]
-    unreadable: list[Unreadable]
+    unreadable: list[HandIn]
+    """What of it cannot be graded, and why."""
     said: ClassFile
     roster: Roster
     marks: Marks
@@ -64,9 +171,9 @@ class ClassInputs:
 
 def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     """Return all of it. Raises UsageError or GraderError for what cannot be right."""
-    file = options.config or options.folder / class_file.NAME
+    file = options.config or options.folder / _CLASS_FILE
     is_given = options.config is not None or file.exists()
-    said = class_file.read(file) if is_given else ClassFile()
+    said = read_settings(file, ClassFile, class_file_mistakes) if is_given else ClassFile()
     beside = file.parent
     students = roster.read(beside / said.roster) if said.roster is not None else Roster()
     students = roster.with_teams(students, said.teams, str(file))
@@ -77,25 +184,17 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
             f"All hand-ins are named as {naming.platform.capitalize()} names them, and are "
             f'read so. Write platform = "{naming.platform}" in class.toml to keep it so.'
         )
-    hand_ins, unreadable = arrivals.read_folder(
-        options.folder, out / "assembled", said.zone, naming
-    )
-    if not hand_ins and not unreadable:
+    hand_ins = arrivals.read_folder(options.folder, out / "assembled", said.zone, naming)
+    if not hand_ins:
         raise UsageError(
             f"{options.folder} holds no hand-in; expected a folder or an archive for each student"
         )
     unknown: list[str] = []
     if said.times is not None:
-        times = submission_times.read(beside / said.times, said.zone)
-        others = [each.hand_in for each in unreadable]
-        hand_ins, unknown = arrivals.with_times(hand_ins, others, times, naming)
+        times = arrivals.read_times(beside / said.times, said.zone)
+        hand_ins, unknown = arrivals.with_times(hand_ins, times, naming)
     if said.roster is not None:
-        names = name_clashes.shared([*hand_ins, *(each.hand_in for each in unreadable)])
-        hand_ins = [name_clashes.by_number(each, names) for each in hand_ins]
-        unreadable = [
-            replace(each, hand_in=name_clashes.by_number(each.hand_in, names))
-            for each in unreadable
-        ]
+        hand_ins = roster.namesakes_apart(hand_ins)
     courses = courses_of(options)
     name = options.assignment or said.assignment
     assignment = courses.assignment(name) if name else None
@@ -105,21 +204,24 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
         if sentence := assignment.wrong_part(said.parts):
             raise UsageError(f"{file}: parts: {sentence}")
     return ClassInputs(
-        hand_ins,
-        unreadable,
+        [each for each in hand_ins if not each.problem],
+        [each for each in hand_ins if each.problem],
         said,
         students,
-        manual_marks.read([beside / each for each in said.mark_files]),
+        marking.read([beside / each for each in said.mark_files]),
         unknown,
         courses,
         assignment,
     )
 
 
-def circumstances(options: argparse.Namespace, inputs: ClassInputs, secret: bytes) -> Circumstances:
-    """Return what marks follow from. Raises GraderError where nothing could be graded at all.
+def circumstances(
+    options: argparse.Namespace, inputs: ClassInputs, secret: bytes
+) -> Mapping[str, object]:
+    """Return all but the hand-in that a mark follows from, as the keys of gradings have it.
 
-    secret: of the class; empty where its inputs are public.
+    secret: of the class; empty where its inputs are public. Nobody learns it from a key. Raises
+    GraderError where nothing could be graded at all.
     """
     image = ""
     if not options.unsealed and not options.judge_again:
@@ -127,19 +229,19 @@ def circumstances(options: argparse.Namespace, inputs: ClassInputs, secret: byte
         from grader.sealed.container.docker_engine import DockerEngine
 
         image = DockerEngine.connect().image_id(options.image)
-    # Neither has an image, and the one makes marks.
-    how = f"judged again, {'unsealed' if options.unsealed else 'sealed'}"
-    return Circumstances(
+    found = grading_options(options, inputs)
+    if options.judge_again:  # Neither has an image, and the one makes marks.
+        found.append(f"judged again, {'unsealed' if options.unsealed else 'sealed'}")
+    courses = () if image else inputs.courses.courses
+    return {
         # An image holds the engine and the course that grade; those at hand do not matter then.
-        engine_digest="" if image else engine_digest(),
-        image=image,
-        courses=()
-        if image
-        else tuple(f"{course.name} {course.digest()}" for course in inputs.courses.courses),
-        assignment=inputs.assignment.name if inputs.assignment is not None else "",
-        options=(*grading_options(options, inputs), *([how] if options.judge_again else [])),
-        secret_digest=hashlib.sha256(b"class" + secret).hexdigest() if secret else "",
-    )
+        "engine_digest": "" if image else engine_digest(),
+        "image": image,
+        "courses": [f"{course.name} {course.digest()}" for course in courses],
+        "assignment": inputs.assignment.name if inputs.assignment is not None else "",
+        "options": found,
+        "secret_digest": hashlib.sha256(b"class" + secret).hexdigest() if secret else "",
+    }
 
 
 def grading_options(options: argparse.Namespace, inputs: ClassInputs) -> list[str]:

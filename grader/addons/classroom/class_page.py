@@ -1,19 +1,21 @@
-"""The page of a class, for its teachers: no names, and nothing that is loaded or run."""
+"""The pages of a class, for its teachers: no names, and nothing that is loaded or run."""
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 
-from grader.addons.classroom.facts import causes, histogram, rates, reports_of
-from grader.addons.classroom.pseudonyms import Pseudonyms
+from grader.addons.classroom.class_folder import Pseudonyms
 from grader.addons.classroom.similarity import Pair
 from grader.addons.classroom.standing import Standing
+from grader.model.report import Report, TestResult, Verdict
+from grader.report.causes import causes as causes_of
 from grader.report.html.page import page
 from grader.report.safe_text import one_line
 
 MOST_PAIRS = 50
 """Of hand-ins that are nearly the same, the most alike."""
 _MOST_SLOW = 10
+_NO_CAUSE = (Verdict.NOT_ATTEMPTED, Verdict.SKIPPED)
 
 
 def render(
@@ -73,3 +75,68 @@ def _nameless(each: Standing) -> str:
     for name in sorted(names, key=len, reverse=True):
         found = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "the hand-in", found)
     return found.removeprefix(f"{each.status}: ")
+
+
+def histogram(scores: Sequence[float], max_score: float, num_bins: int = 10) -> list[int]:
+    """Return how many scores lie in each tenth of what can be reached; the full score in the last.
+
+    max_score: more than 0.
+    """
+    counts = [0] * num_bins
+    for score in scores:
+        counts[min(num_bins - 1, int(score / max_score * num_bins))] += 1
+    return counts
+
+
+def reports_of(standings: Iterable[Standing]) -> list[tuple[Standing, Report]]:
+    """Return the reports that count, with whose they are; that of a group once."""
+    found: dict[tuple[str, str], tuple[Standing, Report]] = {}
+    for each in standings:
+        if each.report is not None:
+            found.setdefault(each.identity, (each, each.report))
+    return list(found.values())
+
+
+def rates(reports: Sequence[Report]) -> list[tuple[str, str, int, int]]:
+    """Return of each test its part, its sentence, how many pass it, and how many had it run.
+
+    Who did not attempt a part does not count. The order is that of the reports.
+    """
+    runs: dict[tuple[str, str], list[TestResult]] = defaultdict(list)
+    for report in reports:
+        for part in report.parts:
+            if part.verdict is not Verdict.NOT_ATTEMPTED:
+                for test in part.tests:
+                    runs[part.name, test.name].append(test)
+    return [
+        (
+            part,
+            tests[0].sentence,
+            sum(each.verdict is Verdict.ACCEPTED for each in tests),
+            len(tests),
+        )
+        for (part, _), tests in runs.items()
+    ]
+
+
+def causes(
+    reports: Sequence[tuple[str, Report]],
+) -> list[tuple[list[str], str, Verdict, str]]:
+    """Return who lost points, in which part, by which verdict and why; what most have comes first.
+
+    reports: with the pseudonym of whom. A part counts once, by the cause that costs it most. Why:
+    as it was said to the first of them.
+    """
+    groups: dict[tuple[str, Verdict, str], list[tuple[str, str]]] = defaultdict(list)
+    for student, report in reports:
+        for part in report.parts:
+            dearest = next(iter(causes_of(part)), None)
+            if dearest is not None and dearest.verdict not in _NO_CAUSE:
+                first = dearest.findings[0]
+                about = f"{first.key} {first.facts.get('name', '')}" if first.key else first.text
+                groups[part.name, dearest.verdict, about].append((student, first.text))
+    found = [
+        ([student for student, _ in cases], part, verdict, cases[0][1])
+        for (part, verdict, _), cases in groups.items()
+    ]
+    return sorted(found, key=lambda cause: (-len(cause[0]), cause[1], cause[3]))

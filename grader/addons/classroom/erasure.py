@@ -1,20 +1,23 @@
-"""Removes all that is kept of a student, and keeps it from coming back."""
+"""Removes all that is kept of a student, and keeps it from coming back.
 
-import json
+Who is forgotten may have handed in more before: owners.json says whose each hand-in was.
+"""
+
 import shutil
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.addons.classroom import owners, publication
-from grader.addons.classroom.gradings import Gradings, write_atomically
-from grader.addons.classroom.hand_in import HandIn, Student
-from grader.addons.classroom.owners import Owners
-from grader.addons.classroom.pseudonyms import Pseudonyms
-from grader.addons.classroom.roster import Roster
-from grader.model.errors import GraderError, UsageError
+from grader.addons.classroom import publication
+from grader.addons.classroom.class_folder import Pseudonyms, read_json, write_atomically
+from grader.addons.classroom.gradings import Gradings
+from grader.addons.classroom.roster import HandIn, Roster, Student
+from grader.model.errors import UsageError
 
-_FILE = "forgotten.json"
+_FORGOTTEN = "forgotten.json"
+_OWNERS = "owners.json"
+Owners = Mapping[str, Sequence[str]]
+"""Pseudonyms by the digest of a hand-in that was ever graded."""
 _WITH_NAMES = (
     *("gradebook.csv", "class.html", "regrade.csv", "to-mark*.csv"),
     *("canvas-feedback.zip", "moodle-feedback.zip", "canvas-grades.csv", "moodle-grades.csv"),
@@ -22,20 +25,46 @@ _WITH_NAMES = (
 """What has a line of everybody: it is written again of who is left."""
 
 
+@dataclass(frozen=True)
+class _Forgotten:
+    students: list[str]
+
+
 def forgotten(out: Path) -> set[str]:
     """Return the pseudonyms of who was forgotten. Raises GraderError for a file of other make."""
-    try:
-        data = json.loads((out / _FILE).read_bytes())
-        return {str(each) for each in data["students"]}
-    except FileNotFoundError:
-        return set()
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise GraderError(f"{out / _FILE} cannot be read ({error}); restore it") from None
+    found = read_json(out / _FORGOTTEN, _Forgotten)
+    return set(found.students) if found is not None else set()
 
 
 def remember_to_forget(out: Path, students: Collection[str]) -> None:
     """Write down who was forgotten, by pseudonyms. Raises OSError."""
-    write_atomically(out / _FILE, {"students": sorted(students)})
+    write_atomically(out / _FORGOTTEN, {"students": sorted(students)})
+
+
+def owners(out: Path) -> Owners:
+    """Return whose hand-ins are; nobody's without the file. Raises GraderError for another file."""
+    return read_json(out / _OWNERS, dict[str, list[str]]) or {}
+
+
+def owners_of(hand_ins: Sequence[HandIn], roster: Roster, names: Pseudonyms) -> Owners:
+    """Return whose hand-ins are; what several have handed in is all theirs."""
+    found: dict[str, set[str]] = {}
+    for each in hand_ins:
+        authors = {names.of(student.id) for student in roster.authors(each)}
+        found.setdefault(each.digest, set()).update(authors)
+    return {digest: sorted(students) for digest, students in found.items()}
+
+
+def is_known(before: Owners, now: Owners) -> bool:
+    """Return whether these can be hand-ins of the class of before: one of them, or of one in it."""
+    known, present = ({name for own in each.values() for name in own} for each in (before, now))
+    is_shared = known & present or before.keys() & now.keys()
+    return not before or not present or bool(is_shared)
+
+
+def remember_owners(out: Path, owned: Owners) -> None:
+    """Write down whose hand-ins are. Raises OSError."""
+    write_atomically(out / _OWNERS, owned)
 
 
 def student_called(
@@ -43,25 +72,18 @@ def student_called(
 ) -> Student:
     """Return the student of an id. Raises UsageError where nobody has it, or ever had."""
     known = [*roster.students, *(who for each in hand_ins for who in roster.authors(each))]
-    found = next((each for each in known if each.id == identity), None)
-    if found is None and any(names.of(identity) in students for students in owned.values()):
+    if found := next((each for each in known if each.id == identity), None):
+        return found
+    if any(names.of(identity) in students for students in owned.values()):
         return Student(identity, {"id": identity})  # whose hand-ins were removed before
-    if found is None:
-        raise UsageError(
-            f"no student here has the id {identity!r:.60}; the gradebook lists all ids"
-        )
-    return found
+    raise UsageError(f"no student here has the id {identity!r:.60}; the gradebook lists all ids")
 
 
 def without(
     hand_ins: Sequence[HandIn], roster: Roster, names: Pseudonyms, gone: Collection[str]
 ) -> tuple[list[HandIn], Roster]:
     """Return what is left: hand-ins of somebody else as well, and the others on the roster."""
-
-    def is_gone(student: Student) -> bool:
-        return names.of(student.id) in gone
-
-    left = replace(roster, is_gone=is_gone)
+    left = replace(roster, is_gone=lambda student: names.of(student.id) in gone)
     return [each for each in hand_ins if left.authors(each) or not roster.authors(each)], left
 
 
@@ -77,7 +99,11 @@ def remove(
     gone: hand-ins of nobody else. left: those of others; a grading of the same files stays theirs.
     What the platform delivered is not ours to remove.
     """
-    owned, nobodys = owners.without(owners.read(out), pseudonym)
+    before = owners(out)
+    left_to = {
+        digest: [each for each in own if each != pseudonym] for digest, own in before.items()
+    }
+    nobodys = {digest for digest, own in before.items() if own and not left_to[digest]}
     digests = ({each.digest for each in gone} | nobodys) - {each.digest for each in left}
     keys = gradings.keys_of(digests)
     for key in keys:
@@ -93,8 +119,8 @@ def remove(
     shutil.rmtree(out / "parsl", ignore_errors=True)
     for file in [file for pattern in _WITH_NAMES for file in out.glob(pattern)]:
         file.unlink(missing_ok=True)
-    published = publication.read(out / publication.NAME)
+    published = publication.read(out)
     still = {digest: key for digest, key in published.items() if digest not in digests}
-    publication.write(out / publication.NAME, still)
-    owners.write(out, owned)
+    publication.write(out, still)
+    remember_owners(out, {each: own for each, own in left_to.items() if each not in nobodys})
     return len(keys)

@@ -1,13 +1,20 @@
-"""The gradebook: a CSV with a line for each student, raw and final score, and the reasons."""
+"""Where students stand, told: in a line of the gradebook each, and in the files of each student."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
-from grader.addons.classroom.csv_tables import table_text
-from grader.addons.classroom.pseudonyms import Pseudonyms
+from grader.addons.classroom.class_folder import Pseudonyms, write_atomically
+from grader.addons.classroom.marking import WHOLE, Given
 from grader.addons.classroom.standing import Standing
-from grader.model.points import written
+from grader.addons.classroom.tables import table_text
+from grader.model.points import MARK_OF_CLASS, UNSIGNED, written
 from grader.model.report import Report
+from grader.report.export import formats
+from grader.report.safe_text import one_line
 
+FORMATS = {"json": "report.json", "html": "report.html", "markdown": "report.md"}
+MARK = "mark.txt"
 _MAX_PATHS = 5
 _HEAD = (
     *("id", "name", "group", "pseudonym", "status", "score", "final", "max", "pending"),
@@ -23,39 +30,46 @@ def render(standings: Sequence[Standing], pseudonyms: Pseudonyms) -> str:
     `score` is what tests and people gave, `final` what is left of it by the rules of the course;
     both are empty as long as there is none.
     """
-    parts = list(
-        dict.fromkeys(
-            part.name
-            for each in standings
-            if each.counted and each.counted.grading and each.counted.grading.report
-            for part in each.counted.grading.report.parts
-        )
-    )
-    head = [*_HEAD, *(f"{part}{what}" for part in parts for what in ("", " verdict"))]
-    rows = [[*_row(each, pseudonyms), *_of_parts(each, parts)] for each in standings]
-    return table_text([head, *rows])
+    rows = [_row(each, pseudonyms) for each in standings]
+    of_parts = dict.fromkeys(column for row in rows for column in row if column not in _HEAD)
+    columns = [*_HEAD, *of_parts]
+    cells = [[row.get(column, "") for column in columns] for row in rows]
+    return table_text([["".join(column) for column in columns], *cells])
 
 
-def _row(each: Standing, pseudonyms: Pseudonyms) -> list[str]:
-    student, decision, mark = each.student, each.decision, each.mark
-    report = each.counted.grading.report if each.counted and each.counted.grading else None
-    hand_in = each.counted.hand_in if each.counted else None
-    at = hand_in.submitted_at if hand_in else None
-    return [
-        *(student.id, student.name, student.group, pseudonyms.of(student.id), each.status),
-        *(_points(decision.raw), _points(each.final)),
-        *(_points(mark.max_score if mark and (report or not mark.problem) else None),),
-        *(_points(mark.pending if report and mark else None),),
-        *(_points(mark.automatic if mark else None),),
-        *(_points(mark.automatic_max if report and mark else None),),
-        *(_points(mark.given if report and mark else None),),
-        *("; ".join(mark.markers) if mark else "", "; ".join(_reasons(each))),
-        *(hand_in.label if hand_in else "", at.isoformat() if at else "", str(len(each.works))),
-        *(report.submission_digest[:12] if report else "",),
-        *(("yes" if report.is_sealed else "no") if report else "",),
-        *(report.versions.engine_digest[:12] if report else "",),
-        *(f"{report.versions.course} {report.versions.course_digest[:12]}" if report else "",),
-    ]
+def _row(each: Standing, pseudonyms: Pseudonyms) -> dict[str | tuple[str, str], str]:
+    """Return the cells that are not empty, by their columns; those of parts are two words each."""
+    student, mark, report = each.student, each.mark, each.report
+    row: dict[str | tuple[str, str], str] = {
+        **{"id": student.id, "name": student.name, "group": student.group},
+        **{"pseudonym": pseudonyms.of(student.id), "status": each.status},
+        **{"score": _points(each.decision.raw), "final": _points(each.final)},
+        **{"reasons": "; ".join(_reasons(each)), "num_hand_ins": str(len(each.works))},
+    }
+    if each.counted is not None:
+        hand_in = each.counted.hand_in
+        row["hand_in"] = hand_in.label
+        row["submitted_at"] = hand_in.submitted_at.isoformat() if hand_in.submitted_at else ""
+    if mark is not None:
+        row |= {"tests": _points(mark.automatic), "marked_by": "; ".join(mark.markers)}
+        row["max"] = _points(mark.max_score) if report or not mark.problem else ""
+    if mark is not None and report is not None:
+        row |= {"pending": _points(mark.pending), "by_people": _points(mark.given)}
+        row["tests_max"] = _points(mark.automatic_max)
+    if report is not None:
+        versions = report.versions
+        row["submission_digest"] = report.submission_digest[:12]
+        row["sealed"] = "yes" if report.is_sealed else "no"
+        row["engine"] = versions.engine_digest[:12]
+        row["course"] = f"{versions.course} {versions.course_digest[:12]}"
+        for part in report.parts:
+            row[part.name, ""] = written(part.points)
+            row[part.name, " verdict"] = part.verdict.value
+    return row
+
+
+def _points(points: float | None) -> str:
+    return "" if points is None else written(round(points, 6))
 
 
 def _reasons(each: Standing) -> list[str]:
@@ -69,8 +83,7 @@ def _reasons(each: Standing) -> list[str]:
             by = given.by or "hand"
             reasons.append(f"{name} by {by}: {written(given.points)}{why}")
     reasons += [each.decision.problem] if each.decision.problem else []
-    if each.counted and each.counted.grading and each.counted.grading.report:
-        reasons += _of_zeros(each.counted.grading.report)
+    reasons += _of_zeros(each.report) if each.report else []
     return [*reasons, *each.decision.reasons]
 
 
@@ -88,15 +101,81 @@ def _of_zeros(report: Report) -> list[str]:
     return told
 
 
-def _of_parts(each: Standing, parts: Sequence[str]) -> list[str]:
-    report = each.counted.grading.report if each.counted and each.counted.grading else None
-    by_name = {part.name: part for part in report.parts} if report else {}
-    cells = []
-    for name in parts:
-        part = by_name.get(name)
-        cells += [written(part.points), part.verdict.value] if part else ["", ""]
-    return cells
+def shown(report: Report, standing: Standing, label: str) -> Report:
+    """Return the report as its student may see it, with the mark that stands beside it.
+
+    Nothing in it says where the course keeps it, or calls pending what a person has given.
+    """
+    first, *lines = mark_lines(standing)
+    notes = [f"Your mark: {first}", *lines, *(each for each in report.notes if each != UNSIGNED)]
+    notes += [] if report.is_sealed else [MARK_OF_CLASS]
+    return replace(
+        report, submission=label, course_folder="", image="", manual_parts=(), notes=tuple(notes)
+    )
 
 
-def _points(points: float | None) -> str:
-    return "" if points is None else written(round(points, 6))
+def write_files(folder: Path, standing: Standing) -> None:
+    """Write a student's files into a folder, which is made; none of an earlier time is left.
+
+    Raises OSError where it cannot be written to.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = files_of(standing)
+    for name in FORMATS.values():
+        if name not in texts:  # a report of an earlier hand-in is not that of this mark
+            (folder / name).unlink(missing_ok=True)
+    for name, text in texts.items():
+        write_atomically(folder / name, text)
+
+
+def files_of(standing: Standing) -> Mapping[str, str]:
+    """Return the texts of a student's files by their names."""
+    found = {MARK: mark_text(standing)}
+    if standing.report is not None and standing.counted is not None:
+        report = shown(standing.report, standing, standing.counted.hand_in.label)
+        for name, file in FORMATS.items():
+            found[file] = formats.named(name).render(report) + "\n"
+    return found
+
+
+def mark_text(standing: Standing) -> str:
+    """Return the file of the mark."""
+    first, *lines = mark_lines(standing)
+    return "\n".join([first, "", *(f"- {line}" for line in lines), ""])
+
+
+def mark_lines(standing: Standing) -> list[str]:
+    """Return the mark and how it came about: tests, what people gave, the rules of the course."""
+    mark, decision, work = standing.mark, standing.decision, standing.counted
+    lines = [_first_line(standing)]
+    if mark is not None:
+        if mark.automatic is not None:
+            is_unsealed = standing.report is not None and not standing.report.is_sealed
+            how = ", graded unsealed" if is_unsealed else ""
+            lines.append(f"checks: {written(mark.automatic)} of {written(mark.automatic_max)}{how}")
+        for name, given in mark.overruled.items():
+            what = "all of it" if name == WHOLE else f"{name}, in place of its checks"
+            lines.append(f"{what}: {written(given.points)}{_why(given)}")
+        for row in mark.rows:
+            most = written(row.max_points)
+            points = f"{written(row.given.points)} of {most}" if row.given else ""
+            lines.append(f"{row.title}: {points or f'pending, at most {most}'}{_why(row.given)}")
+        lines += [mark.problem] if mark.problem else []
+    elif work is not None and not work.hand_in.digest:
+        lines.append(work.problem)  # nothing that can be graded was handed in
+    lines += [*filter(None, (standing.team, decision.problem)), *decision.reasons]
+    return [one_line(line) for line in lines]
+
+
+def _first_line(standing: Standing) -> str:
+    mark = standing.mark
+    if mark is not None and standing.status == "pending":
+        return f"no mark yet: {written(mark.pending)} of {written(mark.max_score)} points pending"
+    if standing.final is None:
+        return "no mark yet"
+    most = f" of {written(mark.max_score)}" if mark is not None and mark.max_score else ""
+    return f"{written(round(standing.final, 6))}{most}"
+
+
+def _why(given: Given | None) -> str:
+    return f" ({given.comment})" if given is not None and given.comment else ""

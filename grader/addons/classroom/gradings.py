@@ -1,14 +1,16 @@
 """What has been graded, on disk: a folder for each grading, there in whole or not at all."""
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+import msgspec
+
+from grader.addons.classroom.class_folder import UNFINISHED, write_through
 from grader.intake.submission import IS_EMPTY
 from grader.model.errors import GraderError
 from grader.model.report import Report
@@ -18,33 +20,18 @@ _REPORT = "report.json"
 _OUTCOME = "outcome.json"
 _RECORDING = "recording.rec"
 _KEY_NUM_CHARS = 32
-_UNFINISHED = ".making-"
-"""How the names of files and folders begin until they are whole."""
 
 
-@dataclass(frozen=True)
-class Circumstances:
-    """All but the hand-in that a mark follows from."""
+def key_of(circumstances: Mapping[str, object], digest: str, recording: Path | None = None) -> str:
+    """Return what a grading of the hand-in with this digest is called.
 
-    engine_digest: str
-    image: str
-    """What identifies its content; empty where nothing is sealed."""
-    courses: tuple[str, ...]
-    """Name and digest of each."""
-    assignment: str
-    options: tuple[str, ...]
-    secret_digest: str
-    """So that nobody learns the secret; a mark follows from the inputs that it gives."""
-
-    def key(self, digest: str, recording: Path | None = None) -> str:
-        """Return what a grading of the hand-in with this digest is called.
-
-        recording: what was seen of it, where that is judged again. Raises OSError.
-        """
-        text = json.dumps([asdict(self), digest], sort_keys=True)
-        if recording is not None:
-            text += sha256(recording.read_bytes()).hexdigest()
-        return sha256(text.encode()).hexdigest()[:_KEY_NUM_CHARS]
+    circumstances: all else that a mark follows from. recording: what was seen of it, where that is
+    judged again. Raises OSError.
+    """
+    text = json.dumps([circumstances, digest], sort_keys=True)
+    if recording is not None:
+        text += sha256(recording.read_bytes()).hexdigest()
+    return sha256(text.encode()).hexdigest()[:_KEY_NUM_CHARS]
 
 
 @dataclass(frozen=True)
@@ -79,7 +66,6 @@ class Outcome:
 class Grading:
     """A grading that has ended."""
 
-    key: str
     outcome: Outcome
     report: Report | None
     """In full, for the course; None where the hand-in cannot be graded."""
@@ -97,25 +83,18 @@ class Gradings:
 
     def is_refused(self, key: str) -> bool:
         """Return whether it says that the hand-in cannot be graded."""
-        try:
-            return bool(json.loads((self.folder / key / _OUTCOME).read_bytes())["error"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
+        outcome = self._outcome(key)
+        return outcome is not None and bool(outcome.error)
 
     def load(self, key: str) -> Grading:
         """Return a grading. Raises GraderError where its files are not what was written."""
-        folder = self.folder / key
-        try:
-            data = json.loads((folder / _OUTCOME).read_bytes())
-            outcome = Outcome(**{**data, "cpus": tuple(data["cpus"])})
-            content = (folder / _REPORT).read_bytes() if not outcome.error else None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        outcome, file = self._outcome(key), self.folder / key / _REPORT
+        if outcome is None or not (outcome.error or file.is_file()):
             raise GraderError(
-                f"{folder} no longer holds a grading ({type(error).__name__}); remove that "
-                "folder to grade it again"
-            ) from None
-        report = json_report.parse_saved(content) if content is not None else None
-        return Grading(key, outcome, report)
+                f"{file.parent} no longer holds a grading; remove that folder to grade it again"
+            )
+        report = None if outcome.error else json_report.parse_saved(file.read_bytes())
+        return Grading(outcome, report)
 
     def recording(self, key: str) -> Path | None:
         """Return where what was seen of a grading lies; None where nothing was kept."""
@@ -130,13 +109,12 @@ class Gradings:
         What another has written meanwhile stays, since it follows from the same.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.folder))
+        made = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=self.folder))
+        contents = {_REPORT: report, _RECORDING: recording, _OUTCOME: msgspec.json.encode(outcome)}
         try:
-            if report is not None:
-                _write_through(made / _REPORT, report)
-            if recording is not None:
-                _write_through(made / _RECORDING, recording)
-            _write_through(made / _OUTCOME, json.dumps(asdict(outcome)).encode())
+            for name, content in contents.items():
+                if content is not None:
+                    write_through(made / name, content)
             if not self.has(key):  # what somebody has left of a folder is not in the way
                 self.remove(key)
             made.rename(self.folder / key)
@@ -151,12 +129,14 @@ class Gradings:
         With them those that are damaged: nobody can say that they are somebody else's.
         """
         keys = [path.parent.name for path in sorted(self.folder.glob(f"[!.]*/{_OUTCOME}"))]
-        return [key for key in keys if self._digest(key) in {*digests, None}]
+        outcomes = {key: self._outcome(key) for key in keys}
+        return [key for key, each in outcomes.items() if each is None or each.digest in digests]
 
-    def _digest(self, key: str) -> str | None:
+    def _outcome(self, key: str) -> Outcome | None:
+        """Return how a grading ended; None where that is not there, or damaged."""
         try:
-            return str(json.loads((self.folder / key / _OUTCOME).read_bytes())["digest"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return msgspec.json.decode((self.folder / key / _OUTCOME).read_bytes(), type=Outcome)
+        except (OSError, ValueError):
             return None
 
     def remove(self, key: str) -> None:
@@ -165,36 +145,5 @@ class Gradings:
 
     def tidy(self) -> None:
         """Remove what gradings have left that were killed while they wrote."""
-        for left in self.folder.glob(f"{_UNFINISHED}*"):
+        for left in self.folder.glob(f"{UNFINISHED}*"):
             shutil.rmtree(left, ignore_errors=True)
-
-
-def _write_through(file: Path, content: bytes) -> None:
-    """Write a file that is on the disk before it is called by its name."""
-    with file.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def write_atomically(file: Path, content: Mapping[str, object] | str | bytes) -> None:
-    """Replace a file in one step; a mapping is written as JSON. Raises OSError."""
-    if isinstance(content, Mapping):
-        content = json.dumps(content, indent=2, sort_keys=True)
-    data = content if isinstance(content, bytes) else content.encode("utf-8", errors="replace")
-    handle, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=file.parent)
-    os.close(handle)
-    made = Path(name)
-    try:
-        _write_through(made, data)
-        made.replace(file)
-    except OSError:
-        made.unlink(missing_ok=True)
-        raise
-
-
-def remove_unfinished(out: Path) -> None:
-    """Remove what was killed while it wrote into the folder of a class: it may have names in it."""
-    for folder in ("", "students/*/", "marking/*/", "pairs/"):
-        for left in out.glob(f"{folder}{_UNFINISHED}*"):
-            left.unlink(missing_ok=True)

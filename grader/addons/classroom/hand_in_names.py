@@ -20,15 +20,12 @@ PLATFORMS = ("moodle", "canvas", "blackboard", "gradescope", "github")
 BEGIN_WITH_ASSIGNMENT = ("blackboard", "github")
 """Platforms whose names begin with what the assignment is called there."""
 
+_CANVAS_FILE = r"(?:(?P<number>[0-9]+)_(?P<file>.+)|(?:text|link)\.html)"
 _TAILS = {
     "moodle": re.compile(
         r"_(?P<moodle>[0-9]+)_assignsubmission_(?P<plugin>file|onlinetext)(?:_(?P<file>.*))?", re.S
     ),
-    "canvas": re.compile(
-        r"_(?P<late>(?:LATE|late)_)?(?P<canvas>[0-9]+)_"
-        r"(?:(?P<number>[0-9]+)_(?P<file>.+)|(?:text|link)\.html)",
-        re.S,
-    ),
+    "canvas": re.compile(rf"_(?P<late>(?:LATE|late)_)?(?P<canvas>[0-9]+)_{_CANVAS_FILE}", re.S),
     "blackboard": re.compile(
         r"_attempt_(?P<at>[0-9]{4}(?:-[0-9]{2}){5})(?:_(?P<file>.+)|\.txt)?", re.S
     ),
@@ -38,9 +35,7 @@ _TAILS = {
 The second number of Canvas is that of a file: two of one submission have the first in common.
 """
 _CANVAS_ANONYMOUS = re.compile(
-    r"(?P<late>(?:LATE|late)_)?(?P<canvas>anon_[^_]+)_"
-    r"(?:(?P<number>[0-9]+)_(?P<file>.+)|(?:text|link)\.html)",
-    re.S,
+    rf"(?P<late>(?:LATE|late)_)?(?P<canvas>anon_[^_]+)_{_CANVAS_FILE}", re.S
 )
 _GRADESCOPE = re.compile(r"submission_[0-9]+")
 _CANVAS_ATTEMPT = re.compile(r"-[0-9]+(?=\.[^.]+$)")
@@ -113,19 +108,17 @@ class Naming:
         """Return the naming by the only platform that can have written all names of a folder.
 
         Itself where a platform is declared, where none or several can have, and for platforms
-        whose names begin with the assignment's.
+        whose names begin with the assignment's. `week_3_2_ann` is Canvas's only by a roster.
         """
         theirs = [each for each in names if not self.roster.is_called("id", without_suffix(each))]
         known = [replace(self, platform=each) for each in ("moodle", "canvas", "gradescope")]
         fitting = [each for each in known if all(any(each._readings(name)) for name in theirs)]
-        is_clear = not self.platform and theirs and len(fitting) == 1
-        return fitting[0] if is_clear and fitting[0]._is_sure_of(theirs) else self
-
-    def _is_sure_of(self, names: Iterable[str]) -> bool:
-        """Return whether names are the platform's: `week_3_2_ann` is Canvas's only by a roster."""
-        return self.platform != "canvas" or all(
-            self.roster.has(self.parse(name).who) for name in names
+        if self.platform or not theirs or len(fitting) != 1:
+            return self
+        is_sure = fitting[0].platform != "canvas" or all(
+            self.roster.has(fitting[0].parse(name).who) for name in theirs
         )
+        return fitting[0] if is_sure else self
 
     def undeclared(self, name: str) -> str:
         """Return whose pattern a name has, where no platform is declared; empty for an id."""

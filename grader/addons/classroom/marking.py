@@ -1,17 +1,121 @@
-"""The mark of one hand-in: what its tests gave, and what people gave beside or instead of it."""
+"""The mark of one hand-in: what tests and people gave, and the sheets that people fill in."""
 
+import csv
+import io
+import math
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
 
+from grader.addons.classroom.class_folder import write_atomically
 from grader.addons.classroom.gradings import Grading
-from grader.addons.classroom.manual_marks import Given
+from grader.addons.classroom.tables import (
+    csv_text,
+    delimiter_of,
+    inert,
+    inert_comment,
+    read_table,
+    read_text,
+)
 from grader.model.errors import UsageError
 from grader.model.points import total, written
 from grader.model.report import ManualPart, Report
+from grader.report.export import formats
+from grader.report.html.page import page
+from grader.report.safe_text import one_line, visible_lines
 
 WHOLE = "all"
 """The row in which a person settles a whole hand-in."""
 BY_CLASS_FILE = "class.toml"
+COLUMNS = ("id", "row", "points", "max_points", "title", "comment", "by", "digest")
+_DIGEST_PREFIX = "sha256:"
+"""A spreadsheet takes 12e4567 for a number."""
+_DIGEST_NUM_CHARS = 12
+SHEET = "sheet.html"
+REPORT = "report.html"
+TO_FILL = "to-mark.csv"
+_SHOWN = (".py", ".ipynb", ".sh", ".txt", ".md")
+_MAX_NUM_CHARS = 100_000
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a person gave for one line."""
+
+    points: float
+    comment: str
+    where: str
+    """The file and line, for whoever has to correct it."""
+    digest: str = ""
+    """How the digest of the hand-in begins that the person has marked; empty for any."""
+    by: str = ""
+    """Who gave them; empty where nobody says."""
+
+    def is_for(self, digest: str) -> bool:
+        """Return whether it was given for the hand-in with this digest."""
+        return digest.startswith(self.digest)
+
+
+Marks = Mapping[str, Mapping[str, Given]]
+"""By the id of a student or the name of a group, and by the line: a manual part, or a part."""
+
+
+def read(files: Sequence[Path]) -> Marks:
+    """Return the marks in files: CSVs with columns id, row, points, comment and by, or TOMLs.
+
+    In a TOML each student is a table, in which each line is `{ points = 2, comment = "..." }`. A
+    line of a CSV without points is one that is still to be marked. Raises UsageError.
+    """
+    found: dict[str, dict[str, Given]] = {}
+    for file in files:
+        for where, entry in _of_toml(file) if file.suffix == ".toml" else _of_csv(file):
+            comment, digest, by = (str(entry.get(key, "")) for key in ("comment", "digest", "by"))
+            points = _points(entry.get("points"), where)
+            given = Given(points, comment, where, digest.removeprefix(_DIGEST_PREFIX), by)
+            student, row = entry["id"], entry["row"]
+            earlier = found.setdefault(student, {}).setdefault(row, given)
+            if earlier is not given:
+                raise UsageError(
+                    f"{where}: {row} of {student} also has points in {earlier.where}; "
+                    "leave the one that counts"
+                )
+    return found
+
+
+def _of_csv(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for number, row in read_table(file, required=("id", "row", "points"), known=COLUMNS):
+        if row["points"]:
+            yield f"{file}, line {number}", row
+
+
+def _of_toml(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    try:
+        data = tomllib.loads(read_text(file, "a TOML file"))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{file} is not valid TOML: {error}") from None
+    for student, rows in data.items():
+        for row, entry in _table(rows, f"{file}: {student}").items():
+            where = f"{file}: {student}.{row}"
+            yield where, {**_table(entry, where), "id": student, "row": row}
+
+
+def _table(value: object, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{where}: found {value!r:.40}; expected a table")
+    return value
+
+
+def _points(value: object, where: str) -> float:
+    try:
+        points = float(str(value).replace(",", "."))
+    except ValueError:
+        points = math.nan
+    if not math.isfinite(points) or points < 0:
+        raise UsageError(f"{where}: found {value!r:.40}; expected points, a number of 0 or more")
+    return points
 
 
 @dataclass(frozen=True)
@@ -100,8 +204,8 @@ def mark(grading: Grading | None, given: Mapping[str, Given], questions: Questio
     report = grading.report if grading is not None else None
     if report is None or WHOLE in given:
         return _as_a_whole(grading, given, questions)
-    rows = tuple(row for part in report.manual_parts for row in _rows(part, given, questions))
-    rows = tuple(_known_missing(row, report, questions) for row in rows)
+    parts = report.manual_parts
+    rows = tuple(row for part in parts for row in _rows(part, report, given, questions))
     _require_known(report, rows, given)
     settled = tuple(
         Row(part.name, part.message or part.title, part.max_points, "", given.get(part.name))
@@ -137,8 +241,7 @@ def _as_a_whole(
         is_empty = grading.outcome.is_empty
         error = "the hand-in is empty" if is_empty else grading.outcome.error
         problem = f"cannot be graded: {error}"
-        if whole is None and is_empty and questions.missing_is_zero:
-            whole = Given(0.0, error, BY_CLASS_FILE, by=BY_CLASS_FILE)
+        whole = whole or (_zero(error, questions) if is_empty else None)
     if whole is None:
         settled = to_settle(problem, questions)
         return None if grading is None else Mark(None, most, (), (settled,), None, problem)
@@ -148,29 +251,33 @@ def _as_a_whole(
     return Mark(automatic, most, (), (row,), whole.points, "")
 
 
-def _rows(part: ManualPart, given: Mapping[str, Given], questions: Questions) -> Iterator[Row]:
+def _zero(why: str, questions: Questions) -> Given | None:
+    """Return what class.toml gives for what is not there; None where a person does."""
+    if not questions.missing_is_zero:
+        return None
+    return Given(0.0, why, BY_CLASS_FILE, by=BY_CLASS_FILE)
+
+
+def _rows(
+    part: ManualPart, report: Report, given: Mapping[str, Given], questions: Questions
+) -> Iterator[Row]:
     """Yield what a person marks of a manual part: it as a whole, or else each line of its rubric.
 
     As a whole where it has no rubric, or where points were given for the whole.
     """
-    lines = questions.rubrics.get(part.name, ())
-    if not lines or part.name in given:
-        yield Row(part.name, part.title, part.max_points, part.found, given.get(part.name))
-        return
-    for number, (points, asked) in enumerate(lines, 1):
-        name = f"{part.name}/{number}"
-        yield Row(name, f"{part.title}: {asked}", points, part.found, given.get(name))
-
-
-def _known_missing(row: Row, report: Report, questions: Questions) -> Row:
-    """Return the row; where nothing was handed in for it, it says so, and may have 0 points."""
-    file = questions.files.get(row.name.partition("/")[0])
+    file = questions.files.get(part.name)
     # Reports of earlier versions have no table of files.
-    if not report.files or not file or any(each.file == file for each in report.files):
-        return row
-    zero = Given(0.0, row.found, BY_CLASS_FILE, by=BY_CLASS_FILE)
-    given = row.given or (zero if questions.missing_is_zero else None)
-    return replace(row, given=given, is_missing=True)
+    is_asked = bool(file and report.files)
+    is_missing = is_asked and all(each.file != file for each in report.files)
+    zero = _zero(part.found, questions) if is_missing else None
+    lines = [
+        (f"{part.name}/{number}", f"{part.title}: {asked}", points)
+        for number, (points, asked) in enumerate(questions.rubrics.get(part.name, ()), 1)
+    ]
+    if not lines or part.name in given:
+        lines = [(part.name, part.title, part.max_points)]
+    for name, title, most in lines:
+        yield Row(name, title, most, part.found, given.get(name) or zero, is_missing)
 
 
 def _require_known(report: Report, rows: Sequence[Row], given: Mapping[str, Given]) -> None:
@@ -190,3 +297,117 @@ def _require_no_more(name: str, each: Given, most: float) -> None:
         raise UsageError(
             f"{each.where}: {written(each.points)} points, but {name} is worth {written(most)}"
         )
+
+
+def write_sheet(
+    folder: Path, student: str, report: Report, mark: Mark, files: Mapping[str, bytes]
+) -> None:
+    """Write a folder: the sheet, the report, the PDFs that were handed in. Raises OSError.
+
+    student: the pseudonym. files: what was handed in, by name.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [name for name in sorted(files) if name.lower().endswith(".pdf")]
+    documents = {_file_name(number, name): name for number, name in enumerate(names, 1)}
+    for before in folder.glob("[0-9]*-*.pdf"):  # of a hand-in that does not count any more
+        before.unlink()
+    for file, name in documents.items():
+        write_atomically(folder / file, files[name])
+    documents[REPORT] = "everything that the checks found, with pictures"
+    # Who marks need not know whose it is.
+    nameless = replace(report, submission=student, course_folder="")
+    write_atomically(folder / REPORT, formats.named("html").render(nameless, is_full=True))
+    write_atomically(folder / SHEET, render_sheet(student, report, mark, documents, files))
+
+
+def render_sheet(
+    student: str,
+    report: Report,
+    mark: Mark,
+    documents: Mapping[str, str],
+    files: Mapping[str, bytes],
+) -> str:
+    """Return the sheet, to be read, printed and filled in by hand.
+
+    documents: what files beside the sheet are, by their names there. files: all that was handed in.
+    """
+    shown = [(name, _shown_lines(files[name])) for name in sorted(files) if name.endswith(_SHOWN)]
+    return page(
+        "addons/classroom/marking_sheet.html",
+        f"{one_line(report.assignment)}: {student}",
+        mark=mark,
+        parts=report.parts,
+        documents=documents,
+        files=shown,
+    )
+
+
+def to_fill(lines: Sequence[tuple[str, str, Sequence[Row]]]) -> str:
+    """Return a CSV with a line for each question and student, to be filled in and read again.
+
+    lines: of each pseudonym, with the digest of the hand-in.
+    """
+    table: list[Sequence[str]] = [COLUMNS]
+    for student, digest, rows in lines:
+        for row in rows:
+            # What class.toml decides stays for a person to decide otherwise.
+            given = row.given if row.given and row.given.by != BY_CLASS_FILE else None
+            points, comment, by = "", "", ""
+            if given is not None:
+                points, comment = written(given.points), inert_comment(given.comment)
+                by = inert_comment(given.by)
+            most = written(row.max_points) if row.max_points else ""
+            title = f"{row.title} ({row.found})" if row.is_missing else row.title
+            cells = (student, row.name, points, most, inert(title), comment, by)
+            table.append((*cells, f"{_DIGEST_PREFIX}{digest[:_DIGEST_NUM_CHARS]}"))
+    return csv_text(table)
+
+
+def _shown_lines(content: bytes) -> list[str]:
+    text = content.decode(errors="replace")
+    lines = visible_lines(text[:_MAX_NUM_CHARS])
+    if len(text) > _MAX_NUM_CHARS:
+        lines.append(f"... ({len(text) - _MAX_NUM_CHARS} more characters)")
+    return lines
+
+
+def _file_name(number: int, name: str) -> str:
+    """Return a name for a file that was handed in, in a folder of ours and in a link."""
+    kept = "".join(
+        char if char.isascii() and (char.isalnum() or char in "-_") else "-" for char in name
+    )
+    return f"{number}-{kept[:-4][-80:]}.pdf"
+
+
+def replace_unread(file: Path, text: str) -> Path | None:
+    """Write the file that people fill in anew; what they have put there is never written over.
+
+    Return where the one of before is, where it says what this does not: somebody has filled it in,
+    and class.toml does not name it. Raises OSError.
+    """
+    kept = None
+    if file.exists() and set(
+        _filled(file.read_bytes().decode("utf-8-sig", errors="replace"))
+    ) - set(_filled(text)):
+        names = (file.with_name(f"{file.stem}-{number}{file.suffix}") for number in count(1))
+        kept = next(name for name in names if not name.exists())
+        file.rename(kept)
+    write_atomically(file, text)
+    return kept
+
+
+def _filled(text: str) -> Iterator[tuple[str, ...]]:
+    """Yield student, line, points and comment of each line with one of these."""
+    for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter_of(text)):
+        cells = [(row.get(name) or "").strip() for name in ("id", "row", "points", "comment")]
+        if cells[2] or cells[3]:
+            # As it is written again: a comment may have had lines, or begun as a formula does.
+            comment = inert_comment(cells[3].removeprefix("'"))
+            yield (cells[0], cells[1], _number(cells[2]), comment)
+
+
+def _number(points: str) -> str:
+    try:
+        return str(float(points.replace(",", ".")))
+    except ValueError:
+        return points

@@ -1,26 +1,144 @@
 """What comes of a class, as files and as lines of text."""
 
+import argparse
+import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from grader.addons.classroom import class_page, gradebook, student_reports
-from grader.addons.classroom.batch import Ended, Progress
-from grader.addons.classroom.facts import reports_of
-from grader.addons.classroom.gradings import write_atomically
-from grader.addons.classroom.pseudonyms import Pseudonyms
+from grader.addons.classroom import (
+    class_page,
+    gradebook,
+    marking,
+    platform_return,
+    similarity,
+)
+from grader.addons.classroom.class_folder import Pseudonyms, write_atomically
+from grader.addons.classroom.class_inputs import ClassInputs
+from grader.addons.classroom.class_page import reports_of
+from grader.addons.classroom.marking import Row, to_settle
+from grader.addons.classroom.platform_return import PlatformTable
 from grader.addons.classroom.similarity import Pair
-from grader.addons.classroom.standing import Standing, Strays, Work
+from grader.addons.classroom.standing import Standing, Strays
+from grader.commands.context import say_visibly
+from grader.course.courses import Courses
+from grader.intake import process as intake
+from grader.intake.placement.table import place
+from grader.model.errors import GraderError
 from grader.model.points import UNSIGNED
-from grader.report.safe_text import one_line
+from grader.report.safe_text import disarm, one_line, visible
 
 GRADEBOOK = "gradebook.csv"
 CLASS_PAGE = "class.html"
 STUDENTS = "students"
 MARKING = "marking"
 PAIRS = "pairs"
-_TELL_EVERY_S = 60.0
 _MOST_SHOWN = 20
+
+
+def show(line: str) -> None:
+    """Print a line that may repeat a name: all of it visible, and no command to a CI runner."""
+    print(disarm(visible(line)))
+
+
+def write_all(
+    options: argparse.Namespace,
+    inputs: ClassInputs,
+    found: Sequence[Standing],
+    names: Pseudonyms,
+    out: Path,
+) -> int:
+    """Write the gradebook, the page of the class, the students' files, and sheets if asked for.
+
+    Return how many pairs of files are nearly the same.
+    """
+    counted = [each for each, _ in reports_of(found)]
+    # Each is read by a process of its own, which is what takes the time.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        read = pool.map(lambda each: _read_again(each, inputs.courses), counted)
+        files = {
+            names.of(each.student.id): theirs
+            for each, theirs in zip(counted, read, strict=True)
+            if theirs is not None
+        }
+    pairs = _pairs(inputs, files)
+    title = inputs.assignment.name if inputs.assignment is not None else options.folder.name
+    write(out, found, names, pairs, title)
+    if options.sheets:
+        for each in counted:
+            student = names.of(each.student.id)
+            if each.report and each.mark and student in files:
+                folder = out / MARKING / student
+                marking.write_sheet(folder, student, each.report, each.mark, files[student])
+        _write_table_to_fill(inputs, found, names, out)
+    return len(pairs)
+
+
+def _write_table_to_fill(
+    inputs: ClassInputs, found: Sequence[Standing], names: Pseudonyms, out: Path
+) -> None:
+    """Write what is filled in by hand of each hand-in that counts: that of a group once."""
+    lines: dict[tuple[str, str], tuple[str, str, Sequence[Row]]] = {}
+    for each in found:
+        if each.counted is not None:
+            rows = each.mark.lines if each.mark else [to_settle(each.problem, inputs.questions)]
+            digest = each.counted.hand_in.digest
+            lines.setdefault(each.identity, (names.of(each.student.id), digest, rows))
+    file = out / marking.TO_FILL
+    text = marking.to_fill(list(lines.values()))
+    if kept := marking.replace_unread(file, text):
+        show(f"{kept} is the previous {file.name}: class.toml does not have everything in it")
+    show(f"{out / MARKING} has a sheet for each hand-in, {file} a line")
+    show("  for each question, and for what is settled by hand: fill it in, and name it")
+    show("  under `marks` in class.toml")
+
+
+def _read_again(each: Standing, courses: Courses) -> Mapping[str, bytes] | None:
+    """Return all that was handed in, by the names that the assignment asks for."""
+    if each.counted is None or each.report is None:
+        return None
+    assignment, hand_in = courses.assignment(each.report.assignment), each.counted.hand_in
+    try:
+        return place(intake.read(hand_in.path, assignment.wanted), assignment).everything
+    except GraderError as error:  # its mark stands, and so do all others
+        say_visibly(f"{hand_in.label} is not compared and has no sheet: {error}")
+        return None
+
+
+def _pairs(inputs: ClassInputs, files: Mapping[str, Mapping[str, bytes]]) -> list[Pair]:
+    sources = {
+        student: {
+            name: content.decode(errors="replace")
+            for name, content in theirs.items()
+            if name.endswith(".py")
+        }
+        for student, theirs in files.items()
+    }
+    template = {}
+    if inputs.assignment is not None:
+        folder = inputs.assignment.template
+        template = {
+            str(file.relative_to(folder)): file.read_text(encoding="utf-8")
+            for file in folder.rglob("*.py")
+        }
+    return similarity.near_identical(sources, template)
+
+
+def give_back(table: PlatformTable, found: Sequence[Standing], out: Path) -> None:
+    """Write the platform's table, filled in, and the feedback; say what was left as it was."""
+    filled = platform_return.fill(table, found)
+    grades = out / f"{table.platform}-grades.csv"
+    feedback = out / f"{table.platform}-feedback.zip"
+    write_atomically(grades, filled.text)
+    write_atomically(feedback, platform_return.feedback_zip(found))
+    show(
+        f"{grades} has {filled.num_filled} grades for {table.platform}; {feedback} has the feedback"
+    )
+    for reason in filled.left[:_MOST_SHOWN]:
+        show(f"  unchanged: {reason}")
+    if len(filled.left) > _MOST_SHOWN:
+        show(f"  and {len(filled.left) - _MOST_SHOWN} more lines, unchanged")
 
 
 def write(
@@ -36,56 +154,13 @@ def write(
     """
     write_atomically(out / GRADEBOOK, gradebook.render(standings, names))
     write_atomically(out / CLASS_PAGE, class_page.render(title, standings, names, pairs))
-    _write_pairs(out / PAIRS, pairs[: class_page.MOST_PAIRS])
-    for each in standings:
-        student_reports.write(out / STUDENTS / names.of(each.student.id), each)
-
-
-def _write_pairs(folder: Path, pairs: Sequence[Pair]) -> None:
-    """Write a page for each pair, and leave none of an earlier time."""
-    folder.mkdir(exist_ok=True)
-    for before in folder.glob("[0-9]*.html"):
+    (out / PAIRS).mkdir(exist_ok=True)
+    for before in (out / PAIRS).glob("[0-9]*.html"):
         before.unlink()
-    for number, pair in enumerate(pairs, 1):
-        write_atomically(folder / f"{number}.html", class_page.render_pair(pair))
-
-
-def teller(
-    labels: Mapping[str, str], say: Callable[[str], None]
-) -> Callable[[Progress, Ended | None], None]:
-    """Return what says how far it is, in a line for each end and now and then between them."""
-    said_s = 0.0
-
-    def tell(progress: Progress, ended: Ended | None) -> None:
-        nonlocal said_s
-        if ended is None and progress.elapsed_s - said_s < _TELL_EVERY_S:
-            return
-        said_s = progress.elapsed_s
-        words = f"{progress.num_done} of {progress.num_done + progress.num_left}"
-        if progress.time_left_s is not None and progress.num_left:
-            words += f", {_duration(progress.time_left_s)} left"
-        if ended is not None:
-            words += f": {labels[ended.task.key]}, {_result(ended)}"
-        say(words)
-
-    return tell
-
-
-def _result(ended: Ended) -> str:
-    if ended.outcome is None:
-        return f"not graded: {ended.lost}"
-    took = f"{ended.outcome.wall_time_s:.0f} s"
-    if not ended.outcome.error:
-        return took
-    what = "cannot be graded" if ended.outcome.is_final else "not graded"
-    return f"{took}, {what}: {ended.outcome.error}"
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if minutes >= 90:
-        return f"about {minutes / 60:.1f} h"
-    return f"about {minutes} min" if minutes else "less than a minute"
+    for number, pair in enumerate(pairs[: class_page.MOST_PAIRS], 1):
+        write_atomically(out / PAIRS / f"{number}.html", class_page.render_pair(pair))
+    for each in standings:
+        gradebook.write_files(out / STUDENTS / names.of(each.student.id), each)
 
 
 def _shared_notes(standings: Sequence[Standing]) -> list[str]:
@@ -94,23 +169,6 @@ def _shared_notes(standings: Sequence[Standing]) -> list[str]:
     first = noted[0] if noted else ()
     shared = [each for each in first if all(each in other for other in noted)]
     return [one_line(each) for each in shared if each != UNSIGNED]  # as --unsealed has it
-
-
-def _stray(work: Work, strays: Strays) -> str:
-    if work.hand_in.label in strays.of_several:
-        return (
-            f"{work.hand_in.label} names several students on the roster. Find its author, and "
-            "rename it to that id"
-        )
-    if work.hand_in.is_of_namesakes:
-        return (
-            f"other hand-ins have the same name as {work.hand_in.label}. Add the author's "
-            "number or email to the roster"
-        )
-    said = f"{work.hand_in.label} names no student on the roster. Add its author there"
-    if set(work.hand_in.who) == {"id"}:  # as only without `platform` in class.toml
-        said += ", rename it to an id, or set platform in class.toml"
-    return f"{said}. Remove it from the folder if it is a test student's"
 
 
 def summary(
@@ -136,20 +194,8 @@ def summary(
         yield "  that `times` in class.toml names have one"
     yield from (f"note on all gradings: {each}" for each in _shared_notes(standings))
     # Of what is nobody's the gradebook has no line: this is where it is told.
-    nobodys = [
-        *(each.reason for each in strays.unreadable),
-        *(_stray(work, strays) for work in strays.works),
-        *strays.authors,
-        *(
-            (f"marks are given to {key}, which is no student's id and no group")
-            for key in strays.marks
-        ),
-        *(
-            f"an extension is given to {key}, which is no student's id and no group"
-            for key in strays.extensions
-        ),
-        *(f"a time is given for {label}, which was not handed in" for label in unknown_times),
-    ]
+    nobodys = [*strays.hand_ins, *strays.authors, *strays.keys]
+    nobodys += [f"a time is given for {label}, which was not handed in" for label in unknown_times]
     problems = [f"{each.student.id}: {each.problem}" for each in standings if each.problem]
     if nobodys or problems:
         yield "For you to decide:"

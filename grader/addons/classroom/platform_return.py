@@ -1,17 +1,20 @@
-"""What goes back to a platform: its own table of grades, filled in, and feedback for each."""
+"""What goes back to a platform: its own table of grades, filled in, and feedback for each.
 
-import csv
+Canvas takes back the gradebook that it exports (Student, ID, SIS User ID, ..., a column for each
+assignment, a line of possible points); Moodle the offline grading worksheet of an assignment
+(Identifier, ..., Grade, Maximum Grade, ..., Feedback comments).
+"""
+
 import io
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from grader.addons.classroom.csv_tables import inert
-from grader.addons.classroom.platform_table import PlatformTable
+from grader.addons.classroom.gradebook import FORMATS, MARK, files_of, mark_lines
 from grader.addons.classroom.roster import comparable
 from grader.addons.classroom.standing import Standing
-from grader.addons.classroom.student_reports import FORMATS, MARK, files_of, mark_lines
+from grader.addons.classroom.tables import csv_lines, csv_text, delimiter_of, inert
 from grader.model.errors import UsageError
 from grader.model.points import written
 from grader.report.safe_text import visible
@@ -21,14 +24,79 @@ _WHEN = (1980, 1, 1, 0, 0, 0)
 _OURS = ("identifier", "grade", "maximum grade", "feedback comments")
 """Columns of Moodle's worksheet that no student fills in, beside times."""
 _NO_FILE_NAME = re.compile(r'[\\:*?"<>|]')
+_CANVAS_ASSIGNMENT = re.compile(r".+ \(\d+\)")
+_POSSIBLE = "points possible"
+_KEYS = {
+    "canvas": {"ID": "canvas", "SIS User ID": "id", "SIS Login ID": "id"},
+    "moodle": {"Identifier": "moodle", "ID number": "id", "Email address": "email"},
+}
+"""Columns that say whose a line is, what tells best first, with those of the roster."""
+
+
+@dataclass(frozen=True)
+class PlatformTable:
+    """A table of grades, with what is known of its columns."""
+
+    file: str
+    platform: str
+    """`canvas` or `moodle`."""
+    rows: Sequence[Sequence[str]]
+    """With the head, as it is written."""
+    head: Sequence[str]
+    """The names of the columns."""
+    delimiter: str
+    at: int
+    """The column that is filled in."""
+
+    def is_somebodys(self, row: Sequence[str]) -> bool:
+        """Return whether a line is a student's, and not one of the platform's own."""
+        key = self.head.index(next(iter(_KEYS[self.platform])))
+        return _POSSIBLE not in row[0].lower() and any(row[: key + 1])
+
+
+def parse(text: str, file: str, column: str | None) -> PlatformTable:
+    """Return a platform's table.
+
+    file: its name, for what is wrong with it. column: of Canvas, which assignment; None where there
+    is but one. Raises UsageError for a table of neither platform.
+    """
+    delimiter = delimiter_of(text)
+    rows = [row for _, row in csv_lines(text, file) if row]
+    head = [cell.strip().lstrip("\ufeff") for cell in rows[0]] if rows else []
+    if {"Student", "ID"} <= set(head):
+        at = _canvas_column(head, file, column)
+        return PlatformTable(file, "canvas", rows, head, delimiter, at)
+    if {"Identifier", "Grade"} <= set(head):
+        return PlatformTable(file, "moodle", rows, head, delimiter, head.index("Grade"))
+    raise UsageError(
+        f"{file} is neither a Canvas gradebook (Student, ID, ...) nor a Moodle grading "
+        "worksheet (Identifier, ..., Grade). Export it again, with English as your language"
+    )
+
+
+def _canvas_column(head: Sequence[str], file: str, column: str | None) -> int:
+    known = [cell for cell in head if _CANVAS_ASSIGNMENT.fullmatch(cell)]
+    # All of a title says it better than how others begin: HW 1, beside HW 1 again.
+    whole = [cell for cell in known if column in (cell, cell.rpartition(" (")[0])]
+    # Whole words: HW 10 does not begin with HW 1.
+    wanted = whole or [
+        cell
+        for cell in known
+        if column is None or (cell.startswith(column) and not cell[len(column) :][:1].isalnum())
+    ]
+    if len(wanted) != 1:
+        raise UsageError(
+            f"{file}: {len(wanted)} columns match "
+            f"{repr(column) if column else 'an assignment'}; name one with --column: "
+            f"{', '.join(known) or 'there is none'}"
+        )
+    return head.index(wanted[0])
 
 
 @dataclass(frozen=True)
 class Filled:
     """A table of grades to give back."""
 
-    platform: str
-    """`canvas` or `moodle`."""
     text: str
     """CSV."""
     num_filled: int
@@ -43,26 +111,22 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
     not calculate it. Raises UsageError where the platform counts to another number of points than
     we do.
     """
-    for worth in table.worths:
-        _require_same(worth, standings, table)
-    known = _by_key(standings, set(table.keys.values()))
+    _require_same_worth(table, standings)
+    known = _by_key(standings, set(_KEYS[table.platform].values()))
     head = table.head
+    comments = "Feedback comments" if table.platform == "moodle" else ""
     num_filled, num_unknown, left = 0, 0, []
     kept = [at for at, name in enumerate(head) if not _is_students(name, table.platform)]
-    rows = [
-        list(table.rows[0]),
-        *(
-            [cell if at in kept else inert(cell) for at, cell in enumerate(row)]
-            for row in table.rows[1:]
-        ),
-    ]
-    for row in rows[1:]:
+    rows = [list(table.rows[0])]
+    for line in table.rows[1:]:
+        row = [cell if at in kept else inert(cell) for at, cell in enumerate(line)]
+        rows.append(row)
         if not table.is_somebodys(row):
             continue
         if len(row) != len(head):
             left.append(f"{row[0]} has {len(row)} cells; expected {len(head)}")
             continue
-        found = _whose(row, head, table.keys, known)
+        found = _whose(row, table, known)
         if found is None:
             num_unknown += 1
             left.append(f"{row[0]} was not graded")
@@ -70,18 +134,15 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
             left.append(f"{found.student.id} has no final mark: {found.status}")
         else:
             row[table.at] = written(round(found.final, 6))
-            if table.feedback is not None:
-                lines = mark_lines(found)[1:]
-                row[table.feedback] = inert("; ".join(line.removeprefix("- ") for line in lines))
+            if comments in head:
+                row[head.index(comments)] = inert("; ".join(mark_lines(found)[1:]))
             num_filled += 1
     if num_unknown and num_unknown == len(left) and not num_filled:
         left = [
             f"no student in {table.file} was graded here; export the table of this class, or "
             "add its ids and numbers to the roster"
         ]
-    out = io.StringIO()
-    csv.writer(out, delimiter=table.delimiter, lineterminator="\n").writerows(rows)
-    return Filled(table.platform, out.getvalue(), num_filled, tuple(left))
+    return Filled(csv_text(rows, table.delimiter), num_filled, tuple(left))
 
 
 def _is_students(column: str, platform: str) -> bool:
@@ -91,14 +152,21 @@ def _is_students(column: str, platform: str) -> bool:
     return column.lower() not in _OURS and not column.lower().startswith("last modified")
 
 
-def _require_same(cell: str, standings: Sequence[Standing], table: PlatformTable) -> None:
+def _require_same_worth(table: PlatformTable, standings: Sequence[Standing]) -> None:
+    """Raise UsageError where the platform says how many points there are, and we have others."""
     most = max((each.mark.max_score for each in standings if each.mark), default=0.0)
-    possible = cell.strip().replace(",", ".")
-    if most and possible.replace(".", "", 1).isdecimal() and float(possible) != most:
-        raise UsageError(
-            f"{table.file}: {table.assignment} is worth {possible} there, but {written(most)} "
-            f"here; set that number of points in {table.platform.capitalize()} and export again"
-        )
+    rows, columns, name = table.rows[1:], [table.at], "the assignment"
+    if table.platform == "canvas":
+        rows, name = [row for row in rows[:2] if _POSSIBLE in row[0].lower()], table.head[table.at]
+    else:  # Versions of Moodle write it either way.
+        columns = [at for at, cell in enumerate(table.head) if cell.lower() == "maximum grade"]
+    for cell in sorted({row[at] for at in columns for row in rows if len(row) > at}):
+        worth = cell.strip().replace(",", ".")
+        if most and worth.replace(".", "", 1).isdecimal() and float(worth) != most:
+            raise UsageError(
+                f"{table.file}: {name} is worth {worth} there, but {written(most)} here; set that "
+                f"number of points in {table.platform.capitalize()} and export again"
+            )
 
 
 def _by_key(standings: Sequence[Standing], columns: set[str]) -> Mapping[tuple[str, str], Standing]:
@@ -117,14 +185,11 @@ def _by_key(standings: Sequence[Standing], columns: set[str]) -> Mapping[tuple[s
 
 
 def _whose(
-    row: Sequence[str],
-    head: Sequence[str],
-    keys: Mapping[str, str],
-    known: Mapping[tuple[str, str], Standing],
+    row: Sequence[str], table: PlatformTable, known: Mapping[tuple[str, str], Standing]
 ) -> Standing | None:
-    for name, column in keys.items():
-        if name in head:
-            value = comparable(row[head.index(name)]).removeprefix("participant ")
+    for name, column in _KEYS[table.platform].items():
+        if name in table.head:
+            value = comparable(row[table.head.index(name)]).removeprefix("participant ")
             if value and (column, value) in known:
                 return known[column, value]
     return None

@@ -27,9 +27,8 @@ class Policy:
 
     def deadline_of(self, keys: Sequence[str]) -> datetime | None:
         """Return the latest deadline of somebody, given the id and the group."""
-        found = [self.extensions[key] for key in keys if key in self.extensions]
-        known = [*found, *([self.deadline] if self.deadline else [])]
-        return max(known, key=datetime.timestamp, default=None)
+        known = [self.deadline, *(self.extensions.get(key) for key in keys)]
+        return max(filter(None, known), key=datetime.timestamp, default=None)
 
 
 @dataclass(frozen=True)
@@ -74,34 +73,34 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
     if not attempts:
         return Decision("", None, 0.0, ("nothing was handed in",))
     deadline = policy.deadline_of(keys)
-    judged = [_judged(each, policy, deadline) for each in attempts]
+    judged = sorted((_judged(each, policy, deadline) for each in attempts), key=_time_of)
     accepted = [each for each in judged if each.is_accepted]
     if not accepted:
-        last = max(judged, key=_time_of)
-        return Decision(last.attempt.label, last.attempt.score, 0.0, last.reasons)
-    unknown = [each for each in accepted if each.final is None]
+        attempt = judged[-1].attempt
+        return Decision(attempt.label, attempt.score, 0.0, judged[-1].reasons)
+    last = accepted[-1].attempt.label
+    unknown = [each.attempt.label for each in accepted if each.final is None]
     if policy.takes_best and unknown and len(accepted) > 1:
-        label = unknown[0].attempt.label
-        return Decision(label, None, None, (f"{label} has no mark yet, so the best is not known",))
-    is_untimed = any(each.attempt.submitted_at is None for each in accepted)
+        why = f"{unknown[0]} has no mark yet, so the best is not known"
+        return Decision(unknown[0], None, None, (why,))
     # Some platforms deliver what a group has handed in once for each of them.
     different = {each.attempt.digest or each.attempt.label for each in accepted}
+    is_untimed = any(each.attempt.submitted_at is None for each in accepted)
     if not policy.takes_best and is_untimed and len(different) > 1:
-        label = max(accepted, key=_time_of).attempt.label
         problem = (
             f"{len(accepted)} hand-ins, and it is not known which is the last: add their times "
             "to the table of times"
         )
-        return Decision(label, None, None, (), problem)
-    counted = max(accepted, key=_score_of if policy.takes_best else _time_of)
-    reasons = counted.reasons
+        return Decision(last, None, None, (), problem)
+    # Of two that are worth the same, the later one.
+    counted = max(reversed(accepted), key=_score_of) if policy.takes_best else accepted[-1]
+    attempt, reasons = counted.attempt, counted.reasons
     if len(attempts) > 1:
         which = f"the {'best' if policy.takes_best else 'last'} of {len(attempts)} hand-ins"
         too_late = len(attempts) - len(accepted)
         reasons = (f"{which}, {too_late} of them too late" if too_late else which, *reasons)
     if deadline is not None and deadline != policy.deadline:
         reasons = (*reasons, f"extended to {deadline.isoformat(' ', 'minutes')}")
-    attempt = counted.attempt
     is_untimed = attempt.submitted_at is None and attempt.is_called_late is not False
     return Decision(
         attempt.label,
@@ -141,9 +140,9 @@ def _judged(attempt: Attempt, policy: Policy, deadline: datetime | None) -> _Jud
     if attempt.submitted_at is None:
         unclear = (
             "the platform marks it late, but not by how much: no points were taken; add its "
-            "time to the table of times",
+            "time to the table of times"
         )
-        return _Judged(attempt, attempt.score, unclear if attempt.is_called_late else ())
+        return _Judged(attempt, attempt.score, (unclear,) if attempt.is_called_late else ())
     days = days_late(attempt.submitted_at, deadline, policy.grace)
     if days == 0:
         return _Judged(attempt, attempt.score)
@@ -160,11 +159,9 @@ def _days(number: int) -> str:
 
 
 def _time_of(judged: _Judged) -> tuple[float, bool, str]:
-    attempt = judged.attempt
-    at = attempt.submitted_at
+    attempt, at = judged.attempt, judged.attempt.submitted_at
     return (at.timestamp() if at is not None else -math.inf, attempt.is_own, attempt.label)
 
 
-def _score_of(judged: _Judged) -> tuple[float, float, bool, str]:
-    # Of two that are worth the same, the later one.
-    return (-math.inf if judged.final is None else judged.final, *_time_of(judged))
+def _score_of(judged: _Judged) -> float:
+    return -math.inf if judged.final is None else judged.final

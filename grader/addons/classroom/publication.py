@@ -1,44 +1,165 @@
-"""Which grading of each hand-in is the one that its student knows."""
+"""Which grading of each hand-in its student knows, and what a regrade would change of that."""
 
-import json
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from grader.addons.classroom.gradings import write_atomically
-from grader.model.errors import GraderError
+from grader.addons.classroom.class_folder import read_json, write_atomically
+from grader.addons.classroom.gradings import Grading
+from grader.addons.classroom.tables import table_text
+from grader.model.points import written
+from grader.model.report import Report, TestResult, Versions
+from grader.report.safe_text import one_line
 
-NAME = "published.json"
+_FILE = "published.json"
+_HEAD = (
+    *("hand_in", "pseudonyms", "score before", "score after"),
+    *("test", "before", "after", "why"),
+)
 
 
-def read(file: Path) -> dict[str, str]:
-    """Return the key of the published grading by the digest of the hand-in; none without the file.
+def read(out: Path) -> dict[str, str]:
+    """Return the key of the published grading by the digest of the hand-in.
 
-    Raises GraderError for a file that is not as it was written.
+    None is without the file. Raises GraderError for a file that is not as it was written.
     """
-    try:
-        data = json.loads(file.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise GraderError(f"{file} cannot be read ({error}); restore it, or remove it") from None
-    if not isinstance(data, dict) or not all(isinstance(each, str) for each in data.values()):
-        raise GraderError(f"{file} was changed since it was written; restore it, or remove it")
-    return data
+    return read_json(out / _FILE, dict[str, str]) or {}
 
 
-def write(file: Path, published: Mapping[str, str]) -> None:
+def write(out: Path, published: Mapping[str, str]) -> None:
     """Write it, in one step. Raises OSError."""
-    write_atomically(file, dict(published))
+    write_atomically(out / _FILE, published)
 
 
 def falling_back(
-    keys: Mapping[str, str], published: Mapping[str, str], problems: Collection[str]
-) -> dict[str, str]:
-    """Return the keys, where one has a problem that of the mark that is published.
+    keys: Mapping[str, str], published: Mapping[str, str], problems: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the keys, where one has a problem that of its published mark, and the other problems.
 
-    keys, published: by digest. A regrade that fails takes nobody's mark away.
+    All are by digest. A regrade that fails takes nobody's mark away.
     """
-    return {
-        digest: published.get(digest, key) if key in problems else key
-        for digest, key in keys.items()
+    stays = {digest: published[digest] for digest in problems if digest in published}
+    left = {digest: why for digest, why in problems.items() if digest not in stays}
+    return {**keys, **stays}, left
+
+
+@dataclass(frozen=True)
+class Line:
+    """A test, or a whole hand-in, that is not what it was."""
+
+    test: str
+    """Part and test; empty for the hand-in as a whole."""
+    before: str
+    now: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Regrade:
+    """A hand-in that was graded again."""
+
+    label: str
+    students: tuple[str, ...]
+    """Pseudonyms."""
+    before: Grading
+    now: Grading
+
+    @property
+    def scores(self) -> tuple[str, str]:
+        """Return the points before and now, or in words that there are none."""
+        return _score(self.before.report), _score(self.now.report)
+
+    @property
+    def changes_mark(self) -> bool:
+        """Return whether the mark is another one."""
+        return self.scores[0] != self.scores[1]
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Return what has changed, test by test; none where nothing has."""
+        old, new = self.before.report, self.now.report
+        if old is None or new is None:
+            if old is new:
+                return ()
+            said = self.now.outcome.error or self.before.outcome.error
+            return (Line("", *self.scores, one_line(said)),)
+        if old.assignment != new.assignment:
+            return (Line("", *self.scores, f"it was on {one_line(old.assignment)}"),)
+        return tuple(_changes(old, new))
+
+
+def _changes(old: Report, new: Report) -> Iterator[Line]:
+    """Yield what has another verdict or other points, or is only in one of both reports."""
+    before, now = (
+        {f"{part.name}: {test.name}": test for part in each.parts for test in part.tests}
+        for each in (old, new)
+    )
+    for name in {**now, **before}:
+        was, test = before.get(name), now.get(name)
+        points = _points(was), _points(test)
+        if was is None or test is None:
+            yield Line(name, *points, "new" if was is None else "gone")
+        elif was.verdict is not test.verdict:
+            yield Line(name, was.verdict.value, test.verdict.value, one_line(test.message))
+        elif points[0] != points[1]:
+            yield Line(name, *points, "other points")
+    given, is_given = (
+        {each.name: written(each.max_points) for each in one.manual_parts} for one in (old, new)
+    )
+    for name in sorted({*given, *is_given}):
+        if given.get(name) != is_given.get(name):
+            yield Line(name, given.get(name, ""), is_given.get(name, ""), "points given by hand")
+
+
+def _points(test: TestResult | None) -> str:
+    return f"{written(test.points)} of {written(test.max_points)} points" if test else ""
+
+
+def _why(old: Versions, new: Versions) -> list[str]:
+    """Return what graded now that did not grade before: engine, course, packages."""
+    courses = [f"{one_line(each.course)} {each.course_digest[:12]}" for each in (old, new)]
+    pairs = {
+        "engine": (old.engine_digest[:12], new.engine_digest[:12]),
+        "course": courses,
+        "packages": (old.lock_digest[:12], new.lock_digest[:12]),
     }
+    found = [f"{what} {was} became {now}" for what, (was, now) in pairs.items() if was != now]
+    return found or ["the same engine, course and packages"]
+
+
+def render(regrades: Sequence[Regrade]) -> str:
+    """Return a CSV with a line for each change, those that change a mark first."""
+    first = sorted(regrades, key=lambda each: not each.changes_mark)
+    rows = [
+        (each.label, " ".join(each.students), *each.scores, *astuple(line))
+        for each in first
+        for line in each.lines
+    ]
+    return table_text([_HEAD, *rows])
+
+
+def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
+    """Yield how many marks change, each of those, and by what it was graded."""
+    changed = [each for each in regrades if each.changes_mark]
+    yield f"{len(regrades)} graded again: {len(changed)} marks change"
+    reasons = {
+        reason
+        for each in regrades
+        if each.before.report and each.now.report
+        for reason in _why(each.before.report.versions, each.now.report.versions)
+    }
+    yield from (f"  {reason}" for reason in sorted(reasons))
+    for each in changed:
+        before, now = each.scores
+        tests = ", ".join(line.test for line in each.lines[:3] if line.test)
+        yield f"  {each.label}: {before} -> {now}{f' by {tests}' if tests else ''}"
+    if others := sum(bool(each.lines) for each in regrades if not each.changes_mark):
+        yield f"  {others} more have the same mark, but differ elsewhere"
+
+
+def _score(report: Report | None) -> str:
+    if report is None:
+        return "cannot be graded"
+    if report.review or report.score is None:
+        return "needs review"
+    return written(report.score)

@@ -1,14 +1,15 @@
-"""The roster of a class: a CSV with a line for each student, and whose a hand-in is."""
+"""Who is in a class, by a CSV with a line for each student, and whose a hand-in is."""
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from grader.addons.classroom.csv_tables import read_table
-from grader.addons.classroom.hand_in import HandIn, Student
+from grader.addons.classroom.tables import read_table
 from grader.model.errors import UsageError
 from grader.model.spelling import did_you_mean
 
@@ -17,10 +18,55 @@ _NUMBERS = ("id", "moodle", "canvas", "blackboard", "github", "email", "gradesco
 """What a platform calls one student alone, what tells best first."""
 _NAMES = ("name", "canvas_name")
 """What two may have in common."""
+_OWN_BESIDE = {"name": ("moodle", "email", "id"), "canvas_name": ("canvas",)}
+"""What is one's own in what a platform says beside each kind of name."""
 
 
-def _nobody(_: Student) -> bool:
-    return False
+@dataclass(frozen=True)
+class HandIn:
+    """One submission as a platform has delivered it."""
+
+    label: str
+    """Its name in the folder of the class, without the name of a file in it."""
+    who: Mapping[str, str]
+    """What the platform says of its author, by column of the roster: `{"moodle": "12345"}`."""
+    path: Path
+    """The folder or archive to grade."""
+    digest: str
+    """SHA-256 over names and contents of all its files, as they came; empty without any."""
+    submitted_at: datetime | None = None
+    """With a time zone; None where nobody says."""
+    is_called_late: bool = False
+    """The platform says that it is late."""
+    sent_as: str = ""
+    """How the name of feedback begins, where that is not the label."""
+    is_of_namesakes: bool = False
+    """Somebody else has handed in under the same name: the number alone tells whose it is."""
+    other_authors: tuple[Mapping[str, str], ...] = ()
+    """Of a group that the platform knows."""
+    problem: str = ""
+    """Why nothing of it can be graded: one sentence; empty where it can be tried."""
+
+    @property
+    def authors(self) -> tuple[Mapping[str, str], ...]:
+        """Return what the platform says of each."""
+        return (self.who, *self.other_authors)
+
+
+@dataclass(frozen=True)
+class Student:
+    """One line of the roster."""
+
+    id: str
+    known_as: Mapping[str, str]
+    """Names and numbers on platforms, by column; `name` and `email` among them."""
+    group: str = ""
+    """What one of a group hands in counts for each of them; empty for nobody else."""
+
+    @property
+    def name(self) -> str:
+        """Return the name, or the id where the roster has none."""
+        return self.known_as.get("name") or self.id
 
 
 @dataclass(frozen=True)
@@ -28,7 +74,7 @@ class Roster:
     """The students of a class, in the order of its file."""
 
     listed: tuple[Student, ...] = ()
-    is_gone: Callable[[Student], bool] = _nobody
+    is_gone: Callable[[Student], bool] = lambda _: False
     """Who was forgotten: nobody's author any more, and yet known as one of a group."""
 
     @property
@@ -58,18 +104,15 @@ class Roster:
 
     def _team(self, hand_in: HandIn) -> list[Student]:
         """Return the team that a hand-in has the name of; nobody where it has another one."""
-        if set(hand_in.who) != {"id"}:  # of a platform, where a student may choose it
-            return []
-        name = comparable(hand_in.who["id"])
-        return [each for each in self.listed if name and comparable(each.group) == name]
+        is_chosen = set(hand_in.who) != {"id"}  # of a platform, where a student may choose it
+        return [] if is_chosen else [*self._called("group", hand_in.who["id"])]
 
     def are_of_groups(self, hand_in: HandIn) -> bool:
         """Return whether those whom the platform names are of several groups on the roster."""
         return len({student.group for student in self._named(hand_in)}) > 1
 
     def _named(self, hand_in: HandIn) -> list[Student]:
-        tables = (hand_in.who, *hand_in.other_authors)
-        return [student for who in tables if (student := self._of(who)) is not None]
+        return [student for who in hand_in.authors if (student := self._of(who)) is not None]
 
     def sender(self, hand_in: HandIn) -> Student | None:
         """Return who has handed it in, also where that counts for others."""
@@ -77,10 +120,9 @@ class Roster:
 
     def unknown_authors(self, hand_in: HandIn) -> list[str]:
         """Return what the platform calls authors who are not on the roster, beside some who are."""
-        tables = (hand_in.who, *hand_in.other_authors)
-        if all(self._of(who) is None for who in tables):
+        strangers = [who for who in hand_in.authors if self._of(who) is None]
+        if len(strangers) == len(hand_in.authors):
             return []
-        strangers = [who for who in tables if self._of(who) is None]
         return [_unlisted(who).name if who else "a student without a name" for who in strangers]
 
     def means_several(self, hand_in: HandIn) -> bool:
@@ -99,7 +141,7 @@ class Roster:
 
     def is_called(self, column: str, value: str) -> bool:
         """Return whether a student on it is called so, in full; with an id, also a team."""
-        is_team = column == "id" and value and comparable(value) in self._team_names
+        is_team = column == "id" and self._called("group", value)
         return bool(is_team or self._called(column, value))
 
     def may_have(self, column: str, value: str) -> bool:
@@ -125,15 +167,11 @@ class Roster:
         return self._by_name.get((column, comparable(value, column)), ())
 
     @cached_property
-    def _team_names(self) -> frozenset[str]:
-        return frozenset(comparable(each.group) for each in self.listed if each.group)
-
-    @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], Sequence[Student]]:
         """Return who is called so, by column and comparable name."""
         found: dict[tuple[str, str], list[Student]] = {}
         for each in self.listed:
-            for column in (*_NUMBERS, *_NAMES):
+            for column in (*_NUMBERS, *_NAMES, "group"):
                 for name in _names(each, column) - {""}:
                     found.setdefault((column, name), []).append(each)
         return found
@@ -220,6 +258,8 @@ def _names(student: Student, column: str) -> set[str]:
         *first, last = student.name.split() or [""]
         parts = [student.name] if "," in student.name else [last, *first]
         return {comparable("".join(parts), column)}
+    if column == "group":
+        return {comparable(student.group)}
     columns = {column, "github"} if column == "id" else {column}
     if column == "blackboard":
         columns.add("id")
@@ -233,3 +273,29 @@ def _unlisted(who: Mapping[str, str]) -> Student:
     """Return a student whom only the platform names: by its number, or else by the name."""
     column = next(column for column in (*_NUMBERS, *_NAMES) if column in who)
     return Student(who[column], dict(who))
+
+
+def namesakes_apart(hand_ins: Sequence[HandIn]) -> list[HandIn]:
+    """Return the hand-ins without the names under which several have handed in.
+
+    The roster may have only one of that name, and would take the work of both for hers. So only the
+    numbers of the platform tell whose is which.
+    """
+    numbers = defaultdict(set)
+    for who in (who for each in hand_ins for who in each.authors):
+        for column, own in _OWN_BESIDE.items():
+            number = tuple(who.get(one) for one in own)
+            if column in who and any(number):
+                numbers[column, comparable(who[column], column)].add(number)
+    shared = {name for name, found in numbers.items() if len(found) > 1}
+    return [_without_names(each, shared) for each in hand_ins]
+
+
+def _without_names(hand_in: HandIn, names: Collection[tuple[str, str]]) -> HandIn:
+    first, *others = left = [
+        {key: value for key, value in who.items() if (key, comparable(value, key)) not in names}
+        for who in hand_in.authors
+    ]
+    if left == [*map(dict, hand_in.authors)]:
+        return hand_in
+    return replace(hand_in, who=first, other_authors=tuple(others), is_of_namesakes=True)

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from grader.addons.classroom.class_folder import Pseudonyms
 from grader.addons.classroom.gradings import Grading
-from grader.addons.classroom.hand_in import HandIn, Student, Unreadable
-from grader.addons.classroom.manual_marks import Given, Marks
-from grader.addons.classroom.marking import Mark, Questions, mark
+from grader.addons.classroom.marking import Given, Mark, Marks, Questions, mark
 from grader.addons.classroom.policy import Attempt, Decision, Policy, decide
-from grader.addons.classroom.pseudonyms import Pseudonyms
-from grader.addons.classroom.roster import Roster
+from grader.addons.classroom.roster import HandIn, Roster, Student
+from grader.model.report import Report
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,12 @@ class Standing:
     """Lines that a person has marked in an earlier hand-in than the one that counts."""
 
     @property
+    def report(self) -> Report | None:
+        """Return what was found in the hand-in that counts; None where there is none."""
+        grading = self.counted.grading if self.counted is not None else None
+        return grading.report if grading is not None else None
+
+    @property
     def identity(self) -> tuple[str, str]:
         """Return what tells the hand-in from others: one of a group may be delivered for each."""
         hand_in = self.counted.hand_in if self.counted is not None else None
@@ -60,9 +65,7 @@ class Standing:
         if self.mark is None:
             return "not graded"
         if self.mark.problem:
-            grading = self.counted.grading if self.counted is not None else None
-            is_bad = grading is None or grading.report is None
-            return "cannot be graded" if is_bad else "needs review"
+            return "cannot be graded" if self.report is None else "needs review"
         if self.decision.problem:
             return "needs review"
         if self.mark.pending:
@@ -90,25 +93,14 @@ class Standing:
 
 @dataclass(frozen=True)
 class Strays:
-    """What belongs to nobody."""
+    """What belongs to nobody: a sentence each."""
 
-    works: tuple[Work, ...]
-    """Hand-ins of somebody who is not on the roster."""
-    marks: tuple[str, ...]
-    """Ids in the file of marks that nobody has."""
-    unreadable: tuple[Unreadable, ...] = ()
-    """What could not become a hand-in, and has no author."""
-    extensions: tuple[str, ...] = ()
-    """Likewise of extensions."""
+    hand_ins: tuple[str, ...] = ()
+    """That may be anybody's, as long as they have no author."""
     authors: tuple[str, ...] = ()
-    """Whom a platform names beside somebody on the roster: a sentence each."""
-    of_several: frozenset[str] = frozenset()
-    """Labels of works that are nobody's because they name several on the roster."""
-
-    @property
-    def has_hand_ins(self) -> bool:
-        """Return whether something handed in has no author, and may be anybody's."""
-        return bool(self.works or self.unreadable)
+    """Whom a platform names beside somebody on the roster."""
+    keys: tuple[str, ...] = ()
+    """Whom marks and extensions name, and nobody is called so."""
 
 
 @dataclass(frozen=True)
@@ -123,55 +115,66 @@ class Rules:
     names: Pseudonyms
 
 
-def standings(
-    works: Sequence[Work], rules: Rules, unreadable: Sequence[Unreadable] = ()
-) -> tuple[list[Standing], Strays]:
+def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Strays]:
     """Return where each student stands, those of the roster first, and what is nobody's.
 
-    unreadable: what could not become a hand-in. While something is nobody's, no student is known to
-    have handed in nothing. Raises UsageError for marks that cannot be right.
+    While a hand-in is nobody's, no student is known to have handed in nothing. Raises UsageError
+    for marks that cannot be right.
     """
-    unread = [each for each in unreadable if _is_somebodys(each, rules.roster)]
-    # It has no grading, and is no zero.
-    works = [*works, *(Work(each.hand_in, None, each.reason) for each in unread)]
-    students = {student.id: student for student in rules.roster.students}
+    roster = rules.roster
+    students = {student.id: student for student in roster.students}
     by_student: dict[str, list[Work]] = {identity: [] for identity in students}
-    strays = []
-    unknown = []
+    strays, unknown = [], []
     for each in works:
-        authors = rules.roster.authors(each.hand_in)
-        sender = rules.roster.sender(each.hand_in)
-        work = replace(each, sender=sender.id if sender else "")
+        hand_in = each.hand_in
+        # Without a roster any name of a file might be an id. What cannot be read has the author
+        # that a platform's name gives, and no other.
+        is_believed = roster.listed or not hand_in.problem or set(hand_in.who) != {"id"}
+        authors = roster.authors(hand_in) if is_believed else []
         if not authors:
-            strays.append(work)
-        for name in rules.roster.unknown_authors(each.hand_in):
-            unknown.append(f"{each.hand_in.label} also belongs to {name}, not on the roster")
-        if rules.roster.are_of_groups(each.hand_in):
+            strays.append(hand_in.problem or _nobodys(hand_in, roster))
+        for name in roster.unknown_authors(hand_in):
+            unknown.append(f"{hand_in.label} also belongs to {name}, not on the roster")
+        if roster.are_of_groups(hand_in):
             unknown.append(
-                f"{each.hand_in.label} belongs to several groups of the roster; it counts only "
+                f"{hand_in.label} belongs to several groups of the roster; it counts only "
                 "for the students whom the platform names"
             )
+        sender = roster.sender(hand_in)
         for author in authors:
             students.setdefault(author.id, author)
+            work = replace(each, sender=sender.id if sender else "")
             by_student.setdefault(author.id, []).append(work)
-    others = tuple(each for each in unreadable if each not in unread)
-    is_clear = not strays and not others
     found = [
-        _standing(students[identity], own, rules, is_clear=is_clear)
+        _standing(students[identity], own, rules, is_clear=not strays)
         for identity, own in by_student.items()
     ]
     known = {key for student in students.values() for key in keys_of(student, rules.names)}
     sheets = {name for work in works for name in (work.hand_in.label, *_sheets(work, rules))}
-    return found, Strays(
-        works=tuple(strays),
-        marks=tuple(sorted(set(rules.marks) - known - sheets)),
-        unreadable=others,
-        extensions=tuple(sorted(set(rules.policy.extensions) - known)),
-        authors=tuple(unknown),
-        of_several=frozenset(
-            each.hand_in.label for each in strays if rules.roster.means_several(each.hand_in)
-        ),
-    )
+    nobody = "which is no student's id and no group"
+    marks = sorted(set(rules.marks) - known - sheets)
+    extensions = sorted(set(rules.policy.extensions) - known)
+    keys = [f"marks are given to {key}, {nobody}" for key in marks]
+    keys += [f"an extension is given to {key}, {nobody}" for key in extensions]
+    return found, Strays(tuple(strays), tuple(unknown), tuple(keys))
+
+
+def _nobodys(hand_in: HandIn, roster: Roster) -> str:
+    """Return what to do about a hand-in that has no author."""
+    if roster.means_several(hand_in):
+        return (
+            f"{hand_in.label} names several students on the roster. Find its author, and "
+            "rename it to that id"
+        )
+    if hand_in.is_of_namesakes:
+        return (
+            f"other hand-ins have the same name as {hand_in.label}. Add the author's "
+            "number or email to the roster"
+        )
+    said = f"{hand_in.label} names no student on the roster. Add its author there"
+    if set(hand_in.who) == {"id"}:  # as only without `platform` in class.toml
+        said += ", rename it to an id, or set platform in class.toml"
+    return f"{said}. Remove it from the folder if it is a test student's"
 
 
 def keys_of(student: Student, names: Pseudonyms) -> list[str]:
@@ -182,7 +185,7 @@ def keys_of(student: Student, names: Pseudonyms) -> list[str]:
 
 def _standing(student: Student, works: Sequence[Work], rules: Rules, *, is_clear: bool) -> Standing:
     keys = keys_of(student, rules.names)
-    if not works and (found := mark(None, _of_keys(keys, rules), rules.questions)):
+    if not works and (found := mark(None, _rows(keys, rules), rules.questions)):
         # As after an oral examination.
         return Standing(student, (), None, found, Decision("", found.score, found.score, ()))
     if not works and not is_clear:
@@ -235,25 +238,15 @@ def _given(work: Work, keys: Sequence[str], rules: Rules) -> Mapping[str, Given]
     A sheet of a group is called by the pseudonym of one of them, and is for all of them: also when
     that one was forgotten since.
     """
-    nearest_last = reversed([work.hand_in.label, *keys[:2], *_sheets(work, rules), *keys[2:]])
-    found = [row for key in nearest_last for row in rules.marks.get(key, {}).items()]
+    nearest_first = [work.hand_in.label, *keys[:2], *_sheets(work, rules), *keys[2:]]
+    return _rows(nearest_first, rules, work.hand_in.digest)
+
+
+def _rows(nearest_first: Sequence[str], rules: Rules, digest: str = "") -> Mapping[str, Given]:
+    found = [row for key in reversed(nearest_first) for row in rules.marks.get(key, {}).items()]
     # What was given for another hand-in is in the way of nothing that was given for this one.
-    return dict(sorted(found, key=lambda row: row[1].is_for(work.hand_in.digest)))
-
-
-def _of_keys(keys: Sequence[str], rules: Rules) -> Mapping[str, Given]:
-    """Return what people gave to a student who has handed in nothing, what is nearest last."""
-    return dict(row for key in reversed(keys) for row in rules.marks.get(key, {}).items())
+    return dict(sorted(found, key=lambda row: row[1].is_for(digest)))
 
 
 def _sheets(work: Work, rules: Rules) -> list[str]:
     return [rules.names.of(author.id) for author in rules.roster.authors_ever(work.hand_in)]
-
-
-def _is_somebodys(each: Unreadable, roster: Roster) -> bool:
-    """Return whether what could not be read has an author.
-
-    Without a roster any name of a file might be an id, so only a platform's names are believed.
-    """
-    is_believed = roster.listed or set(each.hand_in.who) != {"id"}
-    return bool(is_believed and roster.authors(each.hand_in))

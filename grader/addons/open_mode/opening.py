@@ -138,7 +138,9 @@ class _Session:
         if self._case is None or self._case.number != case.number or self._watch is None:
             limits = Limits(case_s=case.limit_s)
             self._case, self._began_s = case, time.monotonic()
-            self._watch = Watch(self._files[: case.ranks], self, limits, makes_progress=True)
+            self._watch = Watch(
+                self._files[: case.ranks], self, self.submission, limits, makes_progress=True
+            )
             self._watch.begin_case([each.first_sequence for each in ranks])
         ended = frozenset(n for n, each in enumerate(ranks) if each.has_ended)
         if len(ended) == case.ranks:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.addons.classroom import class_secret
+from grader.addons.classroom import class_folder
 from grader.course.secret import (
     PUBLIC,
     Secret,
@@ -76,11 +76,11 @@ def test_a_recording_needs_somebody_who_keeps_its_seed():
 
 def test_a_class_keeps_one_secret_that_nobody_else_reads(tmp_path, environment):
     """The next grading of the class has it, too."""
-    file = class_secret.kept_in(tmp_path)
+    file = class_folder.secret_in(tmp_path)
     drawn = file.read_text()
     assert file.stat().st_mode & 0o777 == 0o600
-    assert class_secret.kept_in(tmp_path).read_text() == drawn
-    assert class_secret.known_in(tmp_path) == file
+    assert class_folder.secret_in(tmp_path).read_text() == drawn
+    assert class_folder.known_secret_in(tmp_path) == file
 
 
 def test_a_class_is_graded_with_one_secret_only(tmp_path, environment):
@@ -89,9 +89,9 @@ def test_a_class_is_graded_with_one_secret_only(tmp_path, environment):
     named.write_text("of the course\n")
     other.write_text("another\n")
     environment.setenv("GRADER_SECRET_FILE", str(named))
-    assert class_secret.kept_in(tmp_path).read_text() == "of the course"
+    assert class_folder.secret_in(tmp_path).read_text() == "of the course"
     environment.delenv("GRADER_SECRET_FILE")
-    assert class_secret.kept_in(tmp_path).read_text() == "of the course"
+    assert class_folder.secret_in(tmp_path).read_text() == "of the course"
     environment.setenv("GRADER_SECRET_FILE", str(other))
     with pytest.raises(UsageError, match="unset it, or grade into another folder"):
-        class_secret.kept_in(tmp_path)
+        class_folder.secret_in(tmp_path)

@@ -1,15 +1,13 @@
 """Reports, hand-ins and standings to test with."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from grader.addons.classroom.class_folder import Pseudonyms
 from grader.addons.classroom.gradings import Grading, Outcome
-from grader.addons.classroom.hand_in import HandIn
 from grader.addons.classroom.marking import Questions
 from grader.addons.classroom.policy import Policy
-from grader.addons.classroom.pseudonyms import Pseudonyms
-from grader.addons.classroom.roster import Roster
+from grader.addons.classroom.roster import HandIn, Roster
 from grader.addons.classroom.standing import Rules, Work, standings
 from grader.model.report import ManualPart, PartResult, Report, TestResult, Verdict, Versions
 
@@ -51,13 +49,17 @@ def outcome(error="", exit_code=0):
 
 
 def grading(found=None, error="", exit_code=0):
-    return Grading("key", outcome(error, exit_code), None if error else found or report())
+    return Grading(outcome(error, exit_code), None if error else found or report())
 
 
 def hand_in(label="anna", who=None, at=AT, **more):
     return HandIn(
         label, who or {"id": label}, Path("/in") / label, f"digest of {label}", at, **more
     )
+
+
+def not_read(*hand_ins):
+    return [Work(each, None, each.problem) for each in hand_ins]
 
 
 def standing(found=None, *, label="anna", policy=None, roster=None, marks=None, questions=None):
@@ -68,7 +70,3 @@ def standing(found=None, *, label="anna", policy=None, roster=None, marks=None, 
     )
     (only,), _ = standings([work], rules)
     return only
-
-
-def renamed(each, label):
-    return replace(each, student=replace(each.student, id=label))

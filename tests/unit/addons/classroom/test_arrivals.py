@@ -8,19 +8,18 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from grader.addons.classroom import arrivals
-from grader.addons.classroom.hand_in import Student
 from grader.addons.classroom.hand_in_names import Naming
-from grader.addons.classroom.roster import Roster
+from grader.addons.classroom.roster import Roster, Student
 from grader.model.errors import UsageError
 
 MOODLE, CANVAS, BLACKBOARD = Naming("moodle"), Naming("canvas"), Naming("blackboard", "HW 3")
 
 
 def read(tmp_path, naming=None):
-    found, unreadable = arrivals.read_folder(
-        tmp_path / "in", tmp_path / "assembled", UTC, naming or Naming()
-    )
-    return {each.label: each for each in found}, unreadable
+    """Return what can be graded, by label, and what cannot."""
+    found = arrivals.read_folder(tmp_path / "in", tmp_path / "assembled", UTC, naming or Naming())
+    good = {each.label: each for each in found if not each.problem}
+    return good, [each for each in found if each.problem]
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def test_two_files_of_one_name_are_told_and_neither_is_lost(folder, tmp_path):
     (folder / "doejane_1_7_ring.py").write_text("a")
     (folder / "doejane_1_8_ring.py").write_text("b")
     found, (told,) = read(tmp_path, CANVAS)
-    assert not found and "two of its files are called ring.py" in told.reason
+    assert not found and "two of its files are called ring.py" in told.problem
 
 
 def test_a_folder_with_one_archive_is_that_archive(folder, tmp_path):
@@ -87,21 +86,21 @@ def test_what_is_no_hand_in_is_told_and_stops_nothing(folder, tmp_path):
     found, unreadable = read(tmp_path)
     assert list(found) == ["anna"]
     assert [each.label for each in unreadable] == ["notes.txt", "pipe"]
-    assert "expected a folder or an archive" in unreadable[0].reason
+    assert "expected a folder or an archive" in unreadable[0].problem
 
 
 def test_a_file_that_is_no_hand_in_is_somebodys_all_the_same(folder, tmp_path):
     """Else the roster has nothing of a student who has handed in a script alone."""
     (folder / "anna.py").write_text("x")
     found, (told,) = read(tmp_path)
-    assert not found and told.hand_in.who == {"id": "anna"}
+    assert not found and told.who == {"id": "anna"}
 
 
 def test_a_folder_beside_an_archive_of_one_name_is_told(folder, tmp_path):
     (folder / "anna").mkdir()
     (folder / "anna.zip").write_bytes(b"PK")
     found, (told,) = read(tmp_path)
-    assert not found and "anna is not a file, and files of the same student are" in told.reason
+    assert not found and "anna is not a file, and files of the same student are" in told.problem
 
 
 @pytest.mark.parametrize(
@@ -116,7 +115,7 @@ def test_what_was_only_typed_in_is_told(folder, tmp_path, naming, name):
     """Else somebody who has pasted the code into the platform would have handed in nothing."""
     (folder / name).write_text("import mpi4py")
     found, (told,) = read(tmp_path, naming)
-    assert not found and "only text typed into" in told.reason
+    assert not found and "only text typed into" in told.problem
 
 
 def test_the_digest_is_that_of_names_and_contents(folder, tmp_path):
@@ -153,7 +152,7 @@ def test_what_gradescope_tells(folder, tmp_path):
     text = table.read_text().replace("2026-11-20 22:00:00.5 Z", "2026-11-20 22:00:00")
     table.write_text(text)
     zone = ZoneInfo("Asia/Tokyo")  # of the class, whatever the clock of this machine
-    (found,), _ = arrivals.read_folder(folder, tmp_path / "assembled", zone, Naming("gradescope"))
+    (found,) = arrivals.read_folder(folder, tmp_path / "assembled", zone, Naming("gradescope"))
     assert found.submitted_at == datetime(2026, 11, 20, 22, tzinfo=zone)
     table.write_text("- not\n- a table\n")
     with pytest.raises(UsageError, match="not an export of Gradescope"):
@@ -164,7 +163,7 @@ def test_times_of_a_table_are_those_of_the_labels(folder, tmp_path):
     (folder / "anna").mkdir()
     at = datetime(2026, 11, 20, tzinfo=UTC)
     found, unknown = arrivals.with_times(
-        [read(tmp_path)[0]["anna"]], [], {"anna": at, "bert": at}, Naming()
+        [read(tmp_path)[0]["anna"]], {"anna": at, "bert": at}, Naming()
     )
     assert (found[0].submitted_at, unknown) == (at, ["bert"])
 
@@ -186,7 +185,7 @@ def test_times_name_the_archive_the_folder_or_the_file(folder, tmp_path, name, c
     at = datetime(2026, 11, 20, tzinfo=UTC)
     naming = Naming() if name == "anna.zip" else MOODLE
     hand_ins = list(read(tmp_path, naming)[0].values())
-    found, unknown = arrivals.with_times(hand_ins, [], {called: at}, naming)
+    found, unknown = arrivals.with_times(hand_ins, {called: at}, naming)
     assert ([each.submitted_at for each in found], unknown) == ([at], [])
 
 
@@ -197,7 +196,7 @@ def test_times_of_the_files_of_a_submission_are_that_of_the_last(folder, tmp_pat
     early, late = (datetime(2026, 11, day, tzinfo=UTC) for day in (20, 21))
     times = {"\xe4hnann_1_8_naive.py": late, "\xe4hnann_1_7_ring.py": early}
     hand_ins = list(read(tmp_path, CANVAS)[0].values())
-    found, unknown = arrivals.with_times(hand_ins, [], times, CANVAS)
+    found, unknown = arrivals.with_times(hand_ins, times, CANVAS)
     assert ([each.submitted_at for each in found], unknown) == ([late], [])
 
 
@@ -213,8 +212,8 @@ def test_what_cannot_be_listed_is_told_and_not_half_read(folder, tmp_path, monke
     refused = PermissionError(13, "Permission denied")
     monkeypatch.setattr(os, "scandir", lambda _: (_ for _ in ()).throw(refused))
     found, (told,) = read(tmp_path)
-    assert not found and told.reason == "anna cannot be read: Permission denied"
-    assert (told.hand_in.who, told.hand_in.digest) == ({"id": "anna"}, "")
+    assert not found and told.problem == "anna cannot be read: Permission denied"
+    assert (told.who, told.digest) == ({"id": "anna"}, "")
 
 
 def test_a_folder_that_cannot_be_listed_is_one_sentence(folder, tmp_path, monkeypatch):
@@ -230,12 +229,11 @@ def test_times_of_what_cannot_be_graded_are_nothing_to_tell(folder, tmp_path):
     (folder / "Ann_1_assignsubmission_onlinetext_").mkdir()
     (folder / "Bo\u0308_2_assignsubmission_file_").mkdir()
     found, unreadable = read(tmp_path, MOODLE)
-    others = [each.hand_in for each in unreadable]
     at = datetime(2026, 11, 20, tzinfo=UTC)
     times = {f"{name}_assignsubmission_file_": at for name in ("Ann_1", "B\u00f6_2", "Cy_3")}
-    timed, unknown = arrivals.with_times(list(found.values()), others, times, MOODLE)
+    timed, unknown = arrivals.with_times([*found.values(), *unreadable], times, MOODLE)
     assert ([each.submitted_at for each in timed], unknown) == (
-        [at],
+        [at, at],
         ["Cy_3_assignsubmission_file"],
     )
 
@@ -253,14 +251,13 @@ def test_a_name_that_reads_two_ways_is_told_and_mixed_with_none(folder, tmp_path
     found, (whose, told) = read(tmp_path, naming)
     assert list(found) == [ann]
     assert [each.name for each in found[ann].path.iterdir()] == ["ring.py"]
-    assert [each.id for each in roster.authors(whose.hand_in)] == ["eve"]
-    assert told.label == names[2] and not roster.authors(told.hand_in)
-    assert told.reason.startswith(f"{names[2]} can mean moodle 7 or moodle 101, and the")
+    assert [each.id for each in roster.authors(whose)] == ["eve"]
+    assert told.label == names[2] and not roster.authors(told)
+    assert told.problem.startswith(f"{names[2]} can mean moodle 7 or moodle 101, and the")
     early, late = (datetime(2026, 11, day, tzinfo=UTC) for day in (20, 25))
     times = {f"{ann}_": early, f"{eve}_x_101_assignsubmission_file_b.pdf": late}
-    others = [whose.hand_in, told.hand_in]
-    timed, unknown = arrivals.with_times(list(found.values()), others, times, naming)
-    assert ([each.submitted_at for each in timed], unknown) == ([early], [])
+    timed, unknown = arrivals.with_times([*found.values(), whose, told], times, naming)
+    assert ([each.submitted_at for each in timed], unknown) == ([early, None, late], [])
 
 
 @pytest.mark.parametrize(
@@ -284,8 +281,8 @@ def test_what_may_lack_a_file_is_not_graded_without_it(
     ann = {"id": "ann", "name": "Ann Lee"}
     naming = Naming(platform, roster=Roster((Student("ann", ann),)))
     found, (lacking, _) = read(tmp_path, naming)
-    assert not found and [each.id for each in naming.roster.authors(lacking.hand_in)] == ["ann"]
-    assert lacking.reason.startswith(f"{label} may lack a file: {label}{second} can mean")
+    assert not found and [each.id for each in naming.roster.authors(lacking)] == ["ann"]
+    assert lacking.problem.startswith(f"{label} may lack a file: {label}{second} can mean")
     number = Student("ann", {**ann, "canvas": "201", "moodle": "5"})
     found, unreadable = read(tmp_path, Naming(platform, roster=Roster((number,))))
     assert list(found) == [label] and not unreadable
@@ -310,7 +307,7 @@ def test_a_document_with_a_name_of_a_platform_is_told(folder, tmp_path, naming, 
         (folder / each).write_text("x")
     found, (told,) = read(tmp_path, naming)
     assert not found and told.label == name
-    assert "is not named as" in told.reason
+    assert "is not named as" in told.problem
 
 
 def test_a_platform_that_is_not_declared_is_one_sentence(folder, tmp_path):
@@ -369,3 +366,64 @@ def test_names_of_github_are_known_by_the_roster(folder, tmp_path):
     with pytest.raises(UsageError, match=said):
         read(tmp_path, Naming(roster=roster))
     assert "hw3-AnnLee" in read(tmp_path, Naming("github", "hw3", roster))[0]
+
+
+WORKSHEET = """\
+\ufeffIdentifier,"Full name","Email address",Status,Grade,"Last modified (submission)"
+"Participant 4711","J\u00f6rg M\u00fcller",j@example.org,"Submitted for grading",,"{}"
+"Participant 4712","Ann Lee",a@example.org,"No submission",,-
+"""
+
+
+def test_a_hand_in_has_one_time(tmp_path):
+    file = tmp_path / "times.csv"
+    file.write_text("hand_in,submitted_at\na,2026-11-20T11:00\na,2026-11-20T12:00\n")
+    with pytest.raises(UsageError, match="line 3: a is there twice"):
+        arrivals.read_times(file, UTC)
+
+
+def test_times_have_a_zone_or_get_one(tmp_path):
+    file = tmp_path / "times.csv"
+    file.write_text("hand_in,submitted_at\na,2026-11-20T10:00:00+01:00\nb,2026-11-20 10:00\n")
+    assert arrivals.read_times(file, UTC) == {
+        "a": datetime(2026, 11, 20, 9, tzinfo=UTC),
+        "b": datetime(2026, 11, 20, 10, tzinfo=UTC),
+    }
+    for text in ("yesterday", "2026-11-20"):  # of a day, its beginning or its end?
+        file.write_text(f"hand_in,submitted_at\na,{text}\n")
+        with pytest.raises(UsageError, match=f"line 2: found '{text}'; expected a time"):
+            arrivals.read_times(file, UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Friday, 20 November 2026, 11:58 PM",
+        "Friday, November 20, 2026, 11:58 pm",
+        "Friday, 20 November 2026, 23:58",
+    ],
+)
+def test_the_worksheet_of_moodle_has_times(tmp_path, text):
+    """On the clock of the course; of who has submitted nothing it has none."""
+    file = tmp_path / "Grades.csv"
+    file.write_text(WORKSHEET.format(text), encoding="utf-8")
+    zone = ZoneInfo("Europe/Zurich")
+    assert arrivals.read_times(file, zone) == {
+        "J\u00f6rg M\u00fcller_4711_assignsubmission_file_": datetime(
+            2026, 11, 20, 23, 58, tzinfo=zone
+        )
+    }
+
+
+def test_a_worksheet_in_another_language_is_one_sentence(tmp_path):
+    file = tmp_path / "Grades.csv"
+    file.write_text(WORKSHEET.format("Freitag, 20. November 2026, 23:58"), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"line 2: found 'Freitag, .* as Moodle writes it in Eng"):
+        arrivals.read_times(file, UTC)
+    of_nobody = WORKSHEET.replace("Participant 4711", "")
+    file.write_text(of_nobody.format("Friday, 20 November 2026, 23:58"), encoding="utf-8")
+    with pytest.raises(UsageError, match="line 2: found the identifier ''; expected one as Moodle"):
+        arrivals.read_times(file, UTC)
+    file.write_text("ID,Zuletzt ge\u00e4ndert (Abgabe)\n1,-\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="has no column hand_in; expected a header with"):
+        arrivals.read_times(file, UTC)

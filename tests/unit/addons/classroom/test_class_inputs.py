@@ -1,14 +1,16 @@
 """What the command `class` reads: no name that a student chooses makes a hand-in another's."""
 
 import argparse
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from class_samples import NAMES, grading
+from class_samples import NAMES, grading, not_read
 
 from grader.addons.classroom import class_inputs
+from grader.addons.classroom.class_inputs import ClassFile, class_file_mistakes
 from grader.addons.classroom.marking import Questions
 from grader.addons.classroom.standing import Rules, Work, standings
+from grader.addons.classroom.tables import read_settings
 from grader.model.errors import UsageError
 from grader.sealed.container import docker_engine
 
@@ -49,9 +51,9 @@ def test_each_has_the_own_hand_in_and_the_own_time(tmp_path, platform):
     title = 'platform_assignment = "HW 3"\n' if platform == "blackboard" else ""
     text = f'platform = "{platform}"\n{title}{SETTINGS}'
     inputs = read(tmp_path, text, FINALS[platform])
-    works = [Work(each, grading()) for each in inputs.hand_ins]
+    works = [*(Work(each, grading()) for each in inputs.hand_ins), *not_read(*inputs.unreadable)]
     rules = Rules(inputs.roster, {}, inputs.said.policy, Questions(), NAMES)
-    found, _ = standings(works, rules, inputs.unreadable)
+    found, _ = standings(works, rules)
     assert {(each.student.id, each.final) for each in found} == {*FINALS[platform].values()}
 
 
@@ -125,6 +127,53 @@ def test_what_an_image_graded_is_kept_whatever_lies_beside_it(tmp_path, monkeypa
         options = argparse.Namespace(unsealed=unsealed, **given)
         for digest in ("one", "other"):
             monkeypatch.setattr(class_inputs, "engine_digest", lambda digest=digest: digest)
-            keys[unsealed, digest] = class_inputs.circumstances(options, inputs, b"").key("d")
+            keys[unsealed, digest] = class_inputs.circumstances(options, inputs, b"")
     assert keys[False, "one"] == keys[False, "other"]
     assert keys[True, "one"] != keys[True, "other"]
+
+
+def settings(tmp_path, text):
+    file = tmp_path / "class.toml"
+    file.write_text(text)
+    return read_settings(file, ClassFile, class_file_mistakes)
+
+
+def test_all_of_it(tmp_path):
+    found = settings(
+        tmp_path,
+        'assignment = "sums"\ndeadline = 2026-11-20T23:59:00\ntimezone = "Europe/Zurich"\n'
+        'counts = "best"\n[late]\nper_day = 0.1\ngrace_min = 15\nlast_day = 2\n'
+        "[extensions]\nanna = 2026-11-22T12:00:00Z\n",
+    ).policy
+    assert found.deadline == datetime(2026, 11, 20, 22, 59, tzinfo=UTC)
+    assert (found.grace, found.late_per_day, found.last_day) == (timedelta(minutes=15), 0.1, 2)
+    assert found.extensions == {"anna": datetime(2026, 11, 22, 12, tzinfo=UTC)}
+    assert found.takes_best
+
+
+def test_an_empty_file_has_no_rules(tmp_path):
+    found = settings(tmp_path, "").policy
+    assert (found.deadline, found.late_per_day, found.takes_best) == (None, 0, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("dealine = 2026-11-20T23:59:00", "dealine: unknown key; did you mean deadline"),
+        ("deadline = 'soon'", 'deadline: found "soon"; expected a date and time'),
+        ("[late]\nper_day = 0.1", "late: only a deadline uses it"),
+        ("deadline = 2026-11-20T23:59:00\n[late]\nper_day = 10", "late.per_day: found 10"),
+        ("timezone = 'Mars/North'", "timezone: found 'Mars/North'; expected a name such as"),
+        (
+            "deadline = 2026-11-20T23:59:00\n[extensions]\nanna = 2026-11-02T23:59:00",
+            "extensions.anna: found 2026-11-02 23:59:00, which is before the deadline",
+        ),
+        ("platform = 'mooodle'", 'platform: found "mooodle"; expected one of moodle, canvas, bl'),
+        ("platform = 'github'", "platform_assignment: missing. Names on github begin with"),
+        ("platform_assignment = 'hw3'", "platform_assignment: only platform = "),
+        ("counts = 'first'", 'counts: found "first"; expected last or best'),
+    ],
+)
+def test_a_mistake_is_named(tmp_path, text, problem):
+    with pytest.raises(UsageError, match=problem):
+        settings(tmp_path, text)

@@ -11,16 +11,15 @@ from class_samples import AT, NAMES, grading, hand_in, outcome, part, report, st
 from grader.addons.classroom import (
     class_page,
     gradebook,
-    marking_sheets,
+    marking,
     outputs,
-    regrading,
-    student_reports,
+    publication,
 )
-from grader.addons.classroom.facts import causes, histogram, rates, reports_of
+from grader.addons.classroom.class_page import causes, histogram, rates, reports_of
 from grader.addons.classroom.gradings import Grading
-from grader.addons.classroom.manual_marks import Given
-from grader.addons.classroom.marking import Questions, mark
+from grader.addons.classroom.marking import Given, Questions, mark
 from grader.addons.classroom.policy import Policy
+from grader.addons.classroom.publication import falling_back
 from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.similarity import Pair, Side, near_identical
 from grader.addons.classroom.standing import Rules, Strays, Work, standings
@@ -74,7 +73,7 @@ def test_nothing_without_a_mark_is_a_zero():
 
 def test_a_students_files_tell_nothing_of_the_course_and_its_places():
     """The path of the instructor is in the report that is kept, and in none that goes out."""
-    files = student_reports.files_of(standing())
+    files = gradebook.files_of(standing())
     assert set(files) == {"mark.txt", "report.json", "report.html", "report.md"}
     assert all("/home/prof" not in text for text in files.values())
     assert files["mark.txt"].startswith("5 of 5")
@@ -84,7 +83,7 @@ def test_a_report_says_the_mark_that_lies_beside_it():
     """Nothing that a person has given is pending in it, nor is the sum another one."""
     found = report(manual=(("method", 3.0),))
     marks = {"anna": {"method": Given(2, "no error bars", "x")}}
-    files = student_reports.files_of(standing(grading(found), marks=marks))
+    files = gradebook.files_of(standing(grading(found), marks=marks))
     assert files["mark.txt"].startswith("7 of 8\n")
     for name in ("report.json", "report.html", "report.md"):
         text = files[name].replace("\\", "")
@@ -95,11 +94,11 @@ def test_a_report_says_the_mark_that_lies_beside_it():
 def test_a_mark_without_containers_is_not_called_none():
     """The class has no other: what a local check says of itself would contradict the mark."""
     local = replace(report(), mode="local", notes=(UNSIGNED,))
-    files = student_reports.files_of(standing(grading(local)))
+    files = gradebook.files_of(standing(grading(local)))
     for name in ("report.html", "report.md", "report.json"):
         assert "not your mark" not in files[name] and "no mark" not in files[name]
         assert "accepts it as the mark" in files[name]
-    sealed = student_reports.files_of(standing())
+    sealed = gradebook.files_of(standing())
     assert "accepts it as the mark" not in sealed["report.html"]
 
 
@@ -144,7 +143,7 @@ def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
     why = "2 hand-ins, and it is not known which is the last"
     (row,) = table([found])
     assert why in row["reasons"] and row["final"] == ""
-    assert why in student_reports.mark_text(found)
+    assert why in gradebook.mark_text(found)
     assert any(why in line for line in outputs.summary([found], strays, [], Path("out")))
     page = class_page.render("sums", [found], NAMES, [])
     assert why in page and "secret" not in page
@@ -152,8 +151,8 @@ def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
 
 def test_no_file_of_an_earlier_time_is_left_with_a_student(tmp_path):
     """A report that does not count any more would be taken for the one that does."""
-    student_reports.write(tmp_path, standing())
-    student_reports.write(tmp_path, standing(grading(error="it is damaged", exit_code=2)))
+    gradebook.write_files(tmp_path, standing())
+    gradebook.write_files(tmp_path, standing(grading(error="it is damaged", exit_code=2)))
     assert [file.name for file in tmp_path.iterdir()] == ["mark.txt"]
 
 
@@ -163,7 +162,7 @@ def test_what_is_noted_on_every_grading_is_told_once():
         replace(report(), notes=("the image is older", f"ignored {name}")) for name in ("a", "b")
     ]
     found = [standing(grading(each), label=f"s{n}") for n, each in enumerate(both)]
-    told = list(outputs.summary(found, Strays((), ()), [], Path("out")))
+    told = list(outputs.summary(found, Strays(), [], Path("out")))
     assert [line for line in told if "note" in line] == ["note on all gradings: the image is older"]
 
 
@@ -173,8 +172,8 @@ def test_nobody_has_a_final_mark_while_something_is_pending():
     assert (waiting.status, waiting.final, waiting.decision.raw) == ("pending", None, 5)
     (row,) = table([waiting])
     assert (row["score"], row["final"], row["pending"]) == ("5", "", "3")
-    assert student_reports.mark_text(waiting).startswith("no mark yet: 3 of 8 points pending\n")
-    told = list(outputs.summary([waiting], Strays((), ()), [], Path("out")))
+    assert gradebook.mark_text(waiting).startswith("no mark yet: 3 of 8 points pending\n")
+    told = list(outputs.summary([waiting], Strays(), [], Path("out")))
     assert any(line.startswith("pending: some points are given by hand") for line in told)
 
 
@@ -184,7 +183,6 @@ def test_an_extension_of_nobody_is_told():
     found, strays = standings(
         [Work(hand_in("anna"), grading())], Rules(Roster(), {}, policy, Questions(), NAMES)
     )
-    assert strays.extensions == ("ana",)
     told = list(outputs.summary(found, strays, [], Path("out")))
     assert "  an extension is given to ana, which is no student's id and no group" in told
 
@@ -196,8 +194,8 @@ def test_the_same_mistake_is_one_cause():
     other = replace(results[0], findings=(Finding("ring.head", "2 of 20 differ"),))
     reports = [(f"s{i}", report([part(tests=[each])])) for i, each in enumerate([*results, other])]
     tail, head = causes(reports)
-    assert (tail.students, tail.text, tail.verdict) == (("s0", "s1"), "2 of 20 differ", WRONG)
-    assert head.students == ("s2",)
+    assert tail == (["s0", "s1"], "ring", WRONG, "2 of 20 differ")
+    assert head[0] == ["s2"]
 
 
 def test_rates_are_those_of_who_attempted():
@@ -205,7 +203,7 @@ def test_rates_are_those_of_who_attempted():
     found = rates(
         [report(), report([part(tests=[test_result(verdict=WRONG, points=0)])]), report([missing])]
     )
-    assert [(rate.num_held, rate.num_run) for rate in found] == [(1, 2)]
+    assert found == [("ring", "test_sum holds.", 1, 2)]
 
 
 def test_a_full_score_lies_in_the_last_bin():
@@ -253,19 +251,19 @@ def test_what_the_template_gives_is_no_copy():
 
 
 def regraded(before, now):
-    old, new = (Grading("k", outcome(), each) for each in (before, now))
-    return regrading.Regrade("anna", ("s1",), old, new)
+    old, new = (Grading(outcome(), each) for each in (before, now))
+    return publication.Regrade("anna", ("s1",), old, new)
 
 
 def test_a_regrade_says_whose_mark_changes_by_which_test_and_why():
     wrong = test_result(verdict=WRONG, points=0, message="3 elements differ")
     found = regraded(report(), report([part(tests=[wrong])], engine="f" * 64))
     assert found.changes_mark and found.scores == ("5", "0")
-    said = "\n".join(regrading.summary([found, regraded(report(), report())]))
+    said = "\n".join(publication.summary([found, regraded(report(), report())]))
     assert "2 graded again: 1 marks change" in said
     assert "engine eeeeeeeeeeee became ffffffffffff" in said
     assert "anna: 5 -> 0 by ring: test_sum" in said
-    (line,) = list(csv.DictReader(io.StringIO(regrading.render([found]))))
+    (line,) = list(csv.DictReader(io.StringIO(publication.render([found]))))
     assert (line["test"], line["why"]) == ("ring: test_sum", "3 elements differ")
 
 
@@ -296,7 +294,7 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
         "../x.pdf": b"%PDF",
         "ring.py": b"</pre><script>\nsecond line",
     }
-    marking_sheets.write(tmp_path / "s1", "s1", marked.report, found, files)
+    marking.write_sheet(tmp_path / "s1", "s1", marked.report, found, files)
     names = sorted(path.name for path in (tmp_path / "s1").iterdir())
     assert names[2:] == ["report.html", "sheet.html"]
     assert len(names) == 4 and all(name.endswith(".pdf") for name in names[:2])
@@ -307,12 +305,12 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     assert page.count('role="img" aria-label="blank: points">&nbsp;</span>&nbsp;of&nbsp;') == 2
     assert page.count('aria-label="blank: comment"') == 2 and "u2003" not in page
     filled = mark(marked, {"method/1": Given(1.5, "well", "")}, rubrics)
-    marking_sheets.write(tmp_path / "s1", "s1", marked.report, filled, files)
+    marking.write_sheet(tmp_path / "s1", "s1", marked.report, filled, files)
     page = (tmp_path / "s1" / "sheet.html").read_text()
     assert page.count("blank: points") == 1 and "<td>1.5&nbsp;of&nbsp;2</td><td>well</td>" in page
-    marking_sheets.write(tmp_path / "s1", "s1", marked.report, filled, {})
+    marking.write_sheet(tmp_path / "s1", "s1", marked.report, filled, {})
     assert not list((tmp_path / "s1").glob("*.pdf"))  # of a hand-in that counts no more
-    text = marking_sheets.to_fill([("s1", "d" * 64, found.lines)])
+    text = marking.to_fill([("s1", "d" * 64, found.lines)])
     # No number, whatever the digits: spreadsheets write those otherwise.
     lines = [(row["row"], row["digest"]) for row in csv.DictReader(io.StringIO(text))]
     assert lines == [("method/1", "sha256:dddddddddddd"), ("method/2", "sha256:dddddddddddd")]
@@ -324,4 +322,12 @@ def test_one_hand_in_of_a_group_is_counted_once():
     found, strays = standings([work], Rules(two, {"zz": {}}, Policy(), Questions(), NAMES))
     assert [each.decision.final for each in found] == [5, 5]
     assert len(reports_of(found)) == 1
-    assert strays.marks == ("zz",)
+    assert strays.keys == ("marks are given to zz, which is no student's id and no group",)
+
+
+def test_a_regrade_that_fails_takes_nobodys_mark_away():
+    newest = {"one": "new 1", "two": "new 2", "three": "new 3"}
+    known = {"one": "old 1", "two": "old 2"}
+    found, left = falling_back(newest, known, {"one": "lost", "three": "damaged"})
+    assert found == {"one": "old 1", "two": "new 2", "three": "new 3"}
+    assert left == {"three": "damaged"}

@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 from class_samples import NAMES, grading, hand_in, outcome
 
-from grader.addons.classroom import erasure, owners, publication
+from grader.addons.classroom import erasure, publication
+from grader.addons.classroom.class_folder import write_atomically
 from grader.addons.classroom.gradings import Gradings
-from grader.addons.classroom.hand_in import Student
-from grader.addons.classroom.manual_marks import Given
-from grader.addons.classroom.marking import Questions
+from grader.addons.classroom.marking import Given, Questions
 from grader.addons.classroom.policy import Policy
-from grader.addons.classroom.roster import Roster
+from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.standing import Rules, Work, standings
 from grader.model.errors import GraderError, UsageError
 
@@ -30,9 +29,8 @@ def forget(out, identity, hand_ins, roster):
 
 
 def kept(out, key, digest):
-    Gradings(out / "gradings").keep(key, outcome(f"{digest} is damaged", 2), None)
-    file = out / "gradings" / key / "outcome.json"
-    file.write_text(file.read_text().replace('"digest": "digest"', f'"digest": "{digest}"'))
+    refused = replace(outcome(f"{digest} is damaged", 2), digest=digest)
+    Gradings(out / "gradings").keep(key, refused, None)
 
 
 def test_the_others_of_a_group_keep_what_the_forgotten_one_has_handed_in(tmp_path):
@@ -42,7 +40,7 @@ def test_the_others_of_a_group_keep_what_the_forgotten_one_has_handed_in(tmp_pat
         [Work(left[0], None)], Rules(roster, {}, Policy(), Questions(), NAMES)
     )
     assert [(each.student.id, len(each.works)) for each in found] == [("bb", 1), ("cc", 0)]
-    assert not strays.works
+    assert not strays.hand_ins
 
 
 def test_the_others_of_a_group_keep_the_marks_on_the_sheet_of_the_forgotten_one(tmp_path):
@@ -52,7 +50,7 @@ def test_the_others_of_a_group_keep_the_marks_on_the_sheet_of_the_forgotten_one(
     work = Work(left[0], grading())
     found, strays = standings([work], Rules(roster, marks, Policy(), Questions(), NAMES))
     assert [each.final for each in found if each.works] == [3]
-    assert not strays.marks
+    assert not strays.keys
 
 
 def test_who_was_forgotten_does_not_come_back_as_an_author_beside_others(tmp_path):
@@ -74,8 +72,10 @@ def test_gradings_of_earlier_hand_ins_go_as_well(tmp_path):
         kept(tmp_path, key, digest)
     gone = {NAMES.of("aa"): ["old of aa"], NAMES.of("cc"): ["digest of cc"]}
     owned = {digest: [who] for who, digests in gone.items() for digest in digests}
-    owners.write(tmp_path, {**owned, "digest of both": [NAMES.of("aa"), NAMES.of("cc")]})
-    publication.write(tmp_path / publication.NAME, {"old of aa": "1", "digest of cc": "2"})
+    write_atomically(
+        tmp_path / "owners.json", {**owned, "digest of both": [NAMES.of("aa"), NAMES.of("cc")]}
+    )
+    publication.write(tmp_path, {"old of aa": "1", "digest of cc": "2"})
     (tmp_path / "assembled" / "aa").mkdir(parents=True)
     (tmp_path / "gradebook.csv").write_text("aa")
     (tmp_path / "class.html").write_text("page")
@@ -83,7 +83,7 @@ def test_gradings_of_earlier_hand_ins_go_as_well(tmp_path):
     _, _, number = forget(tmp_path, "aa", [hand_in("cc")], roster)
     assert number == 1
     assert sorted(path.name for path in (tmp_path / "gradings").iterdir()) == ["2", "3"]
-    assert publication.read(tmp_path / publication.NAME) == {"digest of cc": "2"}
+    assert publication.read(tmp_path) == {"digest of cc": "2"}
     assert not any((tmp_path / name).exists() for name in ("assembled/aa", "gradebook.csv"))
     assert NAMES.of("aa") not in (tmp_path / "owners.json").read_text()
 
@@ -107,11 +107,13 @@ def test_whose_files_are_gone_can_still_be_forgotten():
 def test_who_owns_a_hand_in_is_remembered_as_long_as_anybody_does(tmp_path):
     copies = [hand_in("aa"), hand_in("copy", {"id": "cc"})]
     same = [replace(each, digest="d") for each in copies]
-    owners.remember(tmp_path, {"old": ["x"]}, same, Roster(), NAMES)
-    assert owners.read(tmp_path) == {"old": ["x"], "d": sorted([NAMES.of("aa"), NAMES.of("cc")])}
+    owned = erasure.owners_of(same, Roster(), NAMES)
+    assert owned == {"d": sorted([NAMES.of("aa"), NAMES.of("cc")])}
+    erasure.remember_owners(tmp_path, owned)
+    assert erasure.owners(tmp_path) == owned
     (tmp_path / "owners.json").write_text("[]")
     with pytest.raises(GraderError, match=r"owners\.json cannot be read"):
-        owners.read(tmp_path)
+        erasure.owners(tmp_path)
 
 
 def test_another_class_is_told_by_nobody_and_nothing_in_common():
@@ -119,6 +121,8 @@ def test_another_class_is_told_by_nobody_and_nothing_in_common():
     before = {"digest of aa": [NAMES.of("aa")]}
     for same in (hand_in("aa"), hand_in("new", {"id": "aa"}), replace(hand_in("x"), digest="y")):
         is_same = "x" not in same.who.values()
-        assert owners.is_known(before, [same], Roster(), NAMES) is is_same
-    assert owners.is_known(before, [replace(hand_in("x"), digest="digest of aa")], PAIR, NAMES)
-    assert owners.is_known({}, [hand_in("x")], Roster(), NAMES)
+        now = erasure.owners_of([same], Roster(), NAMES)
+        assert erasure.is_known(before, now) is is_same
+        assert erasure.is_known({}, now)
+    assert erasure.is_known(before, {"digest of aa": []})
+    assert erasure.is_known(before, {"digest of aa": ["another"]})

@@ -5,9 +5,8 @@ from datetime import datetime
 import pytest
 from class_samples import hand_in
 
-from grader.addons.classroom.hand_in import Student
 from grader.addons.classroom.hand_in_names import PLATFORMS, Naming
-from grader.addons.classroom.roster import Roster
+from grader.addons.classroom.roster import Roster, Student
 
 NAMES = {
     # Moodle, "Download all submissions", with folders and without.

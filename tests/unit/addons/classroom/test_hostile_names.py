@@ -14,27 +14,23 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-from class_samples import NAMES, grading, hand_in, part, report
+from class_samples import NAMES, grading, hand_in, not_read, part, report
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from grader.addons.classroom import (
     class_page,
     gradebook,
-    marking_sheets,
+    marking,
     outputs,
     platform_return,
-    platform_table,
-    regrading,
-    student_reports,
+    publication,
 )
-from grader.addons.classroom.class_results import show
-from grader.addons.classroom.hand_in import Student, Unreadable
 from grader.addons.classroom.hand_in_names import Naming
-from grader.addons.classroom.manual_marks import Given
-from grader.addons.classroom.marking import Questions, mark
+from grader.addons.classroom.marking import Given, Questions, mark
+from grader.addons.classroom.outputs import show
 from grader.addons.classroom.policy import Policy
-from grader.addons.classroom.roster import Roster
+from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.similarity import Pair, Side
 from grader.addons.classroom.standing import Rules, Work, standings
 from grader.report.safe_text import visible
@@ -85,8 +81,8 @@ def class_of(name):
     rules = Rules(
         Roster((one, other)), marks, Policy(), Questions({"method": ((3.0, name),)}), NAMES
     )
-    unreadable = (Unreadable(hand_in(name), f"{name} cannot be read"),)
-    return standings(works, rules, unreadable), found
+    works += not_read(hand_in(name, problem=f"{name} cannot be read"))
+    return standings(works, rules), found
 
 
 @given(names)
@@ -99,8 +95,8 @@ def test_every_table_has_a_line_for_each_and_calculates_nothing(name):
     worse = grading(error=name, exit_code=2)
     tables = [
         (1 + len(found), gradebook.render(found, NAMES)),
-        (2, regrading.render([regrading.Regrade(name, (NAMES.of(name),), graded, worse)])),
-        (1 + len(marked.rows), marking_sheets.to_fill([("s1", "d" * 64, marked.lines)])),
+        (2, publication.render([publication.Regrade(name, (NAMES.of(name),), graded, worse)])),
+        (1 + len(marked.rows), marking.to_fill([("s1", "d" * 64, marked.lines)])),
     ]
     for num_lines, text in tables:
         lines = text.removesuffix("\n").split("\n")
@@ -127,10 +123,9 @@ def test_a_platforms_worksheet_comes_back_with_names_that_are_text(name):
     found = [replace(each, decision=replace(each.decision, reasons=(name,))) for each in found]
     with_name = io.StringIO()
     rows = [line.split(",") for line in TABLE]
-    rows[1][1] = name
+    rows[1][1], rows[1][4] = name, ""
     csv.writer(with_name, quoting=csv.QUOTE_ALL).writerows(rows)
-    table = platform_table.read(with_name.getvalue(), "g.csv", None)
-    table = replace(table, worths=())
+    table = platform_return.parse(with_name.getvalue(), "g.csv", None)
     text = platform_return.fill(table, found).text
     head, line = text.removesuffix("\n").split("\n")
     assert head == TABLE[0] and is_shown(line)
@@ -144,7 +139,7 @@ def test_a_mark_has_a_line_for_each_reason(name):
     (found, _), _ = class_of(name)
     numbers = set()
     for each in (found[0], class_of("a")[0][0][0]):
-        text = student_reports.mark_text(each)
+        text = gradebook.mark_text(each)
         lines = text.removesuffix("\n").split("\n")
         assert all(map(is_shown, lines))
         assert all(line.startswith("- ") for line in lines[2:])
@@ -214,7 +209,7 @@ def test_every_page_has_the_same_tags_whatever_the_name(name):
         pages[each] = [
             class_page.render(each, found, NAMES, [pair(each)]),
             class_page.render_pair(pair(each)),
-            marking_sheets.render("s1", graded.report, marked, {"1-x.pdf": each}, files),
+            marking.render_sheet("s1", graded.report, marked, {"1-x.pdf": each}, files),
         ]
     for text, plain in zip(pages[name], pages["a"], strict=True):
         read = Tags(text)

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from class_samples import grading, part, report, test_result
 
-from grader.addons.classroom import manual_marks, marking_sheets
-from grader.addons.classroom.manual_marks import Given
-from grader.addons.classroom.marking import WHOLE, Questions, mark
+from grader.addons.classroom import marking
+from grader.addons.classroom.marking import WHOLE, Given, Questions, mark, replace_unread
+from grader.addons.classroom.tables import inert_comment
 from grader.model.errors import UsageError
 from grader.model.report import HandedInFile, Verdict
 
@@ -89,7 +89,7 @@ def test_a_report_that_nobody_handed_in_is_a_zero_only_where_class_toml_says_so(
     assert (some.pending, some.score) == (0.0, 7.0)
     assert mark(with_it, {}, asked_of_nobody).pending == 3.0
     # What class.toml gives is no line that somebody has filled in.
-    (_, *lines) = marking_sheets.to_fill([("s1", "d" * 64, zero.lines)]).splitlines()
+    (_, *lines) = marking.to_fill([("s1", "d" * 64, zero.lines)]).splitlines()
     assert [line.split(",")[2] for line in lines] == ["", ""]
 
 
@@ -102,13 +102,13 @@ def test_what_tests_leave_to_a_person_has_a_line(tmp_path):
     bad = mark(EMPTY, {}, Questions())
     file = tmp_path / "to-mark.csv"
     marks = (("s1", open_one), ("s2", given_one), ("s3", bad))
-    file.write_text(marking_sheets.to_fill([(name, "d" * 64, each.lines) for name, each in marks]))
+    file.write_text(marking.to_fill([(name, "d" * 64, each.lines) for name, each in marks]))
     rows = {row["id"]: row for row in csv.DictReader(file.open())}
     assert rows["s1"]["row"] == rows["s2"]["row"] == "ring"
     assert (rows["s1"]["points"], rows["s2"]["points"]) == ("", "4")
     assert rows["s1"]["title"] == "the evidence does not agree: ring.py:7"
     assert (rows["s3"]["row"], rows["s3"]["points"]) == ("all", "")
-    assert list(manual_marks.read([file])) == ["s2"]
+    assert list(marking.read([file])) == ["s2"]
 
 
 def test_two_assistants_have_a_file_each_and_say_who_they_are(tmp_path):
@@ -116,14 +116,14 @@ def test_two_assistants_have_a_file_each_and_say_who_they_are(tmp_path):
     one, other = tmp_path / "one.csv", tmp_path / "other.csv"
     one.write_text("id,row,points,by\nanna,method/1,2,kim\nanna,volume,,\n")
     other.write_text("id,row,points,by\nanna,method/1,,\nanna,volume,1,lou\n")
-    marks = manual_marks.read([one, other])["anna"]
+    marks = marking.read([one, other])["anna"]
     found = mark(MANUAL, marks, RUBRICS)
     assert (found.given, found.markers) == (3.0, ["kim", "lou"])
     other.write_text("id,row,points,by\nanna,method/1,1,lou\n")
     with pytest.raises(
         UsageError, match=r"other.csv, line 2: method/1 of anna .*one.csv, line 2; "
     ):
-        manual_marks.read([one, other])
+        marking.read([one, other])
 
 
 def test_what_cannot_be_graded_is_no_zero():
@@ -153,7 +153,7 @@ def test_marks_come_from_a_csv_or_a_toml(tmp_path):
     local = tmp_path / "local.csv"
     local.write_text("id;row;points;comment\nanna;method/1;1,5;good\n")
     for file in (table, tables, local):
-        found = manual_marks.read([file])
+        found = marking.read([file])
         assert [(row, each.points, each.comment) for row, each in found["anna"].items()] == [
             ("method/1", 1.5, "good")
         ]
@@ -164,11 +164,11 @@ def test_no_spreadsheet_makes_a_number_of_a_digest(tmp_path, digest):
     """It would come back as 1.2E+13, and the mark would be for no hand-in."""
     file = tmp_path / "to-mark.csv"
     filled = mark(MANUAL, {"method": given(3)}, RUBRICS)
-    file.write_text(marking_sheets.to_fill([("s1", digest, filled.lines)]))
+    file.write_text(marking.to_fill([("s1", digest, filled.lines)]))
     (line,) = [line for line in file.read_text().splitlines() if "method" in line]
     with pytest.raises(ValueError, match="could not convert"):
         float(line.rpartition(",")[2])
-    assert digest.startswith(manual_marks.read([file])["s1"]["method"].digest)
+    assert digest.startswith(marking.read([file])["s1"]["method"].digest)
 
 
 @pytest.mark.parametrize(
@@ -190,4 +190,55 @@ def test_a_wrong_line_is_named(tmp_path, text, problem):
     file = tmp_path / "marks.csv"
     file.write_text(text)
     with pytest.raises(UsageError, match=problem):
-        manual_marks.read([file])
+        marking.read([file])
+
+
+NOT_FILLED = "id,row,points,max_points,title,comment\ns1,method/1,,2,Why?,\ns2,method/1,,2,Why?,\n"
+
+
+@pytest.mark.parametrize(
+    "filled",
+    [
+        NOT_FILLED.replace("s1,method/1,,2,Why?,", "s1,method/1,1.5,2,Why?,"),
+        NOT_FILLED.replace("s1,method/1,,2,Why?,", "s1,method/1,,2,Why?,ask her"),
+        "\ufeff" + NOT_FILLED.replace("s1,method/1,,", 's1,method/1,"1,5",'),
+    ],
+)
+def test_what_class_toml_does_not_have_is_kept_aside(tmp_path, filled):
+    file = tmp_path / "to-mark.csv"
+    for number in (1, 2):
+        file.write_text(filled)
+        assert replace_unread(file, NOT_FILLED) == tmp_path / f"to-mark-{number}.csv"
+        assert (tmp_path / f"to-mark-{number}.csv").read_text() == filled
+        assert file.read_text() == NOT_FILLED
+
+
+def test_what_was_read_as_marks_is_written_over(tmp_path):
+    """Also as a spreadsheet writes it, and with what keeps a comment from being a formula."""
+    file = tmp_path / "to-mark.csv"
+    semicolons = NOT_FILLED.replace(",", ";").replace(
+        "s1;method/1;;2;Why?;", "s1;method/1;1,50;2;Why?;=a"
+    )
+    now = NOT_FILLED.replace("s1,method/1,,2,Why?,", "s1,method/1,1.5,2,Why?,'=a")
+    for before in (None, NOT_FILLED, semicolons):
+        if before is not None:
+            file.write_text(before)
+        assert replace_unread(file, now) is None
+        assert file.read_text() == now
+
+
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("two\r\nlines\nand more", "two lines and more"),
+        ("5\xa0points \u2764\ufe0f", "5 points \u2764\ufe0f"),
+        ("\u202egnp \x1b[2J", "\\u202egnp \\x1b[2J"),
+        ("=1+1; -2", "'=1+1; '-2"),
+    ],
+)
+def test_a_comment_comes_back_as_it_was_typed(tmp_path, typed, written):
+    """In one line, and with nothing that a screen or a spreadsheet would obey."""
+    assert inert_comment(typed) == inert_comment(written) == written
+    file = tmp_path / "to-mark.csv"
+    file.write_text(NOT_FILLED.replace("Why?,\n", f'Why?,"{typed}"\n', 1), newline="")
+    assert replace_unread(file, NOT_FILLED.replace("Why?,\n", f"Why?,{written}\n", 1)) is None

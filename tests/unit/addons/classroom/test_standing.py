@@ -7,13 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from class_samples import AT, NAMES, grading, hand_in, report
+from class_samples import AT, NAMES, grading, hand_in, not_read, report
 
 from grader.addons.classroom import class_page, gradebook, outputs
-from grader.addons.classroom.facts import reports_of
-from grader.addons.classroom.hand_in import Unreadable
-from grader.addons.classroom.manual_marks import Given
-from grader.addons.classroom.marking import Questions
+from grader.addons.classroom.class_page import reports_of
+from grader.addons.classroom.marking import Given, Questions
 from grader.addons.classroom.policy import Policy
 from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.standing import Rules, Work, standings
@@ -51,14 +49,15 @@ def test_what_could_not_be_read_is_not_nothing_handed_in():
     roster = Roster((Student("aa", {"id": "aa", "moodle": "1"}),))
     moodle = hand_in("Ann_1_assignsubmission_file", {"name": "Ann", "moodle": "1"})
     unread = [
-        Unreadable(moodle, "Ann_1_assignsubmission_file cannot be read: Permission denied"),
-        Unreadable(hand_in("notes.txt"), "notes.txt cannot be read"),
+        replace(moodle, problem="Ann_1_assignsubmission_file cannot be read: Permission denied"),
+        hand_in("notes.txt", problem="notes.txt cannot be read"),
     ]
     for each in (roster, Roster()):
-        found, strays = standings([], Rules(each, {}, Policy(), Questions(), NAMES), unread)
-        assert strays.unreadable == (unread[1],)
+        rules = Rules(each, {}, Policy(), Questions(), NAMES)
+        found, strays = standings(not_read(*unread), rules)
+        assert strays.hand_ins == ("notes.txt cannot be read",)
         (row,) = table(found)
-        assert [work.hand_in for work in found[0].works] == [moodle]
+        assert [work.hand_in for work in found[0].works] == [unread[0]]
         assert (row["final"], row["status"]) == ("", "not graded")
         assert "Ann" not in class_page.render("sums", found, NAMES, [])
 
@@ -71,7 +70,7 @@ def test_what_a_sheet_gives_is_given_to_all_whose_hand_in_it_is(holder):
 
     def finals(marks):
         found, strays = standings(works, Rules(roster, marks, Policy(), Questions(), NAMES))
-        assert strays.marks == ()
+        assert strays.keys == ()
         return {each.student.id: each.final for each in found}
 
     assert finals({}) == {"anna": None, "ben": None}
@@ -140,7 +139,7 @@ def test_what_a_group_was_delivered_for_each_of_it_is_one_hand_in():
         (5, "aa_1"),
         (5, "bb_1"),
     ]
-    assert len(reports_of(found)) == 1 and not strays.works
+    assert len(reports_of(found)) == 1 and not strays.hand_ins
     other = [works[0], replace(works[1], hand_in=replace(works[1].hand_in, digest="e"))]
     found, _ = standings(other, Rules(pair, {}, Policy(), Questions(), NAMES))
     assert [each.final for each in found] == [None, None]
@@ -151,14 +150,14 @@ def test_nobody_has_a_zero_while_a_hand_in_has_no_author():
     roster = Roster(tuple(Student(name, {"id": name}) for name in ("anna", "ben")))
     work = Work(hand_in("anna"), grading())
     stray = Work(hand_in("zoe"), grading())
-    lost = Unreadable(hand_in("x"), "x reads as moodle 1 and as moodle 2")
+    lost = hand_in("x", problem="x reads as moodle 1 and as moodle 2")
     rules = Rules(roster, {}, Policy(), Questions(), NAMES)
-    for works, unread, final, status in (
-        ([work], (), "0", "nothing handed in"),
-        ([work, stray], (), "", "no hand-in found"),
-        ([work], (lost,), "", "no hand-in found"),
+    for works, final, status in (
+        ([work], "0", "nothing handed in"),
+        ([work, stray], "", "no hand-in found"),
+        ([work, *not_read(lost)], "", "no hand-in found"),
     ):
-        found, strays = standings(works, rules, unread)
+        found, strays = standings(works, rules)
         anna, ben = table(found)
         assert (anna["final"], ben["final"], ben["status"]) == ("5", final, status)
         said = "\n".join(outputs.summary(found, strays, [], Path("out")))
@@ -200,7 +199,7 @@ def test_a_hand_in_of_a_team_is_late_for_all_of_it_and_says_who_sent_it():
     marks = {"blue": {"method": Given(1, "", "x")}}
     work = Work(late, grading(report(manual=(("method", 3.0),))))
     found, strays = standings([work], Rules(TEAM, marks, policy, Questions(), NAMES))
-    assert [each.final for each in found] == [3.0, 6.0] and not strays.marks
+    assert [each.final for each in found] == [3.0, 6.0] and not strays.keys
     assert [each.team for each in found] == ["", "handed in by aa for blue"]
     assert "handed in by aa for blue" in table(found)[1]["reasons"]
     assert len(reports_of(found)) == 1
@@ -208,10 +207,10 @@ def test_a_hand_in_of_a_team_is_late_for_all_of_it_and_says_who_sent_it():
 
 def test_a_row_for_all_of_it_gives_a_mark_to_what_nobody_can_open():
     """Until then it has none."""
-    unread = [Unreadable(replace(hand_in("aa"), digest=""), "aa cannot be read: it is damaged")]
+    unread = [replace(hand_in("aa"), digest="", problem="aa cannot be read: it is damaged")]
     for marks, final in (({}, None), ({"blue": {"all": Given(0, "damaged", "x")}}, 0.0)):
         rules = Rules(TEAM, marks, Policy(), Questions(max_points=5), NAMES)
-        found, _ = standings([], rules, unread)
+        found, _ = standings(not_read(*unread), rules)
         assert [each.final for each in found] == [final, final]
         assert {each.status for each in found} == {"not graded" if final is None else "marked"}
         assert bool(found[0].problem) is (final is None)
