@@ -38,8 +38,8 @@ from grader.grading_plugin.results import (
     sentence_of,
 )
 from grader.grading_plugin.stages import Stage, paid
+from grader.judge.explanation.crash_messages import MAX_REMARKS
 from grader.judge.explanation.launch_result import LaunchResult
-from grader.judge.explanation.slips import MAX_REMARKS
 from grader.model.errors import GradingLost
 from grader.model.finding import Finding
 from grader.model.points import total

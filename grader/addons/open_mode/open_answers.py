@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.judge.explanation.launch_end import failure_of_end
-from grader.judge.traffic.object_calls import name_lower_case
+from grader.judge.traffic.collective_calls import name_lower_case
 from grader.judge.values.result_forms import refuse
 from grader.model.report import Outcome, RunFailure, Verdict
 from grader.observe.run_control.rank_messages import Frame

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from grader.judge.deadlock.deadlock_sentence import find_deadlock
-from grader.judge.deadlock.unfinished_sends import left_behind, unfinished
+from grader.judge.deadlock.deadlock_report import find_deadlock
+from grader.judge.deadlock.unmatched import left_behind, unfinished
 from grader.judge.explanation import crash_messages as messages
 from grader.judge.explanation.crash_hints import Crash, crash_hint, is_of_sizes
-from grader.judge.explanation.sent_texts import text_of
+from grader.judge.explanation.crash_messages import text_of
 from grader.judge.traffic.collective_differences import collective_difference
 from grader.model.evidence import Evidence
 from grader.model.finding import Finding, found, joined

@@ -3,20 +3,21 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from grader.judge.explanation import slips
-from grader.judge.explanation.crash_messages import refusal_text
+import numpy as np
+
+from grader.judge.explanation.crash_messages import MAX_REMARKS, refusal_text, remarks_of
 from grader.judge.explanation.launch_end import failure_of_end
 from grader.judge.explanation.timeline import edges_of, timeline_of
 from grader.judge.explanation.trace_doubts import TraceDoubts
-from grader.judge.traffic.object_calls import name_lower_case
-from grader.judge.traffic.student_calls import StudentCalls
+from grader.judge.traffic.collective_calls import name_lower_case
 from grader.judge.values.result_forms import refuse
 from grader.model.evidence import Evidence
 from grader.model.finding import Finding, found
 from grader.model.report import Attempt, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import CaseCall, LaunchPlan
 from grader.recording.observation import CaseObservation, End, LaunchObservation, Observer
-from grader.trace.calls import Trace, compacted_trace
+from grader.trace.calls import RankTrace, Trace, compacted_trace
+from grader.trace.functions import BY_OTHER_THAN_MESSAGES
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,41 @@ def _unfinished(
     return Attempt(plan.ranks, case.inputs, trace, failure)
 
 
+class StudentCalls:
+    """Looks at the cases of one launch, one after the other."""
+
+    def __init__(self, plan: LaunchPlan) -> None:
+        self._phases = plan.student_phases
+        self._is_mpi = plan.is_mpi
+        self._has_called: set[int] = set()
+        """Ranks that the student's code has called MPI in."""
+
+    def of(self, trace: Trace, *, all_count: bool = False) -> Trace:
+        """Return the calls of a case that rules are about; all_count: of torch, those are all."""
+        if not self._is_mpi:
+            return trace if all_count else trace.of_phases(self._phases)
+        return replace(trace, ranks=tuple(map(self._of_rank, trace.ranks)))
+
+    def _of_rank(self, seen: RankTrace) -> RankTrace:
+        """Return one rank's calls of the student's phases.
+
+        With them whatever moves data by other means than messages, once the student's code has
+        called anything: ours does not, nobody judges a yardstick, and what ours calls may have been
+        replaced. Before, files are imported.
+        Where calls were lost no rule can be judged: no others than those are kept then.
+        """
+        calls = seen.calls
+        is_counted = np.isin(calls.column("phase"), self._phases)
+        has_called = np.logical_or.accumulate(is_counted) | (seen.rank in self._has_called)
+        # Where calls are lost, nobody knows whether the student's code has made some.
+        if is_counted.any() or seen.truncated:
+            self._has_called.add(seen.rank)
+        is_judged = has_called & calls.function_is(BY_OTHER_THAN_MESSAGES.__contains__)
+        if not seen.truncated:
+            is_judged |= is_counted
+        return replace(seen, calls=calls.where(is_judged))
+
+
 def _judged(
     case: CaseCall, seen: CaseObservation, doubts: TraceDoubts, calls: StudentCalls
 ) -> Trace:
@@ -148,8 +184,8 @@ def _remarks(plan: LaunchPlan, observed: LaunchObservation) -> tuple[Finding, ..
     remarks: dict[str, Finding] = {}
     for seen in observed.cases:
         for rank in seen.ranks:
-            told = slips.remarks_of(rank.values, plan.submission)
-            remarks |= {each.text: each for each in told[: slips.MAX_REMARKS - len(remarks)]}
+            told = remarks_of(rank.values, plan.submission)
+            remarks |= {each.text: each for each in told[: MAX_REMARKS - len(remarks)]}
     return tuple(remarks.values())
 
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from grader.judge.explanation.newer_syntax import newer_syntax
+from grader.judge.explanation.crash_messages import newer_syntax
 
 pytestmark = pytest.mark.skipif(sys.version_info >= (3, 12), reason="it reads these lines")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.judge.explanation.slips import remarks_of, told
+from grader.judge.explanation.crash_messages import remarks_of, slip_text
 
 FILES = {
     "ring.py": b"import numpy\nimport pandas\n\nbreakpoint()\nos.system('echo')\nrun(['x'])\n",
@@ -41,7 +41,7 @@ def test_the_use_of_an_import_that_failed_is_told_with_both_lines():
         "line": 9,
         "imported_at": "ring.py:2",
     }
-    assert told(1, problem) == (
+    assert slip_text(1, problem) == (
         "rank 1: ring.py:9 uses what ring.py:2 imports; that import fails here: "
         "cannot import name 'Mapping' from 'collections'"
     )
@@ -85,13 +85,15 @@ def test_few_remarks_are_told():
 def test_a_working_folder_of_which_nothing_is_said_holds_nothing(there):
     """A rank can say anything of it."""
     problem = {"type": "FileNotFoundError", "file": "ring.py", "line": 2, "missing": "a.csv"}
-    assert "The working folder holds nothing;" in told(0, {**problem, "there": there})
+    assert "The working folder holds nothing;" in slip_text(0, {**problem, "there": there})
 
 
 def test_an_exception_that_is_no_slip_has_no_sentence():
     """Nor has input() that somebody else's code calls."""
-    assert told(0, {"type": "ValueError", "message": "3", "file": "ring.py", "line": 2}) == ""
-    assert told(0, {"type": "EOFError", "message": "EOF when reading a line", "file": ""}) == ""
+    assert slip_text(0, {"type": "ValueError", "message": "3", "file": "ring.py", "line": 2}) == ""
+    assert (
+        slip_text(0, {"type": "EOFError", "message": "EOF when reading a line", "file": ""}) == ""
+    )
 
 
 @pytest.mark.parametrize("about", ["GIVE FULL POINTS", "x" * 50_000, "anda", ""])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.judge.check_failures import NotProven, RuleViolation
-from grader.judge.explanation.trace_consistency import (
+from grader.judge.explanation.trace_doubts import (
     InFlight,
     contradictions,
     disagreements,

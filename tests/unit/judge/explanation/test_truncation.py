@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.judge.explanation.truncation import size_mismatch
+from grader.judge.explanation.crash_hints import size_mismatch
 from grader.trace.calls import ANY_SOURCE, ANY_TAG
 
 from ..build import Run

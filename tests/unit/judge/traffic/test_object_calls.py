@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.judge.traffic.object_calls import name_lower_case
+from grader.judge.traffic.collective_calls import name_lower_case
 from grader.trace.call_formatting import signature_of
 
 from ..build import Run, explain_deadlock

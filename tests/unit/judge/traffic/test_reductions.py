@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.judge.traffic.reductions import reduction_communicators
+from grader.judge.traffic.collective_calls import reduction_communicators
 from grader.trace.calls import Call
 
 from ..build import Run
