@@ -60,9 +60,8 @@ from typing import TYPE_CHECKING, Any
 
 from grader.course.data import Data
 from grader.grading_plugin.case import Array, Case, Text
-from grader.grading_plugin.case_wording import case_context
 from grader.grading_plugin.fault_injection import inject_faults
-from grader.grading_plugin.launch_results import Launch, RunFailed, holds
+from grader.grading_plugin.launch_results import Launch, RunFailed, case_context, holds
 from grader.grading_plugin.marks import not_run, part, points, stage
 from grader.grading_plugin.timing import assert_time_ratio, same_failures_as
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer

@@ -53,8 +53,7 @@ def engine_digest(package: Path | None = None) -> str:
 
 _OBSERVING = (
     *("observe/", "rank/", "trace/", "model/paths.py"),
-    *("recording/case_time", "recording/codec", "recording/launch_plan", "recording/observation"),
-    "recording/plan_key",
+    *("recording/codec", "recording/launch_plan", "recording/observation"),
 )
 """What decides what is seen of ranks, and how that is written down."""
 

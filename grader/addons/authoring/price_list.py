@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from grader.addons.authoring.catalogue import code, row
 from grader.course.assignment import Assignment
-from grader.grading_plugin.points_table import Price
-from grader.grading_plugin.points_table import prices as prices_in
+from grader.grading_plugin.session import Price
+from grader.grading_plugin.session import prices as prices_in
 from grader.model.points import written
 
 

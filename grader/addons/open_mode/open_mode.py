@@ -29,7 +29,6 @@ from grader.course.assignment import Assignment
 from grader.course.course import Course
 from grader.course.data import Data
 from grader.course.secret import PUBLIC_SECRET
-from grader.grading_plugin.inputs import case_calls
 from grader.grading_plugin.launch_results import (
     CaseNotRun,
     Launch,
@@ -38,6 +37,7 @@ from grader.grading_plugin.launch_results import (
     never_run,
 )
 from grader.grading_plugin.marks import TestNotRun, not_run
+from grader.grading_plugin.plan import case_calls
 from grader.grading_plugin.plugin_base import Asked, SuiteMode, function_of, stage_of
 from grader.grading_plugin.relaunch import Answer, NotRun, naming
 from grader.intake.archives.names import is_skipped

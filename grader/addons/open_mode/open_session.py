@@ -28,9 +28,8 @@ from grader.observe.run_control.outputs import Outputs
 from grader.observe.run_control.rank_files import RankFiles
 from grader.observe.run_control.tagged_processes import kill_marked
 from grader.observe.run_control.watch import Watch
-from grader.recording.case_time import CaseTime
 from grader.recording.launch_plan import Limits
-from grader.recording.observation import End, EndKind, RankEnd
+from grader.recording.observation import CaseTime, End, EndKind, RankEnd
 from grader.trace.calls import RankTrace, Trace
 
 _TICK_S = 0.1

@@ -11,8 +11,7 @@ from grader.judge.traffic.collective_differences import collective_difference
 from grader.model.evidence import Evidence
 from grader.model.finding import Finding, found, joined
 from grader.model.report import RunFailure, Verdict
-from grader.recording.case_time import CaseTime
-from grader.recording.observation import End, EndKind, Excess, LaunchObservation, RankEnd
+from grader.recording.observation import CaseTime, End, EndKind, Excess, LaunchObservation, RankEnd
 from grader.trace.call_formatting import name_of
 
 _CRASHES = frozenset({"SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE"})

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.grading_plugin.begun import told_as_begun
+from grader.grading_plugin.relaunch import told_as_begun
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.report import Attempt, RunFailure, Verdict
 

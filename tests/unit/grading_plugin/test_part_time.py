@@ -1,6 +1,6 @@
 """A part's time is that of its runs, without those that the machine gave too little."""
 
-from grader.grading_plugin.part_time import PartTime
+from grader.grading_plugin.relaunch import PartTime
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.report import RunFailure, Verdict
 

@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 from grader.model.report import Array, MessageFault, Text
-from grader.recording.launch_plan import CaseCall, LaunchAllowance, LaunchPlan, Limits
-from grader.recording.plan_key import NOT_IN_KEY, field_digests, key_of
+from grader.recording.launch_plan import (
+    NOT_IN_KEY,
+    CaseCall,
+    LaunchAllowance,
+    LaunchPlan,
+    Limits,
+    field_digests,
+    key_of,
+)
 
 PROBES = 'def probe(student):\n    """Calls it."""\n    return {}\n'
 PLAN = LaunchPlan(

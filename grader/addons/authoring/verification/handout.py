@@ -13,7 +13,7 @@ from functools import cache
 from grader.addons.authoring.verification.problem import Problem
 from grader.course.assignment import Assignment, Part
 from grader.course.course import Course
-from grader.grading_plugin.points_table import prices
+from grader.grading_plugin.session import prices
 from grader.model.errors import GraderError
 from grader.model.points import total, written
 from grader.model.spelling import did_you_mean

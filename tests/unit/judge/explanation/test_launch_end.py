@@ -8,8 +8,7 @@ from unit.judge.build import Run
 from grader.judge.explanation.crash_messages import failure_of_problem
 from grader.judge.explanation.launch_end import failure_of_end
 from grader.model.report import Verdict
-from grader.recording.case_time import CaseTime
-from grader.recording.observation import End, EndKind, Excess, LaunchObservation, RankEnd
+from grader.recording.observation import CaseTime, End, EndKind, Excess, LaunchObservation, RankEnd
 
 LIMIT_S = 10.0
 
