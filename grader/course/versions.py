@@ -8,7 +8,8 @@ from importlib import metadata
 from pathlib import Path
 
 from grader import __version__
-from grader.course.course import Course, digest_of, source_files
+from grader.course.course import Course, digest_of
+from grader.course.cross_references import source_files
 from grader.model.report import Versions
 
 _PACKAGE = Path(__file__).resolve().parents[1]

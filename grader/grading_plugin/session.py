@@ -21,6 +21,14 @@ from grader.model.finding import Finding
 from grader.model.report import TestResult
 from grader.model.spelling import did_you_mean
 
+_LEFT_OUT = (
+    *("cacheprovider", "debugging", "doctest", "faulthandler", "junitxml", "legacypath", "logging"),
+    *("pastebin", "setuponly", "setupplan", "stepwise", "subtests", "threadexception", "unittest"),
+    # Looks through all the memory there is when it ends, for errors that no suite is about.
+    "unraisableexception",
+)
+"""Pytest's own plugins that no suite needs. To load and to ask them takes time in each grading."""
+
 
 @dataclass(frozen=True)
 class SuiteResult:
@@ -71,11 +79,9 @@ def run_pytest(suite: Path, *plugins: object, options: Sequence[str] = ()) -> tu
     arguments = [
         str(suite),
         *("-c", os.devnull, "--rootdir", str(suite.parent), "--confcutdir", str(suite.parent)),
-        *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-q"),
-        # Looks through all the memory there is when it ends, for errors that no suite is about.
-        *("-p", "no:unraisableexception"),
+        *(option for name in _LEFT_OUT for option in ("-p", f"no:{name}")),
         # The other styles make a text of all arguments of each function, such as a whole trace.
-        *("--strict-markers", "--capture=no", "--tb=native"),
+        *("-q", "--strict-markers", "--capture=no", "--tb=native"),
         *options,
     ]
     said = io.StringIO()

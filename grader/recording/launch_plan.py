@@ -1,7 +1,7 @@
 """What a launch is asked to do."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -150,37 +150,35 @@ def key_of(digests: Mapping[str, str]) -> str:
 
 def _digest(value: Any) -> str:
     digest = hashlib.sha256()
-    for piece in _pieces(value):
-        digest.update(b"%d:" % len(piece) + piece)
+    _feed(lambda piece: digest.update(b"%d:" % len(piece) + piece), value)
     return digest.hexdigest()[:32]
 
 
-def _pieces(value: Any) -> Iterator[bytes]:
-    """Yield the kind, the length and the content of a value, and of all values in it."""
-    if is_dataclass(value):
-        named = {field.name: getattr(value, field.name) for field in fields(value)}
-        yield type(value).__name__.encode()
-        for name in sorted(named.keys() - NOT_IN_KEY):
-            yield name.encode()
-            yield from _pieces(named[name])
-    elif isinstance(value, Mapping):
-        yield b"mapping %d" % len(value)
-        for name in sorted(value):
-            yield from _pieces(name)
-            yield from _pieces(value[name])
+def _feed(take: Callable[[bytes], None], value: Any) -> None:
+    """Hand on the kind, the length and the content of a value, and of all values in it."""
+    if isinstance(value, bytes | str):
+        take(type(value).__name__.encode())
+        take(value if isinstance(value, bytes) else value.encode(errors="surrogatepass"))
+    elif value is None or isinstance(value, bool | int | float | np.number):
+        take(f"{type(value).__name__} {value!r}".encode())
     elif isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise TypeError("an array of Python objects has no key")
-        yield f"array {value.dtype.str} {value.shape}".encode()
-        yield value.tobytes()
-    elif isinstance(value, bytes | str):
-        yield type(value).__name__.encode()
-        yield value if isinstance(value, bytes) else value.encode(errors="surrogatepass")
+        take(f"array {value.dtype.str} {value.shape}".encode())
+        take(value.tobytes())
+    elif isinstance(value, Mapping):
+        take(b"mapping %d" % len(value))
+        for name in sorted(value):
+            _feed(take, name)
+            _feed(take, value[name])
     elif isinstance(value, Sequence):
-        yield b"sequence %d" % len(value)
+        take(b"sequence %d" % len(value))
         for each in value:
-            yield from _pieces(each)
-    elif value is None or isinstance(value, bool | int | float | np.number):
-        yield f"{type(value).__name__} {value!r}".encode()
+            _feed(take, each)
+    elif is_dataclass(value):
+        take(type(value).__name__.encode())
+        for name in sorted({field.name for field in fields(value)} - NOT_IN_KEY):
+            take(name.encode())
+            _feed(take, getattr(value, name))
     else:
         raise TypeError(f"{type(value).__name__}, of which no key is made")
