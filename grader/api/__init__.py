@@ -65,7 +65,6 @@ from grader.grading_plugin.launch_results import Launch, RunFailed, case_context
 from grader.grading_plugin.marks import not_run, part, points, stage
 from grader.grading_plugin.timing import assert_time_ratio, same_failures_as
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
-from grader.judge.traffic.arrivals import arrival_text
 from grader.judge.traffic.call_bounds import (
     Bounds,
     assert_bytes_per_edge,
@@ -81,13 +80,15 @@ from grader.judge.traffic.contents import (
     samples_of,
 )
 from grader.judge.traffic.counting import (
+    assert_envelopes_too_small,
+    assert_naive_volume,
     assert_not_truncated,
+    assert_ring_volume,
     bytes_sent,
     calls_by_rank,
     messages,
     sends_of,
 )
-from grader.judge.traffic.envelopes import assert_envelopes_too_small
 from grader.judge.traffic.fault_effects import (
     FaultEffect,
     assert_answers_follow,
@@ -95,13 +96,13 @@ from grader.judge.traffic.fault_effects import (
     assert_ring_influence,
     assert_some_message_matters,
 )
-from grader.judge.traffic.message_depth import assert_message_depth, message_depth
 from grader.judge.traffic.message_faults import (
     every_contribution_fault,
     every_message_fault,
     every_payload_fault,
     single_message_faults,
 )
+from grader.judge.traffic.message_order import arrival_text, assert_message_depth, message_depth
 from grader.judge.traffic.neighbours import (
     Graph,
     assert_neighbours,
@@ -120,7 +121,6 @@ from grader.judge.traffic.rules import (
     assert_requests_completed,
     assert_uses_operations,
 )
-from grader.judge.traffic.volume import assert_naive_volume, assert_ring_volume
 from grader.judge.values.array_comparison import (
     assert_every_rank,
     assert_unchanged,

@@ -50,10 +50,11 @@ def source_files(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield the files below a folder by their paths in it, but those that programs have made."""
     for where, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name[0] != "." and name != "__pycache__"]
+        inside = Path(where).relative_to(folder)
         for name in names:
             file = Path(where, name)
             if name[0] != "." and not name.endswith((".pyc", ".so")) and file.is_file():
-                yield file.relative_to(folder).as_posix(), file
+                yield (inside / name).as_posix(), file
 
 
 def _located(data: Table, key: str) -> dict[str, Table]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.judge.explanation.launch_end import failure_of_end
+from grader.judge.explanation.launch_result import failure_of_end
 from grader.judge.traffic.collective_calls import name_lower_case
 from grader.judge.values.result_forms import refuse
 from grader.model.report import Outcome, RunFailure, Verdict

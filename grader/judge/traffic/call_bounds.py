@@ -6,9 +6,8 @@ from itertools import pairwise
 
 from grader.judge.check_failures import NotProven, RuleViolation
 from grader.judge.traffic.collective_calls import CollectiveCall, collective_calls, messages_of
-from grader.judge.traffic.counting import assert_not_truncated
+from grader.judge.traffic.counting import PICKLE_NUM_BYTES, assert_not_truncated
 from grader.judge.traffic.neighbours import assert_neighbours_are_known
-from grader.judge.traffic.volume import PICKLE_NUM_BYTES
 from grader.model.finding import found
 from grader.trace.call_formatting import at, listed, name_of, place_of, ranks_text
 from grader.trace.calls import Call, Trace

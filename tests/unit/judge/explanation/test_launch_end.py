@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from unit.judge.build import Run
 
 from grader.judge.explanation.crash_messages import failure_of_problem
-from grader.judge.explanation.launch_end import failure_of_end
+from grader.judge.explanation.launch_result import failure_of_end
 from grader.model.report import Verdict
 from grader.recording.observation import CaseTime, End, EndKind, Excess, LaunchObservation, RankEnd
 

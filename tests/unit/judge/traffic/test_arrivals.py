@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.judge.traffic.arrivals import arrival_text
+from grader.judge.traffic.message_order import arrival_text
 
 from ..build import Run
 

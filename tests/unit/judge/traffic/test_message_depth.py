@@ -3,7 +3,7 @@
 import pytest
 
 from grader.judge.check_failures import NotProven, RuleViolation
-from grader.judge.traffic.message_depth import assert_message_depth, message_depth
+from grader.judge.traffic.message_order import assert_message_depth, message_depth
 
 from ..build import Run
 

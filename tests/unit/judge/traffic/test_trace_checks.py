@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.judge.check_failures import NotProven, RuleViolation
-from grader.judge.traffic import counting, neighbours, rules, volume
+from grader.judge.traffic import counting, neighbours, rules
 from grader.trace import functions
 from grader.trace.calls import ANY_SOURCE, PROC_NULL, Call, RankTrace, Trace
 
@@ -331,7 +331,7 @@ def test_a_rank_that_sends_nothing_is_in_no_ring():
 def test_every_way_to_cut_chunks_is_a_ring(num_ranks, length, cut):
     """However the array is divided, both bounds hold."""
     run = ring(num_ranks, cut(length, num_ranks))
-    volume.assert_ring_volume(run.trace(), length, ITEM_NUM_BYTES)
+    counting.assert_ring_volume(run.trace(), length, ITEM_NUM_BYTES)
 
 
 @settings(deadline=None, max_examples=150, derandomize=True)
@@ -346,7 +346,7 @@ def test_segments_and_empty_messages_change_nothing(num_ranks, length, num_segme
                 now = chunks[(rank - hop) % num_ranks]
                 if now or not skips_empty:
                     run.send(rank, (rank + 1) % num_ranks, num_elements=now)
-    volume.assert_ring_volume(run.trace(), length, ITEM_NUM_BYTES)
+    counting.assert_ring_volume(run.trace(), length, ITEM_NUM_BYTES)
 
 
 @pytest.mark.parametrize("num_ranks", SIZES)
@@ -355,9 +355,9 @@ def test_rows_may_be_kept_together(num_ranks, num_rows, row_length):
     """A grain allows chunks of whole rows."""
     rows = [row_length * number for number in even(num_rows, num_ranks)]
     trace = ring(num_ranks, rows).trace()
-    volume.assert_ring_volume(trace, num_rows * row_length, ITEM_NUM_BYTES, grain=row_length)
+    counting.assert_ring_volume(trace, num_rows * row_length, ITEM_NUM_BYTES, grain=row_length)
     if (num_rows, row_length, num_ranks) == (5, 7, 4):
-        assert "rank" in violation(volume.assert_ring_volume, trace, 35, ITEM_NUM_BYTES)
+        assert "rank" in violation(counting.assert_ring_volume, trace, 35, ITEM_NUM_BYTES)
 
 
 @pytest.mark.parametrize("num_ranks", [3, 4, 5, 8, 16])
@@ -371,7 +371,7 @@ def test_a_chain_of_whole_arrays_is_no_ring(num_ranks, num_pieces):
             run.send(hop % num_ranks, (hop + 1) % num_ranks, num_elements=piece)
     neighbours.assert_one_neighbour(run.trace())
     assert sum(counting.bytes_sent(run.trace())) == 2 * (num_ranks - 1) * 960 * ITEM_NUM_BYTES
-    said = violation(volume.assert_ring_volume, run, 960, ITEM_NUM_BYTES)
+    said = violation(counting.assert_ring_volume, run, 960, ITEM_NUM_BYTES)
     assert "rank 0 sent 1920 elements (15360 bytes); a ring sends at most" in said
 
 
@@ -383,7 +383,7 @@ def test_a_relay_of_whole_arrays_is_no_ring(num_ranks):
         for rank in range(num_ranks):
             run.send(rank, (rank + 1) % num_ranks, num_elements=97)
     for each in (run, naive(num_ranks, 97)):
-        said = violation(volume.assert_ring_volume, each, 97, ITEM_NUM_BYTES)
+        said = violation(counting.assert_ring_volume, each, 97, ITEM_NUM_BYTES)
         most = 2 * (num_ranks - 1) * -(-97 // num_ranks)
         assert said == (
             f"rank 0 sent {97 * (num_ranks - 1)} elements ({8 * 97 * (num_ranks - 1)} bytes); a "
@@ -395,7 +395,7 @@ def test_a_relay_of_whole_arrays_is_no_ring(num_ranks):
 def test_too_little_is_no_ring_either():
     """A tail that never travels."""
     run = ring(4, [3, 3, 3, 3])
-    assert violation(volume.assert_ring_volume, run, 13, ITEM_NUM_BYTES) == (
+    assert violation(counting.assert_ring_volume, run, 13, ITEM_NUM_BYTES) == (
         "the ranks together sent 72 elements (576 bytes); a ring sends 78 to 96 (with chunks "
         "padded to equal length) in all, 2 (n - 1) L with n = 4 ranks and L = 13 elements"
     )
@@ -403,10 +403,10 @@ def test_too_little_is_no_ring_either():
 
 def test_nothing_sent_is_a_violation():
     """Unless there is one rank or no element."""
-    said = violation(volume.assert_ring_volume, Run(4), 12, ITEM_NUM_BYTES)
+    said = violation(counting.assert_ring_volume, Run(4), 12, ITEM_NUM_BYTES)
     assert said.startswith("no rank sent anything; a ring sends 72 elements in all, 2 (n - 1) L")
-    assert "no rank sent" in violation(volume.assert_naive_volume, Run(4), 12, ITEM_NUM_BYTES)
-    for check in (volume.assert_ring_volume, volume.assert_naive_volume):
+    assert "no rank sent" in violation(counting.assert_naive_volume, Run(4), 12, ITEM_NUM_BYTES)
+    for check in (counting.assert_ring_volume, counting.assert_naive_volume):
         check(Run(4).trace(), 0, ITEM_NUM_BYTES)
         check(Run(1).trace(), 12, ITEM_NUM_BYTES)
     for rule in [*RULES, neighbours.assert_one_neighbour]:
@@ -418,9 +418,9 @@ def test_nothing_sent_is_a_violation():
 @pytest.mark.parametrize("num_ranks", SIZES)
 def test_the_naive_exchange_is_exact(num_ranks):
     """One array to every other, not one element more or less."""
-    volume.assert_naive_volume(naive(num_ranks, 13).trace(), 13, ITEM_NUM_BYTES)
+    counting.assert_naive_volume(naive(num_ranks, 13).trace(), 13, ITEM_NUM_BYTES)
     for length in (12, 14):
-        said = violation(volume.assert_naive_volume, naive(num_ranks, length), 13, ITEM_NUM_BYTES)
+        said = violation(counting.assert_naive_volume, naive(num_ranks, length), 13, ITEM_NUM_BYTES)
         assert f"the naive exchange sends {13 * (num_ranks - 1)} from each rank, (n - 1) L" in said
 
 
@@ -430,7 +430,7 @@ def test_a_star_is_not_the_naive_exchange():
     for rank in (1, 2, 3):
         run.send(rank, 0, num_elements=13)
         run.send(0, rank, num_elements=13)
-    said = violation(volume.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
+    said = violation(counting.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
     assert said.startswith("rank 1 sent 13 elements (104 bytes); the naive exchange sends 39 from")
 
 
@@ -440,7 +440,7 @@ def test_arrays_that_are_passed_on_are_not_the_naive_exchange():
     for rank in range(4):
         for _ in range(3):
             run.send(rank, (rank + 1) % 4, num_elements=13)
-    assert violation(volume.assert_naive_volume, run, 13, ITEM_NUM_BYTES) == (
+    assert violation(counting.assert_naive_volume, run, 13, ITEM_NUM_BYTES) == (
         "rank 0 sent rank 1 39 elements (312 bytes); in the naive exchange, each rank sends "
         "its own array of 13 elements to every other rank"
     )
@@ -451,7 +451,7 @@ def test_bytes_that_are_no_whole_elements():
     run = Run(2)
     run.send(0, 1, num_bytes=100)
     run.send(1, 0, num_bytes=104)
-    said = violation(volume.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
+    said = violation(counting.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
     assert said.startswith("rank 0 sent 100 bytes, that is 12.5 elements; the naive exchange")
 
 
@@ -460,10 +460,10 @@ def test_pickles_are_forgiven_their_header():
     run = Run(2)
     for rank in range(2):
         run.send(rank, 1 - rank, num_bytes=13 * 8 + 170, pickled=True)
-    volume.assert_naive_volume(run.trace(), 13, ITEM_NUM_BYTES)
-    volume.assert_ring_volume(run.trace(), 13, ITEM_NUM_BYTES)
+    counting.assert_naive_volume(run.trace(), 13, ITEM_NUM_BYTES)
+    counting.assert_ring_volume(run.trace(), 13, ITEM_NUM_BYTES)
     run.send(0, 1, num_elements=170)
-    assert "rank 0 sent" in violation(volume.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
+    assert "rank 0 sent" in violation(counting.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
 
 
 # Collectives -------------------------------------------------------------------------------
@@ -501,8 +501,8 @@ EVERY_CHECK = [
     *RULES,
     neighbours.assert_one_neighbour,
     counting.assert_not_truncated,
-    lambda trace: volume.assert_naive_volume(trace, 13, ITEM_NUM_BYTES),
-    lambda trace: volume.assert_ring_volume(trace, 13, ITEM_NUM_BYTES),
+    lambda trace: counting.assert_naive_volume(trace, 13, ITEM_NUM_BYTES),
+    lambda trace: counting.assert_ring_volume(trace, 13, ITEM_NUM_BYTES),
 ]
 
 
