@@ -17,9 +17,9 @@ from grader.grading.parts import (
     with_hidden_tests,
 )
 from grader.grading.settings import Settings
+from grader.grading_plugin.marks import Selection
 from grader.grading_plugin.part_context import Launcher
 from grader.grading_plugin.progress import Progress
-from grader.grading_plugin.selection import Selection
 from grader.grading_plugin.session import prices
 from grader.intake import process as intake
 from grader.intake.manual import manual_parts

@@ -15,17 +15,21 @@ from grader.grading_plugin.launch_results import (
     make_launch,
     never_run,
 )
-from grader.grading_plugin.marks import TestNotAskedFor, TestNotRun, not_run
-from grader.grading_plugin.part_context import PartContext, Position
-from grader.grading_plugin.plan import plan_of, with_submission, without_submission
-from grader.grading_plugin.plugin_base import (
-    Asked,
-    SuiteMode,
+from grader.grading_plugin.marks import (
+    TestNotAskedFor,
+    TestNotRun,
     function_of,
+    not_run,
+    own_part_of,
+    points_of,
+    sentence_of,
     stage_of,
     suite_of,
     words,
 )
+from grader.grading_plugin.part_context import PartContext, Position
+from grader.grading_plugin.plan import plan_of, with_submission, without_submission
+from grader.grading_plugin.plugin_base import Asked, SuiteMode
 from grader.grading_plugin.relaunch import (
     Answers,
     LaunchBudget,
@@ -34,16 +38,7 @@ from grader.grading_plugin.relaunch import (
     ranks_text,
     told_as_begun,
 )
-from grader.grading_plugin.results import (
-    Stage,
-    failed,
-    leaving_the_judge,
-    own_part_of,
-    paid,
-    points_of,
-    result_of,
-    sentence_of,
-)
+from grader.grading_plugin.results import Stage, failed, leaving_the_judge, paid, result_of
 from grader.judge.explanation.crash_messages import MAX_REMARKS
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GradingLost

@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 
 from grader.grading_plugin.launch_results import CaseNotRun, RunFailed
-from grader.grading_plugin.marks import TestNotRun
+from grader.grading_plugin.marks import (
+    TestNotRun,
+    function_of,
+    points_of,
+    sentence_of,
+    stage_of,
+)
 from grader.grading_plugin.part_context import PartContext
-from grader.grading_plugin.plugin_base import function_of, stage_of, words
 from grader.judge.check_failures import (
     BudgetExceeded,
     CheckFailure,
@@ -123,26 +128,6 @@ def leaving_the_judge(result: TestResult, context: PartContext) -> TestResult:
     if context.is_hidden and level is Feedback.VERDICT and not context.settings.shows_hidden:
         return result.redacted()
     return replace(result, is_hidden=context.is_hidden, feedback=level)
-
-
-def points_of(item: pytest.Item) -> pytest.Mark:
-    """Return what the test is marked with; raises GraderError when it is not marked."""
-    mark = item.get_closest_marker("points")
-    if mark is None:
-        raise GraderError(f"{item.name} has no points; mark it with @points(number)")
-    return mark
-
-
-def own_part_of(item: pytest.Item) -> str | None:
-    """Return the part that the test is only asked with the student's own version of, if any."""
-    mark = item.get_closest_marker("stage") or points_of(item)
-    return mark.kwargs.get("own")
-
-
-def sentence_of(item: pytest.Item) -> str:
-    """Return what a test asks, in the words a student reads."""
-    text = getattr(item.obj, "__doc__", None) or words(function_of(item))  # type: ignore[attr-defined]
-    return " ".join(text.strip().split("\n\n")[0].split())
 
 
 def _parameters(item: pytest.Item, besides: str = "") -> str:

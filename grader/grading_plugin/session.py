@@ -13,9 +13,15 @@ from pathlib import Path
 import pytest
 
 from grader.grading_plugin.grading_mode import JudgeMode
+from grader.grading_plugin.marks import (
+    function_of,
+    make_marks_known,
+    part_of,
+    points_of,
+    sentence_of,
+    stage_of,
+)
 from grader.grading_plugin.part_context import PartContext
-from grader.grading_plugin.plugin_base import function_of, make_marks_known, part_of, stage_of
-from grader.grading_plugin.results import points_of, sentence_of
 from grader.model.errors import GraderError
 from grader.model.finding import Finding
 from grader.model.report import TestResult

@@ -36,9 +36,9 @@ from grader.grading_plugin.launch_results import (
     make_launch,
     never_run,
 )
-from grader.grading_plugin.marks import TestNotRun, not_run
+from grader.grading_plugin.marks import TestNotRun, function_of, not_run, stage_of
 from grader.grading_plugin.plan import case_calls
-from grader.grading_plugin.plugin_base import Asked, SuiteMode, function_of, stage_of
+from grader.grading_plugin.plugin_base import Asked, SuiteMode
 from grader.grading_plugin.relaunch import Answer, NotRun, naming
 from grader.intake.archives.names import is_skipped
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer

@@ -10,7 +10,7 @@ from grader.course.data import Data
 from grader.grading import pipeline
 from grader.grading.observing import telling
 from grader.grading.settings import Settings
-from grader.grading_plugin.selection import Selection
+from grader.grading_plugin.marks import Selection
 from grader.intake import process as intake
 from grader.intake.placement.recognition import recognise
 from grader.intake.placement.table import place

@@ -10,7 +10,7 @@ from grader.addons.authoring.kill_matrix import Row
 from grader.addons.authoring.mutants import Mutant, mutants
 from grader.addons.authoring.verification.grading import Grader
 from grader.course.assignment import Assignment
-from grader.grading_plugin.selection import Selection
+from grader.grading_plugin.marks import Selection
 from grader.model.report import Report, Verdict
 
 
