@@ -1,4 +1,4 @@
-"""Topologies: who is whose neighbour."""
+"""Topologies, and who is whose neighbour on them."""
 
 import math
 
