@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
-from judge.build import Run
 
 from grader.grading_plugin.case import Case
 from grader.grading_plugin.launch_results import RunFailed, make_launch
@@ -19,6 +18,8 @@ from grader.grading_plugin.relaunch import (
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.report import Attempt, MessageFault, Outcome, RunFailure, Verdict
 from grader.trace.calls import Trace
+
+from ..judge.build import Run
 
 RANKS = 4
 LATE = RunFailure(Verdict.TIME_LIMIT_EXCEEDED, "no time is left")

@@ -1,10 +1,11 @@
 """What a student is told beside an exception, where more is known than it says."""
 
 import pytest
-from build import Run
 
 from grader.judge.explanation.crash_hints import Crash, crash_hint, size_mismatch, started_as
 from grader.trace.calls import ANY_SOURCE, ANY_TAG
+
+from ..build import Run
 
 NOTHING = Run(2).trace()
 

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from build import Run, explain_deadlock
 
 from grader.judge.traffic.collective_calls import name_lower_case, reduction_communicators
 from grader.trace.call_formatting import signature_of
 from grader.trace.calls import Call
+
+from ..build import Run, explain_deadlock
 
 OWN = 5
 

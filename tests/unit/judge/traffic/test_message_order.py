@@ -1,10 +1,11 @@
 """Which messages follow one another, and which were used before they had arrived."""
 
 import pytest
-from build import Run
 
 from grader.judge.check_failures import NotProven, RuleViolation
 from grader.judge.traffic.message_order import arrival_text, assert_message_depth, message_depth
+
+from ..build import Run
 
 
 def broadcast(num_ranks, edges):
