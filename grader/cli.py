@@ -10,6 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from grader.commands.arguments import HELP, Command, parser
 from grader.commands.command_line import short_screen, spelled_out
@@ -59,110 +60,33 @@ class _PrintVersions(argparse.Action):
         sys.exit(0)
 
 
-def _check(options: argparse.Namespace) -> int:
-    from grader.commands import checking
-
-    return checking.check(options)
-
-
-def _run(options: argparse.Namespace) -> int:
-    from grader.commands import running
-
-    return running.run(options)
-
-
-def _observe(options: argparse.Namespace) -> int:
-    from grader.commands import recordings
-
-    return recordings.observe(options)
-
-
-def _judge(options: argparse.Namespace) -> int:
-    from grader.commands import recordings
-
-    return recordings.judge(options)
-
-
-def _class(options: argparse.Namespace) -> int:
-    from grader.addons.classroom import class_command
-
-    return class_command.grade_class(options)
-
-
-def _selftest(options: argparse.Namespace) -> int:
-    from grader.commands import selftesting
-
-    return selftesting.selftest(options)
-
-
-def _open(options: argparse.Namespace) -> int:
-    from grader.addons.open_mode import opening
-
-    return opening.open_tests(options)
-
-
-def _trace(options: argparse.Namespace) -> int:
-    from grader.addons.trace_views import trace_command
-
-    return trace_command.show_trace(options)
-
-
-def _study(options: argparse.Namespace) -> int:
-    from grader.study import study_command
-
-    return study_command.study(options)
-
-
-def _list(options: argparse.Namespace) -> int:
-    from grader.addons.authoring import authoring_commands as authors
-
-    return authors.list_assignments(options)
-
-
-def _template(options: argparse.Namespace) -> int:
-    from grader.addons.authoring import authoring_commands as authors
-
-    return authors.write_template(options)
-
-
-def _new(options: argparse.Namespace) -> int:
-    from grader.addons.authoring import authoring_commands as authors
-
-    return authors.write_new(options)
-
-
-def _verify(options: argparse.Namespace) -> int:
-    from grader.addons.authoring.verification import verify
-
-    return verify.verify_assignments(options)
-
-
-def _build(options: argparse.Namespace) -> int:
-    from grader.addons.authoring import build_command
-
-    return build_command.build(options)
-
-
-def _export(options: argparse.Namespace) -> int:
-    from grader.commands import exporting
-
-    return exporting.export(options)
-
-
-_COMMANDS = {
-    "check": _check,
-    "run": _run,
-    "observe": _observe,
-    "judge": _judge,
-    "class": _class,
-    "selftest": _selftest,
-    "open": _open,
-    "trace": _trace,
-    "study": _study,
-    "list": _list,
-    "template": _template,
-    "new": _new,
-    "verify": _verify,
-    "build": _build,
-    "export": _export,
+PLACES = {
+    "check": "grader.commands.checking:check",
+    "run": "grader.commands.running:run",
+    "observe": "grader.commands.recordings:observe",
+    "judge": "grader.commands.recordings:judge",
+    "class": "grader.addons.classroom.class_command:grade_class",
+    "selftest": "grader.commands.selftesting:selftest",
+    "open": "grader.addons.open_mode.opening:open_tests",
+    "trace": "grader.addons.trace_views.trace_command:show_trace",
+    "study": "grader.study.study_command:study",
+    "list": "grader.addons.authoring.authoring_commands:list_assignments",
+    "template": "grader.addons.authoring.authoring_commands:write_template",
+    "new": "grader.addons.authoring.authoring_commands:write_new",
+    "verify": "grader.addons.authoring.verification.verify:verify_assignments",
+    "build": "grader.addons.authoring.build_command:build",
+    "export": "grader.commands.exporting:export",
 }
+"""Of each command: the module, and the function in it."""
+
+
+def _imported_as_called(place: str) -> Command:
+    def call(options: argparse.Namespace) -> int:
+        module, _, name = place.partition(":")
+        command: Command = getattr(import_module(module), name)
+        return command(options)
+
+    return call
+
+
+_COMMANDS = {name: _imported_as_called(place) for name, place in PLACES.items()}

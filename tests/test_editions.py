@@ -14,7 +14,7 @@ from grader.course.courses import Courses, bundled
 from grader.course.edition import edition, write
 from grader.grading import pipeline
 from grader.grading.settings import Settings
-from grader.grading_plugin.points_table import prices
+from grader.grading_plugin.session import prices
 from grader.model.points import total
 from grader.model.report import Verdict
 

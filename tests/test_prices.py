@@ -4,7 +4,7 @@ import pytest
 
 from grader.addons.authoring import catalogue
 from grader.course.courses import bundled
-from grader.grading_plugin.points_table import prices
+from grader.grading_plugin.session import prices
 from grader.model.errors import GraderError
 from grader.model.points import total, written
 

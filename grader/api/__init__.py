@@ -60,23 +60,35 @@ from typing import TYPE_CHECKING, Any
 
 from grader.course.data import Data
 from grader.grading_plugin.case import Array, Case, Text
-from grader.grading_plugin.case_wording import case_context
 from grader.grading_plugin.fault_injection import inject_faults
-from grader.grading_plugin.launch_results import Launch, RunFailed, holds
+from grader.grading_plugin.launch_results import Launch, RunFailed, case_context, holds
 from grader.grading_plugin.marks import not_run, part, points, stage
 from grader.grading_plugin.timing import assert_time_ratio, same_failures_as
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
-from grader.judge.traffic.arrivals import arrival_text
-from grader.judge.traffic.bounds import Bounds
-from grader.judge.traffic.collective_sizes import assert_collective_size
+from grader.judge.traffic.call_bounds import (
+    Bounds,
+    assert_bytes_per_edge,
+    assert_collective_size,
+    assert_collectives_per_iteration,
+    assert_messages_per_iteration,
+    bytes_by_edge,
+)
+from grader.judge.traffic.collective_calls import reduction_communicators
 from grader.judge.traffic.contents import (
     assert_results_were_sent,
     messages_with_contents,
     samples_of,
 )
-from grader.judge.traffic.counting import calls_by_rank, sends_of
-from grader.judge.traffic.edges import assert_bytes_per_edge, bytes_by_edge
-from grader.judge.traffic.envelopes import assert_envelopes_too_small
+from grader.judge.traffic.counting import (
+    assert_envelopes_too_small,
+    assert_naive_volume,
+    assert_not_truncated,
+    assert_ring_volume,
+    bytes_sent,
+    calls_by_rank,
+    messages,
+    sends_of,
+)
 from grader.judge.traffic.fault_effects import (
     FaultEffect,
     assert_answers_follow,
@@ -84,40 +96,30 @@ from grader.judge.traffic.fault_effects import (
     assert_ring_influence,
     assert_some_message_matters,
 )
-from grader.judge.traffic.graphs import (
-    Graph,
-    complete_graph,
-    edges_of,
-    grid_graph,
-    ring_graph,
-    star_graph,
-)
-from grader.judge.traffic.iterations import (
-    assert_collectives_per_iteration,
-    assert_messages_per_iteration,
-)
-from grader.judge.traffic.message_depth import assert_message_depth, message_depth
 from grader.judge.traffic.message_faults import (
     every_contribution_fault,
     every_message_fault,
     every_payload_fault,
     single_message_faults,
 )
-from grader.judge.traffic.neighbours import assert_neighbours
-from grader.judge.traffic.reductions import reduction_communicators
-from grader.judge.traffic.trace_checks import (
-    assert_buffers_not_pickles,
-    assert_naive_volume,
-    assert_not_truncated,
+from grader.judge.traffic.message_order import arrival_text, assert_message_depth, message_depth
+from grader.judge.traffic.neighbours import (
+    Graph,
+    assert_neighbours,
     assert_one_neighbour,
+    complete_graph,
+    edges_of,
+    grid_graph,
+    ring_graph,
+    star_graph,
+)
+from grader.judge.traffic.rules import (
+    assert_buffers_not_pickles,
     assert_only_nonblocking,
     assert_only_operations,
     assert_only_point_to_point,
     assert_requests_completed,
-    assert_ring_volume,
     assert_uses_operations,
-    bytes_sent,
-    messages,
 )
 from grader.judge.values.array_comparison import (
     assert_every_rank,

@@ -30,7 +30,7 @@ from grader.course.data import Data
 from grader.course.secret import require_kept, require_private, secret_beside_ranks
 from grader.grading import pipeline
 from grader.grading.settings import Settings
-from grader.grading_plugin.selection import Selection
+from grader.grading_plugin.marks import Selection
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
 from grader.model.errors import GradingLost

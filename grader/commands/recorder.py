@@ -11,9 +11,8 @@ from grader.model.errors import GraderError, UsageError
 from grader.model.report import Report
 from grader.observe.interposer.build import cache_folder
 from grader.recording.codec import encode
-from grader.recording.launch_plan import LaunchPlan
+from grader.recording.launch_plan import LaunchPlan, field_digests, key_of
 from grader.recording.observation import LaunchObservation
-from grader.recording.plan_key import field_digests, key_of
 from grader.recording.recording import Header, RecordedLaunch, Recording, read, write
 from grader.recording.replay import is_worth_keeping, label_of
 from grader.recording.store import remove_oldest

@@ -14,6 +14,7 @@ from grader import __version__
 from grader.course import assignment, strict_toml
 from grader.course.assignment import Assignment
 from grader.course.assignment_file import Level
+from grader.course.cross_references import source_files
 from grader.course.strict_toml import Table, found_text
 from grader.model.errors import GraderError, UsageError
 from grader.model.feedback import Feedback
@@ -169,17 +170,6 @@ class Course:
 def is_hidden(path: Path) -> bool:
     """Return whether a file, by its path in the suites, is one that no student gets."""
     return any(name.startswith(("hidden", "test_hidden")) for name in path.parts)
-
-
-def source_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the files below a folder by their paths in it, but those that programs have made."""
-    for file in folder.rglob("*"):
-        name = file.relative_to(folder)
-        is_made = file.suffix in (".pyc", ".so") or any(
-            part.startswith(".") or part == "__pycache__" for part in name.parts
-        )
-        if file.is_file() and not is_made:
-            yield name.as_posix(), file
 
 
 def digest_of(files: Iterable[tuple[str, Path]]) -> str:

@@ -1,5 +1,6 @@
 """What must agree between the values of an `assignment.toml`, and with the files beside it."""
 
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ def disagreements(data: Table, name: str, folder: Path) -> Iterator[str]:
     """
     parts = _located(data, "parts")
     manual = _located(data, "manual")
-    here = {file.relative_to(folder).as_posix() for file in folder.rglob("*.py")}
+    here = {path for path, _ in source_files(folder) if path.endswith(".py")}
     if (data.get("name") or name) != name:
         yield f"name: found {found_text(data['name'])}; expected {found_text(name)}, as the folder"
     yield from _shared(parts | manual, "name")
@@ -43,6 +44,17 @@ def disagreements(data: Table, name: str, folder: Path) -> Iterator[str]:
         if not any((each / file).is_file() for each in (folder, folder / FOR_STUDENTS)):
             where = f"students[{index}]: found {found_text(file)}, which does not exist"
             yield f"{where}; expected a file in the assignment's folder"
+
+
+def source_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the files below a folder by their paths in it, but those that programs have made."""
+    for where, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[0] != "." and name != "__pycache__"]
+        inside = Path(where).relative_to(folder)
+        for name in names:
+            file = Path(where, name)
+            if name[0] != "." and not name.endswith((".pyc", ".so")) and file.is_file():
+                yield (inside / name).as_posix(), file
 
 
 def _located(data: Table, key: str) -> dict[str, Table]:

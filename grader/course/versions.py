@@ -8,7 +8,8 @@ from importlib import metadata
 from pathlib import Path
 
 from grader import __version__
-from grader.course.course import Course, digest_of, source_files
+from grader.course.course import Course, digest_of
+from grader.course.cross_references import source_files
 from grader.model.report import Versions
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -53,8 +54,7 @@ def engine_digest(package: Path | None = None) -> str:
 
 _OBSERVING = (
     *("observe/", "rank/", "trace/", "model/paths.py"),
-    *("recording/case_time", "recording/codec", "recording/launch_plan", "recording/observation"),
-    "recording/plan_key",
+    *("recording/codec", "recording/launch_plan", "recording/observation"),
 )
 """What decides what is seen of ranks, and how that is written down."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from types import TracebackType
 
 from grader.grading.settings import Settings
 from grader.grading_plugin.part_context import Launcher
@@ -38,7 +37,7 @@ def telling(observe: Observer, tell: Callable[[LaunchPlan, LaunchObservation], N
     return observe_and_tell
 
 
-class LiveObserver:
+class LiveObserver(ExitStack):
     """Starts the ranks of one grading. Use as a context manager."""
 
     def __init__(
@@ -48,12 +47,12 @@ class LiveObserver:
         on_silent: OnSilent | None = None,
     ) -> None:
         """needs: the modules that ranks import, beside numpy and mpi4py. on_silent: see launch."""
+        super().__init__()
         self._on_silent = on_silent
         self._needs = needs
         self._settings = settings
         self._uids = run_uids()
         self._server: ForkserverClient | None = None
-        self._stack = ExitStack()
         found = settings.recorded
         observe = self.observe if found is None else filling(found, self.observe)
         self.observe_or_find = telling(observe, settings.on_observed)
@@ -64,7 +63,7 @@ class LiveObserver:
         if self._server is None:
             check_machine(self._needs)
             server = ForkserverClient(self._needs)
-            self._server = self._stack.enter_context(server)
+            self._server = self.enter_context(server)
             if not self._settings.sealed:  # where the self-test starts it at once
                 self._server.warm_up()
         return self._server
@@ -76,15 +75,3 @@ class LiveObserver:
         observed = launch(plan, self.begin(), uid=uid, beat=beat, on_silent=self._on_silent)
         beat("judging")
         return observed
-
-    def __enter__(self) -> "LiveObserver":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the server."""
-        self._stack.__exit__(kind, error, trace)

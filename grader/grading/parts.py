@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.course.assignment import Assignment, Part
-from grader.course.course import source_files
+from grader.course.cross_references import source_files
 from grader.grading.settings import Settings
 from grader.grading_plugin.part_context import Launcher, PartContext
-from grader.grading_plugin.points_table import prices
-from grader.grading_plugin.session import SuiteResult, grade_suite
+from grader.grading_plugin.session import SuiteResult, grade_suite, prices
 from grader.intake.placement.recognition import missing_text, unused_text
 from grader.intake.placement.table import Placement
 from grader.intake.submission import Submission

@@ -17,10 +17,10 @@ from grader.grading.parts import (
     with_hidden_tests,
 )
 from grader.grading.settings import Settings
+from grader.grading_plugin.marks import Selection
 from grader.grading_plugin.part_context import Launcher
-from grader.grading_plugin.points_table import prices
 from grader.grading_plugin.progress import Progress
-from grader.grading_plugin.selection import Selection
+from grader.grading_plugin.session import prices
 from grader.intake import process as intake
 from grader.intake.manual import manual_parts
 from grader.intake.placement.recognition import full_name, recognise, require_likely

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from grader.grading_plugin.begun import at_a_todo, told_as_begun
 from grader.grading_plugin.case_evidence import EvidenceCollector
 from grader.grading_plugin.launch_results import (
     CaseNotRun,
@@ -16,30 +15,32 @@ from grader.grading_plugin.launch_results import (
     make_launch,
     never_run,
 )
-from grader.grading_plugin.marks import TestNotAskedFor, TestNotRun, not_run
-from grader.grading_plugin.part_context import PartContext, Position
-from grader.grading_plugin.part_time import PartTime
-from grader.grading_plugin.plan import plan_of, with_submission, without_submission
-from grader.grading_plugin.plugin_base import (
-    Asked,
-    SuiteMode,
+from grader.grading_plugin.marks import (
+    TestNotAskedFor,
+    TestNotRun,
     function_of,
+    not_run,
+    own_part_of,
+    points_of,
+    sentence_of,
     stage_of,
     suite_of,
     words,
 )
-from grader.grading_plugin.relaunch import Answers, LaunchBudget, ranks_text
-from grader.grading_plugin.results import (
-    failed,
-    leaving_the_judge,
-    own_part_of,
-    points_of,
-    result_of,
-    sentence_of,
+from grader.grading_plugin.part_context import PartContext, Position
+from grader.grading_plugin.plan import plan_of, with_submission, without_submission
+from grader.grading_plugin.plugin_base import Asked, SuiteMode
+from grader.grading_plugin.relaunch import (
+    Answers,
+    LaunchBudget,
+    PartTime,
+    at_a_todo,
+    ranks_text,
+    told_as_begun,
 )
-from grader.grading_plugin.stages import Stage, paid
+from grader.grading_plugin.results import Stage, failed, leaving_the_judge, paid, result_of
+from grader.judge.explanation.crash_messages import MAX_REMARKS
 from grader.judge.explanation.launch_result import LaunchResult
-from grader.judge.explanation.slips import MAX_REMARKS
 from grader.model.errors import GradingLost
 from grader.model.finding import Finding
 from grader.model.points import total

@@ -1,13 +1,15 @@
 """What a suite gets back from `run`: every case with its outcome, or with why it has none."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from grader.grading_plugin.case import Case
-from grader.grading_plugin.relaunch import Answer, NotRun
-from grader.judge.check_failures import WrongAnswer
+from grader.grading_plugin.relaunch import Answer, NotRun, ranks_text
+from grader.judge.check_failures import CheckFailure, WrongAnswer
+from grader.judge.traffic.collective_differences import collective_difference
 from grader.model.errors import GraderError
 from grader.model.report import Attempt, Outcome, RunFailure, Verdict
 
@@ -177,3 +179,18 @@ def holds(check: Callable[[Any, Outcome], object], case: Any, outcome: Outcome) 
     except (WrongAnswer, RunFailed):
         return False
     return True
+
+
+@contextmanager
+def case_context(case: Case, outcome: Outcome) -> Iterator[None]:
+    """Put number of ranks and case before whatever a check inside says."""
+    about = f"{ranks_text(outcome.ranks)}, {case.label}"
+    try:
+        yield
+    except WrongAnswer as error:
+        differs = collective_difference(outcome.trace)
+        raise error.led_by(*([differs] if differs else [])).about(about) from None
+    except CheckFailure as error:
+        raise error.about(about) from None
+    except AssertionError as error:
+        raise type(error)(f"{about}: {error}") from None

@@ -1,10 +1,12 @@
-"""The words a suite uses beside pytest's own: which part it grades, what a test is worth."""
+"""The words a suite uses beside pytest's own, and what a test says by them of itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import pytest
 
+from grader.model.errors import GraderError
 from grader.model.points import checked
 
 
@@ -67,3 +69,130 @@ def stage(number: float, own: str | None = None) -> pytest.MarkDecorator:
 def not_run(reason: str) -> NoReturn:
     """End a test whose question does not arise: it is not run, and pays nothing."""
     raise TestNotRun(reason)
+
+
+def make_marks_known(config: pytest.Config) -> None:
+    """Register the marks of a suite; `mpi` is pytest-mpi's, which need not be loaded."""
+    for mark in ("mpi", *MARKS):
+        config.addinivalue_line("markers", mark)
+
+
+def required_by(item: pytest.Item) -> tuple[str, ...]:
+    """Return the tests of which one has to hold for this one to be run; empty for any."""
+    mark = item.get_closest_marker("points")
+    return mark.kwargs.get("requires") or () if mark is not None else ()
+
+
+def part_of(item: pytest.Item) -> str:
+    """Return the part that a test grades."""
+    mark = item.get_closest_marker("part")
+    if mark is None:
+        raise GraderError(f"{item.name} grades no part; set pytestmark = [part(NAME), ...]")
+    return str(mark.args[0])
+
+
+def stage_of(item: pytest.Item) -> float | None:
+    """Return what the part is paid at least where this stage holds; None for what is no stage."""
+    mark = item.get_closest_marker("stage")
+    return float(mark.args[0]) if mark is not None else None
+
+
+def suite_of(item: pytest.Item) -> str:
+    """Return the name of the file a test is in, without its suffix."""
+    return item.path.stem
+
+
+def function_of(item: pytest.Item) -> str:
+    """Return the name of a test without its parameters."""
+    return str(getattr(item, "originalname", None) or item.name)
+
+
+def words(name: str) -> str:
+    """Return a test's name as words."""
+    return name.removeprefix("test_").replace("_", " ")
+
+
+def points_of(item: pytest.Item) -> pytest.Mark:
+    """Return what the test is marked with; raises GraderError when it is not marked."""
+    mark = item.get_closest_marker("points")
+    if mark is None:
+        raise GraderError(f"{item.name} has no points; mark it with @points(number)")
+    return mark
+
+
+def own_part_of(item: pytest.Item) -> str | None:
+    """Return the part that the test is only asked with the student's own version of, if any."""
+    mark = item.get_closest_marker("stage") or points_of(item)
+    return mark.kwargs.get("own")
+
+
+def sentence_of(item: pytest.Item) -> str:
+    """Return what a test asks, in the words a student reads."""
+    text = getattr(item.obj, "__doc__", None) or words(function_of(item))  # type: ignore[attr-defined]
+    return " ".join(text.strip().split("\n\n")[0].split())
+
+
+_PREFIX = "test_"
+_RUN = "run"
+"""The fixture that a test starts ranks by."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is left out of a grading; whatever is, the result is no mark."""
+
+    only: tuple[str, ...] = ()
+    """Names of the only tests to run, with or without `test_`; empty for all."""
+    ranks: int | None = None
+    """The only number of ranks to run on; None for all."""
+    fail_fast: bool = False
+    """Run nothing after the first test that does not hold."""
+    first_with_ranks: bool = False
+    """Run no test but the first that starts ranks, and what it requires."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether every test is run on every number of ranks."""
+        return not self.only and self.ranks is None and not self.first_with_ranks
+
+    @property
+    def is_mark(self) -> bool:
+        """Return whether what comes of it is a mark."""
+        return self.is_whole and not self.fail_fast
+
+    @property
+    def full_names(self) -> tuple[str, ...]:
+        """Return the names of the only tests to run as the suite has them."""
+        return tuple(each if each.startswith(_PREFIX) else _PREFIX + each for each in self.only)
+
+    def split(self, items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+        """Return the items to run, and the others.
+
+        With a test those it requires are run, and of a test for several numbers of ranks only the
+        wanted one.
+        """
+        wanted = self._with_required(items)
+        kept = [item for item in items if function_of(item) in wanted and self._suits(item)]
+        return kept, [item for item in items if item not in kept]
+
+    def _with_required(self, items: Sequence[pytest.Item]) -> set[str]:
+        required = {function_of(item): required_by(item) for item in items}
+        wanted = self._asked_for(items)
+        # What is required stands above: one pass from below finds all of it.
+        for name in reversed(required):
+            wanted |= set(required[name]) if name in wanted else set()
+        return wanted
+
+    def _asked_for(self, items: Sequence[pytest.Item]) -> set[str]:
+        names = set(map(function_of, items))
+        if self.only:
+            return names & set(self.full_names)
+        starting = [
+            function_of(item) for item in items if _RUN in getattr(item, "fixturenames", ())
+        ]
+        return set(starting[:1]) if self.first_with_ranks else names
+
+    def _suits(self, item: pytest.Item) -> bool:
+        callspec = getattr(item, "callspec", None)
+        ranks = callspec.params.get("ranks") if callspec is not None else None
+        return self.ranks is None or ranks is None or ranks == self.ranks

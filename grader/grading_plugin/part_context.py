@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grader.course.data import Data
 from grader.course.secret import PUBLIC_SECRET
-from grader.grading_plugin.selection import Selection
+from grader.grading_plugin.marks import Selection
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.feedback import Feedback
 from grader.recording.journal import Journal

@@ -10,7 +10,15 @@ import pytest
 
 from grader.grading_plugin.case import Case
 from grader.grading_plugin.launch_results import CaseNotRun, Launch
-from grader.grading_plugin.marks import MARKS, TestNotRun
+from grader.grading_plugin.marks import (
+    TestNotRun,
+    function_of,
+    make_marks_known,
+    part_of,
+    required_by,
+    suite_of,
+    words,
+)
 from grader.grading_plugin.relaunch import Answer
 from grader.model.errors import GraderError
 
@@ -144,47 +152,6 @@ class SuiteMode(ABC):
         return report
 
 
-def make_marks_known(config: pytest.Config) -> None:
-    """Register the marks of a suite; `mpi` is pytest-mpi's, which need not be loaded."""
-    for mark in ("mpi", *MARKS):
-        config.addinivalue_line("markers", mark)
-
-
 def _needs_more_ranks(error: BaseException) -> bool:
     """Return whether a test was skipped only because this job has too few ranks."""
     return isinstance(error, pytest.skip.Exception) and not isinstance(error, TestNotRun)
-
-
-def required_by(item: pytest.Item) -> tuple[str, ...]:
-    """Return the tests of which one has to hold for this one to be run; empty for any."""
-    mark = item.get_closest_marker("points")
-    return mark.kwargs.get("requires") or () if mark is not None else ()
-
-
-def part_of(item: pytest.Item) -> str:
-    """Return the part that a test grades."""
-    mark = item.get_closest_marker("part")
-    if mark is None:
-        raise GraderError(f"{item.name} grades no part; set pytestmark = [part(NAME), ...]")
-    return str(mark.args[0])
-
-
-def stage_of(item: pytest.Item) -> float | None:
-    """Return what the part is paid at least where this stage holds; None for what is no stage."""
-    mark = item.get_closest_marker("stage")
-    return float(mark.args[0]) if mark is not None else None
-
-
-def suite_of(item: pytest.Item) -> str:
-    """Return the name of the file a test is in, without its suffix."""
-    return item.path.stem
-
-
-def function_of(item: pytest.Item) -> str:
-    """Return the name of a test without its parameters."""
-    return str(getattr(item, "originalname", None) or item.name)
-
-
-def words(name: str) -> str:
-    """Return a test's name as words."""
-    return name.removeprefix("test_").replace("_", " ")

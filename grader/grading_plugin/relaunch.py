@@ -1,14 +1,124 @@
 """Puts cases to ranks so that a case that ends its run costs no other: the rest goes on afresh."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import overload
 
-from grader.grading_plugin.begun import as_crash
 from grader.grading_plugin.case import Case, is_yardstick
 from grader.judge.explanation.launch_result import LaunchResult
+from grader.model.finding import Finding, found
 from grader.model.report import Attempt, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import CaseCall
+from grader.trace.calls import Call, Trace
+from grader.trace.functions import COLLECTIVES
+
+
+@dataclass
+class PartTime:
+    """The time of one part, by the clock."""
+
+    limit_s: float
+    used_s: dict[str, float] = field(default_factory=dict)
+    """By the test that asked for the ranks first, in words."""
+    starved_s: float = 0.0
+    """Of launches that the machine gave too little: nothing that the submission did."""
+
+    @property
+    def left_s(self) -> float:
+        """Return what further launches may take."""
+        return self.limit_s - sum(self.used_s.values()) - self.starved_s
+
+    def charge(self, launched: LaunchResult, test: str) -> None:
+        """Count a launch that a test has asked for."""
+        failure, wall_time_s = launched.failure, launched.wall_time_s
+        if failure is not None and failure.verdict is Verdict.JUDGE_ERROR:
+            self.starved_s += wall_time_s
+        else:
+            self.used_s[test] = self.used_s.get(test, 0.0) + wall_time_s
+
+    def out_of_time(self) -> RunFailure | None:
+        """Return what becomes of further cases, where no time is left for them."""
+        if self.left_s > 0:
+            return None
+        if sum(self.used_s.values()) < self.starved_s:
+            return RunFailure.of(
+                Verdict.JUDGE_ERROR,
+                found(
+                    "grader.busy_machine",
+                    f"the machine was so busy that failed runs took {self.starved_s:.0f} of "
+                    f"the {self.limit_s:g} s that a part may take",
+                    help="grade again when the machine is idle",
+                ),
+            )
+        test = max(self.used_s, key=lambda each: self.used_s[each])
+        return RunFailure.of(
+            Verdict.TIME_LIMIT_EXCEEDED,
+            found(
+                "limit.time_of_part",
+                f"the checks before this one took {self.limit_s:g} s, all that a part may "
+                f"take; {self.used_s[test]:.0f} s of it went to: {test}",
+            ),
+        )
+
+
+def told_as_begun(
+    launched: LaunchResult, own: Mapping[str, bytes], template: Path | None
+) -> LaunchResult:
+    """Return a launch that ended at a TODO as a crash, where lines of the student's own had called.
+
+    A crash ends one case, and what nobody has begun ends the part. own: by path, what the student
+    handed in. template: what students start from, whose calls do not count.
+    """
+    failure, attempt = launched.failure, launched.unfinished
+    if failure is None or attempt is None or failure.verdict is not Verdict.NOT_ATTEMPTED:
+        return launched
+    if not _has_begun(attempt.trace, own, _lines_of(template)):
+        return launched
+    failure = as_crash(failure)
+    return replace(launched, failure=failure, unfinished=replace(attempt, failure=failure))
+
+
+def as_crash(failure: RunFailure) -> RunFailure:
+    """Return an end at a TODO as a crash, which ends one case only."""
+    found = at_a_todo(failure.findings)
+    return replace(failure, verdict=Verdict.RUN_TIME_ERROR, findings=found, is_lasting=False)
+
+
+def at_a_todo(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return what was found of code that nobody has begun, as of code that was."""
+    return tuple(
+        Finding("crash.todo_left", each.text, each.facts) if each.key == "not_attempted" else each
+        for each in findings
+    )
+
+
+def _lines_of(template: Path | None) -> frozenset[bytes]:
+    files = sorted(template.rglob("*.py")) if template is not None else []
+    return frozenset(line.strip() for file in files for line in file.read_bytes().splitlines())
+
+
+def _has_begun(trace: Trace, own: Mapping[str, bytes], given: frozenset[bytes]) -> bool:
+    by_name: dict[str, list[list[bytes]]] = {}
+    for path, source in own.items():
+        by_name.setdefault(_name(path), []).append(source.splitlines())
+
+    def is_own(call: Call) -> bool:
+        files = by_name.get(_name(call.file), [])
+        lines = (file[call.line - 1] for file in files if 0 < call.line <= len(file))
+        return any(line.strip() not in given for line in lines)
+
+    return any(
+        is_own(call)
+        for rank in trace.ranks
+        for call in rank.calls
+        if call.is_send or call.is_receive or call.function in COLLECTIVES
+    )
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
 
 MOST_FRESH_LAUNCHES = 3
 """Of one `run`: after that many crashes, hangs or limits its remaining cases are not run."""

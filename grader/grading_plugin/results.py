@@ -1,17 +1,23 @@
 """What a test of a suite comes to: its exception becomes a verdict."""
 
+import math
 import re
 import traceback
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from grader.grading_plugin.launch_results import CaseNotRun, RunFailed
-from grader.grading_plugin.marks import TestNotRun
+from grader.grading_plugin.marks import (
+    TestNotRun,
+    function_of,
+    points_of,
+    sentence_of,
+    stage_of,
+)
 from grader.grading_plugin.part_context import PartContext
-from grader.grading_plugin.plugin_base import function_of, stage_of, words
 from grader.judge.check_failures import (
     BudgetExceeded,
     CheckFailure,
@@ -21,7 +27,8 @@ from grader.judge.check_failures import (
 )
 from grader.model.errors import GraderError
 from grader.model.feedback import Feedback
-from grader.model.finding import Finding
+from grader.model.finding import Finding, found
+from grader.model.points import total, written
 from grader.model.report import TestResult, Verdict
 
 _RANKS = re.compile(r"\b(\d{1,4}) ranks?\b")
@@ -123,26 +130,6 @@ def leaving_the_judge(result: TestResult, context: PartContext) -> TestResult:
     return replace(result, is_hidden=context.is_hidden, feedback=level)
 
 
-def points_of(item: pytest.Item) -> pytest.Mark:
-    """Return what the test is marked with; raises GraderError when it is not marked."""
-    mark = item.get_closest_marker("points")
-    if mark is None:
-        raise GraderError(f"{item.name} has no points; mark it with @points(number)")
-    return mark
-
-
-def own_part_of(item: pytest.Item) -> str | None:
-    """Return the part that the test is only asked with the student's own version of, if any."""
-    mark = item.get_closest_marker("stage") or points_of(item)
-    return mark.kwargs.get("own")
-
-
-def sentence_of(item: pytest.Item) -> str:
-    """Return what a test asks, in the words a student reads."""
-    text = getattr(item.obj, "__doc__", None) or words(function_of(item))  # type: ignore[attr-defined]
-    return " ".join(text.strip().split("\n\n")[0].split())
-
-
 def _parameters(item: pytest.Item, besides: str = "") -> str:
     """Return the parameters of a test, without a number of ranks where the message has another."""
     callspec = getattr(item, "callspec", None)
@@ -155,3 +142,78 @@ def _parameters(item: pytest.Item, besides: str = "") -> str:
         for name, value in parameters.items()
     )
     return ", ".join(texts)
+
+
+_MICRO = 10**6
+"""Points have at most six decimals."""
+_QUARTER = _MICRO // 4
+"""No finer than this, where all points of a suite are such."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage that holds."""
+
+    points: float
+    title: str
+    """What the code does, in the words a student reads."""
+
+
+def paid(
+    tests: Sequence[TestResult], stages: Iterable[Stage]
+) -> tuple[tuple[TestResult, ...], tuple[Finding, ...]]:
+    """Return the tests of a part with what the dearest stage pays, and a note that says so.
+
+    No failed test is paid in full. Where the grader itself has failed there is no mark, so nothing
+    is paid.
+    """
+    best = max(stages, key=lambda stage: stage.points, default=None)
+    before = total(test.points for test in tests)
+    is_lost = any(test.verdict is Verdict.JUDGE_ERROR for test in tests)
+    if best is None or best.points <= before or is_lost:
+        return tuple(tests), ()
+    filled = tuple(_filled(tests, best.points))
+    after = total(test.points for test in filled)
+    if after == before:
+        return filled, ()
+    maximum = total(test.max_points for test in tests)
+    note = found(
+        "stage.paid",
+        f"at least {written(after)} of {written(maximum)} points {'is' if after == 1 else 'are'} "
+        f"paid, because your code {best.title}",
+        points=after,
+        shown=best.title,
+    )
+    return filled, (note,)
+
+
+def _filled(tests: Sequence[TestResult], points: float) -> list[TestResult]:
+    """Return the tests with so many points together, as far as failed ones have room for them."""
+    lost = [_exact(test.max_points) - _exact(test.points) for test in tests]
+    missing = _exact(points) - sum(_exact(test.points) for test in tests)
+    unit = math.gcd(_QUARTER, missing, *lost)
+    shares = _shares([each // unit for each in lost], missing // unit)
+    return [
+        replace(test, points=total((test.points, share * unit / _MICRO))) if share else test
+        for test, share in zip(tests, shares, strict=True)
+    ]
+
+
+def _shares(lost: Sequence[int], missing: int) -> list[int]:
+    """Return what each is given: in proportion to its loss, and one less than that at most."""
+    whole = sum(lost)
+    shares = [min(missing * each // (whole or 1), max(each - 1, 0)) for each in lost]
+    by_rest = sorted(
+        range(len(lost)), key=lambda i: (-(missing * lost[i] % (whole or 1)), -lost[i])
+    )
+    while left := missing - sum(shares):
+        open_ones = [i for i in by_rest if shares[i] < lost[i] - 1][:left]
+        if not open_ones:
+            break
+        for index in open_ones:
+            shares[index] += 1
+    return shares
+
+
+def _exact(points: float) -> int:
+    return round(points * _MICRO)

@@ -3,19 +3,37 @@
 import contextlib
 import io
 import os
+import re
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from grader.grading_plugin.collection_errors import Unreadable
 from grader.grading_plugin.grading_mode import JudgeMode
+from grader.grading_plugin.marks import (
+    function_of,
+    make_marks_known,
+    part_of,
+    points_of,
+    sentence_of,
+    stage_of,
+)
 from grader.grading_plugin.part_context import PartContext
 from grader.model.errors import GraderError
 from grader.model.finding import Finding
 from grader.model.report import TestResult
+from grader.model.spelling import did_you_mean
+
+_LEFT_OUT = (
+    *("cacheprovider", "debugging", "doctest", "faulthandler", "junitxml", "legacypath", "logging"),
+    *("pastebin", "setuponly", "setupplan", "stepwise", "subtests", "threadexception", "unittest"),
+    # Looks through all the memory there is when it ends, for errors that no suite is about.
+    "unraisableexception",
+)
+"""Pytest's own plugins that no suite needs. To load and to ask them takes time in each grading."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +85,9 @@ def run_pytest(suite: Path, *plugins: object, options: Sequence[str] = ()) -> tu
     arguments = [
         str(suite),
         *("-c", os.devnull, "--rootdir", str(suite.parent), "--confcutdir", str(suite.parent)),
-        *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-q"),
-        # Looks through all the memory there is when it ends, for errors that no suite is about.
-        *("-p", "no:unraisableexception"),
+        *(option for name in _LEFT_OUT for option in ("-p", f"no:{name}")),
         # The other styles make a text of all arguments of each function, such as a whole trace.
-        *("--strict-markers", "--capture=no", "--tb=native"),
+        *("-q", "--strict-markers", "--capture=no", "--tb=native"),
         *options,
     ]
     said = io.StringIO()
@@ -121,3 +137,134 @@ def alone(folder: Path) -> Iterator[None]:
         for name, module in list(sys.modules.items()):
             if (getattr(module, "__file__", None) or "").startswith(below):
                 del sys.modules[name]
+
+
+_NO_NAME = re.compile(r"cannot import name '([^']+)' from '([^']+)'")
+_MAX_SHOWN_CHARS = 60
+
+
+class Unreadable:
+    """A pytest plugin that keeps why a suite could not be collected."""
+
+    def __init__(self, suite: Path) -> None:
+        self._suite = suite
+        self.sentences: list[str] = []
+
+    def pytest_exception_interact(
+        self,
+        call: pytest.CallInfo[None],
+        report: pytest.CollectReport | pytest.TestReport,
+    ) -> None:
+        """Keep what was raised while the suite was imported; what a test raises is its result."""
+        if isinstance(report, pytest.CollectReport) and call.excinfo is not None:
+            self.sentences.append(_sentence(call.excinfo.value, self._suite))
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Keep what pytest itself gave up at; nothing where the suite has no part in it."""
+        error = excinfo.value
+        if isinstance(error, GraderError) or _place(error, self._suite.parent):
+            self.sentences.append(_sentence(error, self._suite))
+
+    def why(self, code: int, printed: str) -> str:
+        """Return why pytest ended with this exit code, having printed this."""
+        if self.sentences:
+            return self.sentences[0]
+        if code == pytest.ExitCode.NO_TESTS_COLLECTED:
+            return "it has no test; expected functions whose names begin with test_"
+        return printed[-2000:]
+
+
+def _sentence(error: BaseException, suite: Path) -> str:
+    """Return what is wrong with a suite that raised this."""
+    if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
+        error = error.__cause__  # pytest's own words stand in front of it
+    if isinstance(error, GraderError):
+        return str(error)
+    place = _place(error, suite.parent) or suite.name
+    text = " ".join(str(error).split())
+    if isinstance(error, SyntaxError):
+        found = " ".join((error.text or "").split())[:_MAX_SHOWN_CHARS]
+        return (
+            f"{place} is not valid Python: {error.msg}{f', found `{found}`' if found else ''}; "
+            "correct it"
+        )
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return (
+            f"{place} imports {error.name}, but no such module exists here; correct its name, "
+            "or do without it"
+        )
+    if isinstance(error, ImportError) and (names := _NO_NAME.match(text)):
+        name, module = names.groups()
+        hint = did_you_mean(name, _names_in(module))
+        known = "docs/api.md lists" if module == "grader.api" else "it has"
+        return (
+            f"{place} imports {name} from {module}, which has no such name; {hint}expected one "
+            f"that {known}"
+        )
+    if isinstance(error, pytest.fail.Exception | pytest.Collector.CollectError):
+        return f"{place}: {text}; correct it"
+    return f"{place} raises {type(error).__name__}{f': {text}' if text else ''}; correct it"
+
+
+def _place(error: BaseException, folder: Path) -> str:
+    """Return the line of a file in the folder that an error is about; empty for none."""
+    lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) and error.filename:
+        lines.append((error.filename, error.lineno))
+    for file, line in reversed(lines):
+        path = Path(file).resolve()
+        if path.is_relative_to(folder.resolve()):
+            name = path.relative_to(folder.resolve()).as_posix()
+            return f"{name}:{line}" if line else name
+    return ""
+
+
+def _names_in(module: str) -> list[str]:
+    return [name for name in dir(sys.modules.get(module)) if not name.startswith("_")]
+
+
+@dataclass(frozen=True)
+class Price:
+    """One test: what it asks, in the words a student reads, and what it is worth."""
+
+    test: str
+    points: float
+    asks: str
+    part: str = ""
+    """The part that the suite says it grades."""
+    at_least: float | None = None
+    """What the part is paid at least where this holds: of a stage, which has no points."""
+
+
+class _Collected:
+    def __init__(self) -> None:
+        self.prices: dict[str, Price] = {}
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        make_marks_known(config)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        for item in session.items:
+            name = function_of(item)
+            self.prices.setdefault(name, _price(item))
+
+
+def _price(item: pytest.Item) -> Price:
+    at_least = stage_of(item)
+    points = float(points_of(item).args[0]) if at_least is None else 0.0
+    return Price(function_of(item), points, sentence_of(item), part_of(item), at_least)
+
+
+def prices(suite: Path) -> tuple[Price, ...]:
+    """Return the price of each test and stage of a suite, in its order.
+
+    Raises GraderError when pytest cannot collect the suite, or a test has no points.
+    """
+    collected, unreadable = _Collected(), Unreadable(suite)
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors):
+        code, said = run_pytest(suite, collected, unreadable, options=["--collect-only"])
+    if code != pytest.ExitCode.OK:
+        reason = unreadable.why(code, said + errors.getvalue())
+        raise GraderError(f"the suite {suite.name} could not be read: {reason}")
+    return tuple(collected.prices.values())

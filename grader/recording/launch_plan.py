@@ -1,8 +1,11 @@
 """What a launch is asked to do."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
+
+import numpy as np
 
 from grader.model.report import Array, MessageFault, Text
 
@@ -125,3 +128,57 @@ class LaunchPlan:
     def are_apart(self) -> bool:
         """Return whether nothing but MPI or torch.distributed connects the ranks."""
         return self.confined and self.ranks > 1
+
+
+NOT_IN_KEY = frozenset({"allowance", "start_s", "part_s", "entry", "all_calls_count", "finite"})
+"""Fields that only say how much is kept, when the machine has failed, or how a judge judges."""
+
+
+def field_digests(plan: LaunchPlan) -> dict[str, str]:
+    """Return a digest of each field of a plan that its key is made of: all but those of NOT_IN_KEY.
+
+    Raises TypeError for a field of a kind that is not known here.
+    """
+    names = sorted({field.name for field in fields(plan)} - NOT_IN_KEY)
+    return {name: _digest(getattr(plan, name)) for name in names}
+
+
+def key_of(digests: Mapping[str, str]) -> str:
+    """Return the key of the plan whose fields have these digests, 64 hexadecimal digits."""
+    return hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()
+
+
+def _digest(value: Any) -> str:
+    digest = hashlib.sha256()
+    _feed(lambda piece: digest.update(b"%d:" % len(piece) + piece), value)
+    return digest.hexdigest()[:32]
+
+
+def _feed(take: Callable[[bytes], None], value: Any) -> None:
+    """Hand on the kind, the length and the content of a value, and of all values in it."""
+    if isinstance(value, bytes | str):
+        take(type(value).__name__.encode())
+        take(value if isinstance(value, bytes) else value.encode(errors="surrogatepass"))
+    elif value is None or isinstance(value, bool | int | float | np.number):
+        take(f"{type(value).__name__} {value!r}".encode())
+    elif isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise TypeError("an array of Python objects has no key")
+        take(f"array {value.dtype.str} {value.shape}".encode())
+        take(value.tobytes())
+    elif isinstance(value, Mapping):
+        take(b"mapping %d" % len(value))
+        for name in sorted(value):
+            _feed(take, name)
+            _feed(take, value[name])
+    elif isinstance(value, Sequence):
+        take(b"sequence %d" % len(value))
+        for each in value:
+            _feed(take, each)
+    elif is_dataclass(value):
+        take(type(value).__name__.encode())
+        for name in sorted({field.name for field in fields(value)} - NOT_IN_KEY):
+            take(name.encode())
+            _feed(take, getattr(value, name))
+    else:
+        raise TypeError(f"{type(value).__name__}, of which no key is made")

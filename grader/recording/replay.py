@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from grader.model.errors import GradingLost
 from grader.recording.codec import UnreadableRecording, decode, encode
-from grader.recording.launch_plan import LaunchPlan
+from grader.recording.launch_plan import LaunchPlan, field_digests, key_of
 from grader.recording.observation import EndKind, LaunchObservation, Observer
-from grader.recording.plan_key import field_digests, key_of
 from grader.recording.recording import RecordedLaunch
 
 Find = Callable[[str], RecordedLaunch | None]

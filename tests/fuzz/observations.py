@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from grader.model.report import Array, Text
-from grader.recording.case_time import CaseTime
 from grader.recording.launch_plan import CaseCall, LaunchPlan
 from grader.recording.observation import (
     CaseObservation,
+    CaseTime,
     End,
     EndKind,
     Excess,

@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from grader.addons.authoring import catalogue
+from grader.cli import PLACES
 from grader.course.courses import bundled
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,6 +125,13 @@ def test_a_check_that_is_misspelt_is_told_before_anything_runs():
     assert "grade: no check is called any_lenght in " in done.stderr
     assert done.stderr.endswith("did you mean any_length?\n")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("place", PLACES.values())
+def test_every_command_has_its_function(place):
+    """It is imported when it is called: nothing else would say that it is not there."""
+    module, _, name = place.partition(":")
+    assert callable(getattr(import_module(module), name))
 
 
 def test_grade_alone_shows_the_commands_of_students():

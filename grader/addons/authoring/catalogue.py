@@ -9,7 +9,7 @@ from grader.model.errors import GraderError
 from grader.model.points import total, written
 
 if TYPE_CHECKING:
-    from grader.grading_plugin.points_table import Price
+    from grader.grading_plugin.session import Price
 
 _HEAD = """\
 # Assignments
@@ -113,7 +113,7 @@ def code(text: str) -> str:
 
 def price_list(assignment: Assignment) -> str:
     """Return the price list of an assignment as Markdown."""
-    from grader.grading_plugin.points_table import prices as prices_in  # which imports pytest
+    from grader.grading_plugin.session import prices as prices_in
 
     by_part = {part.name: prices_in(assignment.folder / part.suite) for part in assignment.parts}
     return prices(assignment, by_part)

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from grader.grading_plugin.relaunch import ranks_text
-from grader.judge.explanation.launch_end import failure_of_end
-from grader.judge.traffic.object_calls import name_lower_case
+from grader.judge.explanation.launch_result import failure_of_end
+from grader.judge.traffic.collective_calls import name_lower_case
 from grader.judge.values.result_forms import refuse
 from grader.model.report import Outcome, RunFailure, Verdict
 from grader.observe.interposer.memory import TraceMemory

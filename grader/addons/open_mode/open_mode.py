@@ -38,7 +38,6 @@ from grader.course.assignment import Assignment
 from grader.course.course import Course
 from grader.course.data import Data
 from grader.course.secret import PUBLIC_SECRET
-from grader.grading_plugin.inputs import case_calls
 from grader.grading_plugin.launch_results import (
     CaseNotRun,
     Launch,
@@ -46,12 +45,13 @@ from grader.grading_plugin.launch_results import (
     make_launch,
     never_run,
 )
-from grader.grading_plugin.marks import TestNotRun, not_run
-from grader.grading_plugin.plugin_base import Asked, SuiteMode, function_of, stage_of
+from grader.grading_plugin.marks import TestNotRun, function_of, not_run, stage_of
+from grader.grading_plugin.plan import case_calls
+from grader.grading_plugin.plugin_base import Asked, SuiteMode
 from grader.grading_plugin.relaunch import Answer, NotRun, naming
 from grader.intake.archives.names import is_skipped
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
-from grader.judge.explanation import slips
+from grader.judge.explanation.crash_messages import remarks_of
 from grader.model.paths import folders_above
 from grader.model.report import RunFailure
 from grader.observe.run_control.rank_files import RankFiles
@@ -361,7 +361,7 @@ class OpenMode(SuiteMode):
         paths = {file: self._submission / file for _, _, file, _ in remarks}
         sources = {file: path.read_bytes() for file, path in paths.items() if path.is_file()}
         values = {"remarks": [list(each) for each in remarks]}
-        for remark in slips.remarks_of(values, sources):
+        for remark in remarks_of(values, sources):
             terminalreporter.write_line(f"note: {remark}")
 
     @pytest.hookimpl(trylast=True)

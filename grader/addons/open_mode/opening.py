@@ -36,9 +36,8 @@ from grader.observe.run_control.machine import check_machine, libraries, mpirun,
 from grader.observe.run_control.outputs import Outputs
 from grader.observe.run_control.tagged_processes import kill_marked
 from grader.observe.run_control.watch import Watch
-from grader.recording.case_time import CaseTime
 from grader.recording.launch_plan import Limits
-from grader.recording.observation import End, EndKind, RankEnd
+from grader.recording.observation import CaseTime, End, EndKind, RankEnd
 from grader.report.page import BOLD, Page
 from grader.report.quotes import evidence
 from grader.report.safe_text import one_line

@@ -24,7 +24,7 @@ from grader.course.versions import observer_digest
 from grader.grading import pipeline
 from grader.grading.observing import telling
 from grader.grading.settings import Settings
-from grader.grading_plugin.selection import Selection
+from grader.grading_plugin.marks import Selection
 from grader.intake import process as intake
 from grader.intake.placement.recognition import recognise
 from grader.intake.placement.table import place

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from grader.judge.deadlock.unmatched_messages import difference
+from grader.judge.deadlock.unmatched import difference
 from grader.judge.traffic.collective_differences import difference_in
 from grader.model.evidence import Deadlock
 from grader.model.finding import Fact, Finding, found

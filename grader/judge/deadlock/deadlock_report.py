@@ -1,30 +1,42 @@
 """Says who waits for whom in a run that hangs, and why nothing can come of it."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from grader.judge.deadlock.cycles import cycle_text, shortest_cycle
-from grader.judge.deadlock.deadlock_places import place_notes
-from grader.judge.deadlock.unmatched_collectives import ungathered
-from grader.judge.deadlock.unmatched_messages import undelivered
-from grader.model.evidence import Deadlock, WaitingRank
-from grader.trace.call_formatting import (
-    at,
-    name_of,
-    place_of,
-    ranks_have,
-    ranks_text,
-    signature_of,
-)
-from grader.trace.calls import ANY_SOURCE, Call
+from grader.judge.deadlock.deadlock_cause import cause_of
+from grader.judge.deadlock.unmatched import undelivered, ungathered
+from grader.judge.traffic.collective_calls import name_lower_case
+from grader.model.evidence import Deadlock, PlaceNote, WaitingRank
+from grader.model.finding import Finding
+from grader.trace.call_formatting import at, name_of, place_of, ranks_have, ranks_text, signature_of
+from grader.trace.calls import ANY_SOURCE, Call, Trace
 from grader.trace.collectives import is_collective
 from grader.trace.functions import BLOCKING_EXCHANGES
 from grader.trace.wait_conditions import WaitCondition
-from grader.trace.wait_for_graph import StalledRun
+from grader.trace.wait_for_graph import StalledRun, stalled_run, waiting_run
 
 _MOST_RANKS = 6
 _MOST_ITEMS = 3
 _MOST_REQUESTS = 2
+_MOST_SHOWN = 8
+_MOST_PAIRS = 4
+_RECEIVES, _SENDS, _WAITS, _STANDS = "receives", "sends", "waits", "never returns"
+
+
+def find_deadlock(
+    trace: Trace, returned: frozenset[int] = frozenset(), *, makes_progress: bool = False
+) -> tuple[str, Deadlock, Finding] | None:
+    """Return why no rank will ever go on, in a sentence, as a picture, and its cause; or None.
+
+    trace, returned, makes_progress: as for grader.trace.wait_for_graph.stalled_run.
+    """
+    found = stalled_run(trace, returned, makes_progress=makes_progress)
+    if found is None:
+        return None
+    named = waiting_run(name_lower_case(trace), returned, makes_progress=makes_progress)
+    told = named or found
+    drawn = picture(told)
+    return sentence(told), drawn, cause_of(told, drawn)
 
 
 def sentence(situation: StalledRun) -> str:
@@ -147,3 +159,89 @@ def _of_lower_case(call: Call) -> str:
         "Mprobe": " (which a lower-case recv makes)",
         "Comm_dup": " (which the first comm.allreduce or comm.reduce makes, and comm.Dup)",
     }.get(call.function, "")
+
+
+def shortest_cycle(edges: Mapping[int, frozenset[int]]) -> list[int]:
+    """Return the ranks of a shortest cycle, from its lowest on; empty if there is none.
+
+    edges: by rank, the ranks it waits for; those that are no keys themselves wait for nobody.
+    """
+    best: list[int] = []
+    for start in sorted(edges):
+        cycle = _cycle_through(start, edges)
+        if cycle and (not best or len(cycle) < len(best)):
+            best = cycle
+    return best
+
+
+def cycle_text(cycle: list[int]) -> str:
+    """Return `cycle 0 -> 1 -> 2 -> 0`; the middle of a long one is left out."""
+    shown = [str(rank) for rank in cycle]
+    if len(shown) > _MOST_SHOWN:
+        shown[_MOST_SHOWN // 2 : -1] = ["..."]
+    return f"cycle {' -> '.join([*shown, str(cycle[0])])}"
+
+
+def _cycle_through(start: int, edges: Mapping[int, frozenset[int]]) -> list[int]:
+    """Return a shortest way from `start` back to it, by breadth-first search."""
+    came_from: dict[int, int] = {}
+    queue = deque([start])
+    while queue:
+        rank = queue.popleft()
+        for following in sorted(edges.get(rank, frozenset())):
+            if following == start:
+                way = [rank]
+                while way[-1] != start:
+                    way.append(came_from[way[-1]])
+                return way[::-1]
+            if following not in came_from:
+                came_from[following] = rank
+                queue.append(following)
+    return []
+
+
+def place_notes(situation: StalledRun) -> tuple[PlaceNote, ...]:
+    """Return one note for each line and what is done there, in the order of the lines."""
+    found: dict[tuple[str, str], dict[tuple[int, str], None]] = {}
+    for place, doing, rank, link in _all(situation):
+        if place:
+            found.setdefault((place, doing), {})[rank, link] = None
+    ordered = sorted(found.items(), key=lambda item: _file_and_line(item[0][0]))
+    return tuple(PlaceNote(place, _text(doing, links)) for (place, doing), links in ordered)
+
+
+def _all(situation: StalledRun) -> Iterator[tuple[str, str, int, str]]:
+    """Yield (place, what is done there, rank, with whom)."""
+    stuck = {(rank, call.sequence) for rank, call in situation.all_stuck_calls()}
+    for rank, needs in sorted(situation.needs.items()):
+        for need in needs:
+            calls = [each for each in need.calls if (rank, each.sequence) in stuck]
+            for call in calls:
+                if call.is_send or call.is_receive:
+                    yield place_of(call), *_message(rank, call)
+                elif is_collective(call):
+                    yield place_of(call), _WAITS, rank, ""
+            if need.call not in calls:
+                yield place_of(need.call), _STANDS, rank, ""
+    for message in situation.matches.unreceived:
+        yield place_of(message.call), *_message(message.rank, message.call)
+
+
+def _message(rank: int, call: Call) -> tuple[str, int, str]:
+    if call.is_send:
+        return _SENDS, rank, f"to {call.peer}"
+    return _RECEIVES, rank, "from any" if call.peer == ANY_SOURCE else f"from {call.peer}"
+
+
+def _text(doing: str, links: Iterable[tuple[int, str]]) -> str:
+    """Return `sends: rank 0 to 1, 1 to 2` or `never returns: ranks 0 and 1`."""
+    if doing in (_WAITS, _STANDS):
+        return f"{doing}: {ranks_text(rank for rank, _ in links)}"
+    pairs = [f"{rank} {link}" for rank, link in sorted(links)]
+    more = ", ..." if len(pairs) > _MOST_PAIRS else ""
+    return f"{doing}: rank {', '.join(pairs[:_MOST_PAIRS])}{more}"
+
+
+def _file_and_line(place: str) -> tuple[str, int]:
+    file, _, line = place.rpartition(":")
+    return file, int(line)

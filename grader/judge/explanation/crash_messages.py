@@ -3,16 +3,22 @@
 import builtins
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from grader.judge.explanation import slips
 from grader.judge.explanation.crash_hints import Crash, started_as
-from grader.judge.explanation.newer_syntax import newer_syntax
-from grader.judge.explanation.sent_texts import text_of
 from grader.model.finding import Fact, Finding, found
 from grader.model.report import RunFailure, Verdict
 from grader.recording.observation import RankEnd
+
+_MAX_CHARS = 600
+
+
+def text_of(values: Mapping[str, Any], name: str, length: int = _MAX_CHARS) -> str:
+    """Return a text among the values, up to a length; empty where it is none."""
+    value = values.get(name)
+    return value[:length] if isinstance(value, str) else ""
+
 
 _LOST_CONNECTION = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
 _REFUSED = (
@@ -121,7 +127,7 @@ def _told(
         return crash("crash.not_defined", f"{message}; this part requires {entry}", is_lasting=True)
     if kind == "exit":
         return crash("crash.exit", _exit_text(rank, values, message, where), detail=detail)
-    if slip := slips.told(rank, values):
+    if slip := slip_text(rank, values):
         return crash("crash.slip", slip, hint, detail=detail)
     if any(words in message for words in _NO_GPU):
         text = (
@@ -247,3 +253,181 @@ def _end_of(end: RankEnd) -> str:
     if end.signal:
         return f"was ended by {end.signal}"
     return "ended" if end.exit_status is None else f"ended with status {end.exit_status}"
+
+
+_MAX_NAMES, _MAX_NAME_CHARS = 10, 40
+MAX_REMARKS = 20
+_MAX_LOOKED_AT_NUM_BYTES = 1 << 20
+"""Of a file whose lines are remarked on."""
+_MAX_LINE_NUM_BYTES = 1000
+_REMARKS = {
+    "breakpoint": "calls breakpoint(), which does nothing here",
+    "system": "calls os.system(), which starts no program here",
+    "subprocess": "starts a program by subprocess, which starts none here",
+    "import": "imports {}, which is not installed here; that costs nothing unless a line uses it",
+    "failed_import": "imports {}, which fails here; that costs nothing unless a line uses it",
+}
+"""What a rank may remark on a line, by kind."""
+_WORDS = {
+    "breakpoint": b"breakpoint",
+    "system": b"system",
+    "subprocess": b"subprocess|run|call|Popen",
+}
+_NOBODY_TYPES = {
+    ("BdbQuit", ""): "starts the debugger pdb, but grading has no keyboard; remove the line",
+    ("EOFError", "EOF when reading a line"): (
+        "calls input(), but grading has no keyboard; write the value into the file instead"
+    ),
+}
+"""By type and message of an exception: what the line does that raised it."""
+
+
+def slip_text(rank: int, values: Mapping[str, Any]) -> str:
+    """Return the sentence about an exception that a slip raised; empty for all others.
+
+    values: what the rank says of it.
+    """
+    name, message = text_of(values, "type"), text_of(values, "message")
+    file, line = text_of(values, "file"), values.get("line")
+    where = f"rank {rank}: {file}:{line}" if file and type(line) is int else ""
+    if imported_at := text_of(values, "imported_at"):
+        user = where or f"rank {rank}: the graded code"
+        if name != "ModuleNotFoundError":
+            return f"{user} uses what {imported_at} imports; that import fails here: {message}"
+        package = message.partition("'")[2].partition("'")[0]
+        return f"{user} uses {package}, imported at {imported_at}, which is not installed here"
+    if where and (name, message) in _NOBODY_TYPES:
+        return f"{where} {_NOBODY_TYPES[name, message]}"
+    if where and (missing := text_of(values, "missing")):
+        return (
+            f"{where} opens {missing!r}, which does not exist. The working folder holds "
+            f"{_listed(values.get('there'))}; of what was handed in, only the empty folders "
+            "are there"
+        )
+    return ""
+
+
+def _listed(names: object) -> str:
+    named = names[:_MAX_NAMES] if isinstance(names, list) else []
+    texts = (name[:_MAX_NAME_CHARS] for name in named if isinstance(name, str))
+    return ", ".join(texts) or "nothing"
+
+
+def remarks_of(values: Mapping[str, Any], submission: Mapping[str, bytes]) -> list[Finding]:
+    """Return what a rank remarks on lines of the submission.
+
+    values: what it sent. submission: its files. What a line does not bear out is left out, since
+    a rank can say anything.
+    """
+    sent = values.get("remarks")
+    told = []
+    lines: dict[str, list[bytes]] = {}
+    for remark in sent[:MAX_REMARKS] if isinstance(sent, list) else []:
+        if not isinstance(remark, list) or [type(each) for each in remark] != [str, str, str, int]:
+            continue
+        kind, about, file, line = remark
+        content = submission.get(file, b"")
+        if kind not in _REMARKS or not line > 0 or len(content) > _MAX_LOOKED_AT_NUM_BYTES:
+            continue
+        if file not in lines:
+            lines[file] = content.splitlines()
+        text = lines[file][line - 1] if line <= len(lines[file]) else b""
+        if _bears_out(text, kind, about):
+            place = f"{file}:{line}"
+            text = f"{place} {_REMARKS[kind].format(about)}"
+            told.append(found(f"remark.{kind}", text, about=about, place=place))
+    return told
+
+
+def _bears_out(line: bytes, kind: str, about: str) -> bool:
+    """Return whether a line does what a rank remarks on it."""
+    if kind in _WORDS:
+        return not about and re.search(_WORDS[kind], line[:_MAX_LINE_NUM_BYTES]) is not None
+    is_name = about.isidentifier() and len(about) <= _MAX_NAME_CHARS
+    statement = rb"\b(?:import|from)\b[^#]*\b" + re.escape(about.encode()) + rb"\b"
+    return is_name and re.search(statement, line[:_MAX_LINE_NUM_BYTES]) is not None
+
+
+Version = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Sign:
+    """What shows in an error of syntax that a line was written for a newer Python."""
+
+    since: Version
+    what: str
+    """As a noun."""
+    remedy: str
+    """As a sentence."""
+    pattern: re.Pattern[str]
+    """Of the error's message, a newline and the line."""
+
+
+def newer_syntax(message: str, line: str, running: Version) -> Sign | None:
+    """Return the sign that a line is of a newer Python than the running one, None for no sign.
+
+    message: what the running Python says of the line.
+    """
+    text = f"{message}\n{line}"
+    return next(
+        (sign for sign in _SIGNS if sign.since > running and sign.pattern.search(text)), None
+    )
+
+
+def _sign(since: Version, what: str, remedy: str, *patterns: str) -> Sign:
+    return Sign(since, what, remedy, re.compile("|".join(patterns), re.MULTILINE))
+
+
+def _string_in_braces(quote: str) -> str:
+    """Return the pattern of an f-string with a string of the same quotes where one can begin."""
+    other = f"[^{quote}\n]*"
+    before = rf"(?:[^{quote}}}\n]*[\[({{,:=+*/%<>|&^ -])?[fFrRbB]{{0,2}}"
+    return rf"\b[rR]?[fF][rR]?{quote}{other}?(?<!{{)\{{(?!{{){before}{quote}{other}{quote}.*\}}"
+
+
+_SIGNS = (
+    _sign(
+        (3, 12),
+        "quotes of the same kind inside an f-string",
+        "Use other quotes there.",
+        _string_in_braces('"'),
+        _string_in_braces("'"),
+    ),
+    _sign(
+        (3, 12),
+        "a backslash inside the braces of an f-string",
+        "Give that text a name first, and use the name there.",
+        "f-string expression part cannot include a backslash",
+    ),
+    _sign(
+        (3, 12),
+        "a comment inside the braces of an f-string",
+        "Move the comment above the string.",
+        "f-string expression part cannot include '#'",
+    ),
+    _sign(
+        (3, 12),
+        "a `type` statement",
+        "Write NAME = ... without `type`.",
+        r"^\s*type\s+\w+\s*(?:\[.*\]\s*)?=(?!=)",
+    ),
+    _sign(
+        (3, 12),
+        "type parameters in brackets",
+        "Use typing.TypeVar, or leave them out.",
+        r"^\s*(?:class|(?:async\s+)?def)\s+\w+\s*\[",
+    ),
+    _sign(
+        (3, 14),
+        "several exceptions without parentheses",
+        "Put them in parentheses.",
+        r"^\s*except\*?\s+[\w.]+\s*(?:,\s*(?:\w+\.)*[A-Z]\w*\s*)+:",
+    ),
+    _sign(
+        (3, 14),
+        "a t-string",
+        "Use an f-string.",
+        r"""(?<!['"\w])(?:[tT][rR]?|[rR][tT])(["']).*\{.*\}.*\1""",
+    ),
+)

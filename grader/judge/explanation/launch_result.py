@@ -3,20 +3,257 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from grader.judge.explanation import slips
-from grader.judge.explanation.crash_messages import refusal_text
-from grader.judge.explanation.launch_end import failure_of_end
+import numpy as np
+
+from grader.judge.deadlock.deadlock_report import find_deadlock
+from grader.judge.deadlock.unmatched import left_behind, unfinished
+from grader.judge.explanation import crash_messages as messages
+from grader.judge.explanation.crash_hints import Crash, crash_hint, is_of_sizes
+from grader.judge.explanation.crash_messages import MAX_REMARKS, refusal_text, remarks_of, text_of
 from grader.judge.explanation.timeline import edges_of, timeline_of
 from grader.judge.explanation.trace_doubts import TraceDoubts
-from grader.judge.traffic.object_calls import name_lower_case
-from grader.judge.traffic.student_calls import StudentCalls
+from grader.judge.traffic.collective_calls import name_lower_case
+from grader.judge.traffic.collective_differences import collective_difference
 from grader.judge.values.result_forms import refuse
 from grader.model.evidence import Evidence
-from grader.model.finding import Finding, found
+from grader.model.finding import Finding, found, joined
 from grader.model.report import Attempt, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import CaseCall, LaunchPlan
-from grader.recording.observation import CaseObservation, End, LaunchObservation, Observer
-from grader.trace.calls import Trace, compacted_trace
+from grader.recording.observation import (
+    CaseObservation,
+    CaseTime,
+    End,
+    EndKind,
+    Excess,
+    LaunchObservation,
+    Observer,
+    RankEnd,
+)
+from grader.trace.call_formatting import name_of
+from grader.trace.calls import RankTrace, Trace, compacted_trace
+from grader.trace.functions import BY_OTHER_THAN_MESSAGES
+
+_CRASHES = frozenset({"SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE"})
+_SLIGHT_SLOWDOWN = 1.2
+"""Below it, what a machine has held back is nothing to speak of."""
+_MOST_RANKS = 4
+
+
+def failure_of_end(
+    observed: LaunchObservation, end: End, *, entry: str, makes_progress: bool, are_apart: bool
+) -> RunFailure:
+    """Return why a launch ended so, and what its ranks printed last.
+
+    entry: the call that the part asks for. makes_progress, are_apart: as in LaunchPlan.
+    """
+    if end.kind is EndKind.STALLED:
+        failure = _of_stalled(end, makes_progress)
+    elif end.kind is EndKind.EXCESS:
+        assert end.excess is not None
+        failure = _of_excess(end.excess, len(end.ranks))
+    elif end.kind is EndKind.TIME_LIMIT:
+        failure = _of_time_limit(end, makes_progress)
+    else:
+        failure = _of_trouble(observed, end, entry, are_apart)
+    if failure.verdict is Verdict.NOT_ATTEMPTED:
+        return failure
+    tails = enumerate(observed.output_tails)
+    said = [f"last output of rank {rank}:\n{tail}" for rank, tail in tails if tail]
+    return replace(failure, detail="\n\n".join(filter(None, [failure.detail, *said])))
+
+
+def _of_stalled(end: End, makes_progress: bool) -> RunFailure:
+    stalled = find_deadlock(end.trace, end.returned, makes_progress=makes_progress)
+    if stalled is None:
+        return RunFailure(
+            Verdict.JUDGE_ERROR,
+            "the run was ended as a deadlock, but the recorded calls do not show one; grade again",
+        )
+    explanation, deadlock, cause = stalled
+    seen = Evidence("", len(end.ranks), deadlock=deadlock)
+    places = (
+        f"rank {each.rank} {each.call} {each.place} {each.waits_for}" for each in deadlock.waiting
+    )
+    return RunFailure(
+        Verdict.DEADLOCK,
+        explanation,
+        findings=(cause, Finding("deadlock.waits", explanation)),
+        evidence=seen,
+        kind="stalled",
+        place="; ".join(places),
+    )
+
+
+def _of_excess(excess: Excess, ranks: int) -> RunFailure:
+    used, allowed = excess.used, excess.allowed
+    if excess.kind == "memory":
+        who = f"the {ranks} ranks together" if ranks > 1 else "the rank"
+        return RunFailure.of(
+            Verdict.MEMORY_LIMIT_EXCEEDED,
+            found(
+                "limit.memory",
+                f"{who} used {used >> 20} MiB of memory; {allowed >> 20} MiB are allowed",
+                used_mib=used >> 20,
+                allowed_mib=allowed >> 20,
+            ),
+            kind=excess.kind,
+            place=who,
+        )
+    if excess.kind == "processes":
+        return RunFailure.of(
+            Verdict.RUN_TIME_ERROR,
+            found(
+                "limit.processes",
+                f"the submission had {used} processes and threads at once; {allowed} are "
+                "allowed. Start fewer, or wait for those that end",
+                used=used,
+                allowed=allowed,
+            ),
+            kind=excess.kind,
+        )
+    who = "what the ranks started" if excess.rank is None else f"rank {excess.rank}"
+    return RunFailure.of(
+        Verdict.OUTPUT_LIMIT_EXCEEDED,
+        found(
+            "limit.output",
+            f"{who} printed more than {allowed >> 20} MiB",
+            help="remove the prints inside loops",
+            allowed_mib=allowed >> 20,
+        ),
+        kind=excess.kind,
+        place=who,
+    )
+
+
+def _of_time_limit(end: End, makes_progress: bool) -> RunFailure:
+    """Return the failure of a case whose time is up, saying where each late rank is."""
+    assert end.lasted is not None
+    late = [rank for rank, each in enumerate(end.ranks) if not each.has_returned]
+    verdict = Verdict.JUDGE_ERROR if end.is_starved else Verdict.TIME_LIMIT_EXCEEDED
+    words = _no_answer(end.lasted, end.limit_s)
+    if not late:
+        return RunFailure.of(
+            verdict,
+            found(
+                "limit.time_of_results",
+                f"{words}: the calls reportedly returned, but not all results had arrived by then",
+            ),
+        )
+    places = [_where(end, rank) for rank in late[:_MOST_RANKS]]
+    more = len(late) - _MOST_RANKS
+    others = f"{more} more ranks likewise" if more > 0 else ""
+    reason = "" if makes_progress else left_behind(end.trace, end.returned)
+    machines_part = _machines_part(end.lasted, end.limit_s)
+    clauses = "; ".join(filter(None, [*places, others, reason, machines_part]))
+    where = "; ".join(_where(end, rank) for rank in late)
+    seen = [end.ranks[rank].place for rank in late]
+    told = found(
+        "limit.time",
+        f"{words}: {clauses}",
+        ranks=late,
+        places=tuple(dict.fromkeys(f"{each[0]}:{each[1]}" for each in seen if each)),
+    )
+    failure = RunFailure.of(verdict, told, kind="time limit", place=where)
+    is_slow = verdict is Verdict.TIME_LIMIT_EXCEEDED
+    return _led_by(collective_difference(end.trace) if is_slow else None, failure)
+
+
+def _where(end: End, rank: int) -> str:
+    """Return `rank 0 is still in Recv at ring.py:5`, or `computing` outside of all calls."""
+    place = end.ranks[rank].place
+    where = f" at {place[0]}:{place[1]}" if place else ""
+    seen = end.trace.ranks[rank]
+    is_current = seen.calls.column("sequence") == seen.inside
+    call = next(iter(seen.calls.where(is_current)), None)
+    doing = "computing" if seen.inside < 0 else f"in {name_of(call) if call else 'MPI'}"
+    return f"rank {rank} is still {doing}{where}"
+
+
+def _no_answer(lasted: CaseTime, limit_s: float) -> str:
+    """Return `no answer after 10 s`; that is the limit, unless the case ends by the clock."""
+    shown_s = round(lasted.clock_s) if lasted.is_starved(limit_s) else limit_s
+    return f"stopped after {shown_s:g} s without finishing"
+
+
+def _machines_part(lasted: CaseTime, limit_s: float) -> str:
+    """Return a clause on what the machine held back; nothing where that was next to nothing."""
+    if lasted.is_starved(limit_s):
+        return (
+            f"the machine was busy twice, and gave this case {max(0.0, lasted.given_s):.0f} s "
+            f"of its {limit_s:g} s; this says nothing about your code"
+        )
+    if lasted.clock_s <= _SLIGHT_SLOWDOWN * limit_s:
+        return ""
+    return f"the machine was busy, so these were {lasted.clock_s:.0f} s by the clock"
+
+
+def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bool) -> RunFailure:
+    """Return which of the ranks' troubles is the cause."""
+    troubled = {rank: each for rank, each in enumerate(end.ranks) if each.said}
+    for rank, each in troubled.items():
+        # MPI goes on with what a rank has left under way, in memory that may no longer be there.
+        if each.has_returned and each.signal in _CRASHES:
+            return messages.failure_of_late_crash(rank, each, unfinished(end.trace, rank))
+    said = {rank: each for rank, each in troubled.items() if each.said == "problem"}
+    silent = {rank: each for rank, each in troubled.items() if each.said != "problem"}
+    for rank, each in said.items():
+        refusal = observed.refusals[rank] if rank < len(observed.refusals) else ""
+        if refusal and messages.is_refused(each.values):
+            return messages.failure_of_refusal(rank, refusal)
+    # That a connection was lost only follows from what another rank did.
+    causes = [r for r, each in said.items() if not messages.is_lost_connection(each.values)]
+    has_crash = any(each.signal in _CRASHES for each in silent.values())
+    if (causes or (said and not silent)) and not has_crash:
+        rank = min(causes or said)
+        values = said[rank].values
+        crash = replace(messages.crash_of_problem(rank, values), is_apart=are_apart)
+        differs = collective_difference(end.trace) if is_of_sizes(crash) else None
+        hint = "" if differs else crash_hint(crash, end.trace)
+        failure = messages.failure_of_problem(rank, values, entry, hint, python=observed.python)
+        return _led_by(differs, failure)
+    for rank, each in silent.items():
+        if each.said != "closed":
+            why = text_of(each.values, "message") if each.said == "broken" else ""
+            return messages.failure_of_broken_message(rank, why)
+    for rank in silent:
+        if where := _abort_of(end, rank):
+            return messages.failure_of_abort(rank, where)
+    if not silent:
+        return RunFailure(
+            Verdict.JUDGE_ERROR, "the run was ended, but nothing recorded says why; grade again"
+        )
+    rank = _first_to_end(silent)
+    printed = observed.output_tails[rank] if rank < len(observed.output_tails) else ""
+    hint = crash_hint(Crash(rank, printed, is_apart=are_apart), end.trace)
+    failure = messages.failure_of_silence(rank, silent[rank], printed, hint)
+    return _led_by(collective_difference(end.trace), failure)
+
+
+def _led_by(cause: Finding | None, failure: RunFailure) -> RunFailure:
+    """Return the failure with a cause, if there is one, before what it was seen by."""
+    if cause is None:
+        return failure
+    findings = (cause, *failure.findings)
+    return replace(failure, findings=findings, message=joined(findings))
+
+
+def _first_to_end(silent: dict[int, RankEnd]) -> int:
+    """Return the rank that crashed: the others were ended because of it.
+
+    A dumped stack alone says less than a crash's own: ranks that stand still are asked for theirs.
+    """
+    return min(
+        silent,
+        key=lambda rank: (not silent[rank].dumped_a_crash, silent[rank].place is None, rank),
+    )
+
+
+def _abort_of(end: End, rank: int) -> str:
+    """Return where a rank called MPI_Abort; empty if its last call was another."""
+    last = end.trace.ranks[rank].calls[-1:]
+    return "".join(
+        f"{call.file.rpartition('/')[2]}:{call.line}" for call in last if call.function == "Abort"
+    )
 
 
 @dataclass(frozen=True)
@@ -92,6 +329,41 @@ def _unfinished(
     return Attempt(plan.ranks, case.inputs, trace, failure)
 
 
+class StudentCalls:
+    """Looks at the cases of one launch, one after the other."""
+
+    def __init__(self, plan: LaunchPlan) -> None:
+        self._phases = plan.student_phases
+        self._is_mpi = plan.is_mpi
+        self._has_called: set[int] = set()
+        """Ranks that the student's code has called MPI in."""
+
+    def of(self, trace: Trace, *, all_count: bool = False) -> Trace:
+        """Return the calls of a case that rules are about; all_count: of torch, those are all."""
+        if not self._is_mpi:
+            return trace if all_count else trace.of_phases(self._phases)
+        return replace(trace, ranks=tuple(map(self._of_rank, trace.ranks)))
+
+    def _of_rank(self, seen: RankTrace) -> RankTrace:
+        """Return one rank's calls of the student's phases.
+
+        With them whatever moves data by other means than messages, once the student's code has
+        called anything: ours does not, nobody judges a yardstick, and what ours calls may have been
+        replaced. Before, files are imported.
+        Where calls were lost no rule can be judged: no others than those are kept then.
+        """
+        calls = seen.calls
+        is_counted = np.isin(calls.column("phase"), self._phases)
+        has_called = np.logical_or.accumulate(is_counted) | (seen.rank in self._has_called)
+        # Where calls are lost, nobody knows whether the student's code has made some.
+        if is_counted.any() or seen.truncated:
+            self._has_called.add(seen.rank)
+        is_judged = has_called & calls.function_is(BY_OTHER_THAN_MESSAGES.__contains__)
+        if not seen.truncated:
+            is_judged |= is_counted
+        return replace(seen, calls=calls.where(is_judged))
+
+
 def _judged(
     case: CaseCall, seen: CaseObservation, doubts: TraceDoubts, calls: StudentCalls
 ) -> Trace:
@@ -148,8 +420,8 @@ def _remarks(plan: LaunchPlan, observed: LaunchObservation) -> tuple[Finding, ..
     remarks: dict[str, Finding] = {}
     for seen in observed.cases:
         for rank in seen.ranks:
-            told = slips.remarks_of(rank.values, plan.submission)
-            remarks |= {each.text: each for each in told[: slips.MAX_REMARKS - len(remarks)]}
+            told = remarks_of(rank.values, plan.submission)
+            remarks |= {each.text: each for each in told[: MAX_REMARKS - len(remarks)]}
     return tuple(remarks.values())
 
 

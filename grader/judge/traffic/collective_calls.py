@@ -4,13 +4,20 @@ A lower-case call of mpi4py is several calls of MPI. It exchanges the lengths of
 pickles themselves; a reduction is made of messages and broadcasts on a communicator of its own.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import numpy as np
+
 from grader.judge.traffic.counting import sends_of
-from grader.trace.calls import Call, Trace
-from grader.trace.functions import COLLECTIVES, TORCH_BARRIERS, blocking_form
+from grader.trace.calls import Call, Calls, Mask, Trace
+from grader.trace.functions import (
+    BLOCKING_POINT_TO_POINT,
+    COLLECTIVES,
+    TORCH_BARRIERS,
+    blocking_form,
+)
 
 _BARRIERS = TORCH_BARRIERS | {"Barrier"}
 _STARTS = frozenset({"Start", "Startall"})
@@ -149,3 +156,120 @@ def _reductions(calls: Collection[Call]) -> Iterator[CollectiveCall]:
             parts = [call for call in parts if (call.peer, call.is_send) == partner]
         for pickle in parts[1::2]:
             yield CollectiveCall(function, pickle, is_pickled=True)
+
+
+_PICKLING = {
+    "Send": "send",
+    "Ssend": "ssend",
+    "Bsend": "bsend",
+    "Isend": "isend",
+    "Issend": "issend",
+    "Ibsend": "ibsend",
+    "Bcast": "bcast",
+    "Gatherv": "gather",
+    "Allgatherv": "allgather",
+    "Scatterv": "scatter",
+    "Alltoallv": "alltoall",
+}
+"""What lower-case calls make of themselves where they send a pickle, and their own names."""
+
+
+def name_lower_case(trace: Trace) -> Trace:
+    """Return the trace with `made_by` filled in wherever it can be told.
+
+    What sends a pickle is lower-case. A lower-case reduction is made of messages and broadcasts on
+    a communicator of mpi4py's own; it is an allreduce where a broadcast hands the result out.
+    """
+    own = [reduction_communicators(seen.calls) for seen in trace.ranks]
+    if not any(own) and not any(seen.calls.flag("pickled").any() for seen in trace.ranks):
+        return trace
+    handing_out = {
+        (call.file, call.line)
+        for seen, communicators in zip(trace.ranks, own, strict=True)
+        for call in seen.calls.where(
+            _is_on(seen.calls, communicators) & seen.calls.function_is("Bcast".__eq__)
+        )
+    }
+    ranks = tuple(
+        replace(seen, calls=_named(seen.calls, communicators, handing_out))
+        for seen, communicators in zip(trace.ranks, own, strict=True)
+    )
+    return replace(trace, ranks=ranks)
+
+
+def _named(
+    calls: Calls, own_communicators: Collection[int], handing_out: Collection[tuple[str, int]]
+) -> Calls:
+    is_pickled = calls.flag("pickled")
+    names = {
+        f"comm.{name}": is_pickled & calls.function_is(function.__eq__)
+        for function, name in _PICKLING.items()
+    }
+    is_own = _is_on(calls, own_communicators)
+    hands_out = calls.is_at(handing_out)
+    return calls.made_by(names | {"comm.reduce": is_own, "comm.allreduce": is_own & hands_out})
+
+
+def _is_on(calls: Calls, communicators: Collection[int]) -> Mask:
+    return np.isin(calls.column("communicator"), [*communicators])
+
+
+_USING = BLOCKING_POINT_TO_POINT | {"Bcast"}
+
+
+def reduction_communicators(calls: Sequence[Call]) -> set[int]:
+    """Return the communicators that lower-case reductions of one rank made for themselves.
+
+    The first one duplicates the communicator and uses the copy at once: one instruction of Python
+    makes both calls. A program can also get at such a copy; then it is no longer mpi4py's own.
+    """
+    calls = Calls.of(calls)
+    before, after = calls[:-1], calls[1:]
+    is_used_at_once = before.function_is("Comm_dup".__eq__) & after.function_is(_USING.__contains__)
+    for name in ("line", "place"):
+        is_used_at_once &= before.column(name) == after.column(name)
+    copying = np.flatnonzero(is_used_at_once).tolist()
+    made = {
+        after.communicator
+        for before, after in ((calls[index], calls[index + 1]) for index in copying)
+        if _have_one_place(before, after)
+    }
+    held: dict[int, list[Call]] = {communicator: [] for communicator in made}
+    for call in calls.where(np.isin(calls.column("communicator"), [*made])):
+        held[call.communicator].append(call)
+    return {communicator for communicator in made if _holds_reductions_only(held[communicator])}
+
+
+def _holds_reductions_only(calls: Sequence[Call]) -> bool:
+    """Return whether all that is sent is pickled, the length of each pickle before it.
+
+    A rank may still be sending the last length.
+    """
+    sends = [call for call in calls if call.is_send]
+    if len(sends) % 2 and not sends[-1].left_ns and _is_length(sends[-1]):
+        sends = sends[:-1]
+    lengths, pickles = sends[::2], sends[1::2]
+    return (
+        len(lengths) == len(pickles)
+        and all(map(_are_one_object, lengths, pickles))
+        and all(call.function == "Bcast" for call in calls if call.function in COLLECTIVES)
+    )
+
+
+def _are_one_object(length: Call, pickle: Call) -> bool:
+    return (
+        length.function == pickle.function
+        and pickle.function in BLOCKING_POINT_TO_POINT
+        and _is_length(length)
+        and pickle.pickled
+        and (length.peer, length.tag) == (pickle.peer, pickle.tag)
+        and _have_one_place(length, pickle)
+    )
+
+
+def _is_length(call: Call) -> bool:
+    return (call.num_elements, call.pickled) == (1, False)
+
+
+def _have_one_place(one: Call, other: Call) -> bool:
+    return (one.file, one.line, one.place) == (other.file, other.line, other.place)

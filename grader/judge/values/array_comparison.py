@@ -7,15 +7,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from grader.judge.check_failures import WrongAnswer
-from grader.judge.values.differences import (
-    extent_text,
-    first_index,
-    index_text,
-    shortest_different,
-)
-from grader.judge.values.rank_agreement import agreement_text
 from grader.model.evidence import Differences, DifferingElement
 from grader.model.finding import found
+from grader.trace.call_formatting import ranks_text
 
 __all__ = [
     "assert_every_rank",
@@ -190,3 +184,94 @@ def _close(got: Values, wanted: Values, rtol: float, atol: Values) -> NDArray[np
         near = np.abs(x - e) <= atol + rtol * np.abs(e)
         # An infinite expectation would make any relative tolerance infinite as well.
         return np.asarray((near & np.isfinite(e)) | (x == e))
+
+
+_MAX_GROUPS = 3
+
+
+def agreement_text(
+    arrays: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]], wrong: Sequence[int]
+) -> str:
+    """Return what is to be said of the ranks beside the first wrong one, or nothing.
+
+    arrays, expected: one a rank. wrong: the ranks whose array is not the expected one, in order.
+    """
+    if len(arrays) == 1:
+        return ""
+    if len(set(map(_content, expected))) > 1:
+        right = sorted(set(range(len(arrays))) - set(wrong))
+        return f"; {ranks_text(right)} {_are(right)} right" if right else "; no rank is correct"
+    groups: dict[Any, list[int]] = {}
+    for rank, array in enumerate(arrays):
+        groups.setdefault(_content(np.asarray(array)), []).append(rank)
+    if len(groups) == 1:
+        both = "both ranks" if len(arrays) == 2 else f"all {len(arrays)} ranks"
+        return f"; {both} agree with each other"
+    right = sorted(set(range(len(arrays))) - set(wrong))
+    agreeing = sorted((group for group in groups.values() if len(group) > 1), key=_largest_first)
+    said = []
+    if not right:
+        said.append("no rank is correct")
+    elif len(wrong) > 1:
+        said.append(f"{ranks_text(wrong[1:])} {_are(wrong[1:])} also wrong")
+    elif not agreeing:
+        said.append(f"{ranks_text(right)} {_are(right)} correct")
+    if agreeing:
+        said += [f"{ranks_text(each)} agree with each other" for each in agreeing[:_MAX_GROUPS]]
+    elif not right and len(arrays) > 2:
+        said.append("no two ranks agree with each other")
+    return "".join(f"; {clause}" for clause in said)
+
+
+def _are(ranks: Sequence[int]) -> str:
+    return "is" if len(ranks) == 1 else "are"
+
+
+def _largest_first(group: Sequence[int]) -> tuple[int, int]:
+    return -len(group), group[0]
+
+
+def _content(array: NDArray[Any]) -> tuple[Any, ...]:
+    return array.shape, array.dtype.str, array.tobytes()
+
+
+_FEWEST_DIGITS = 6
+_MOST_DIGITS = 17
+
+
+def shortest_different(one: Any, other: Any) -> tuple[str, str]:
+    """Return two numbers in at least 6 significant digits, and in as many as tell them apart."""
+    if all(isinstance(each, (np.bool_, np.integer)) for each in (one, other)):
+        return str(one), str(other)
+    for digits in range(_FEWEST_DIGITS, _MOST_DIGITS + 1):
+        texts = tuple(_short(each, digits) for each in (one, other))
+        if texts[0] != texts[1]:
+            return texts[0], texts[1]
+    return str(one), str(other)
+
+
+def _short(value: Any, digits: int) -> str:
+    return str(value) if isinstance(value, (np.bool_, np.integer)) else f"{value:.{digits}g}"
+
+
+def first_index(mask: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return the index of the first true element."""
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
+
+
+def index_text(index: tuple[int, ...]) -> str:
+    """Return `[1, 3]`, or nothing for an array without dimensions."""
+    return f"[{', '.join(map(str, index))}]" if index else ""
+
+
+def extent_text(mask: NDArray[np.bool_], verb: str) -> str:
+    """Return how many elements are meant, and their range when they are in one piece."""
+    number, size = int(np.count_nonzero(mask)), mask.size
+    if size == 1:
+        return ""
+    places = np.flatnonzero(mask)
+    in_one_piece = mask.ndim == 1 and 1 < number < size and places[-1] - places[0] == number - 1
+    where = f": {places[0]} to {places[-1]}" if in_one_piece else ""
+    if number == 1 and verb == "differ":
+        verb = "differs"
+    return f" ({number} of {size} elements {verb}{where})"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.judge.values.differences import index_text
+from grader.judge.values.array_comparison import index_text
 from grader.trace.call_formatting import listed, ranks_text
 
 Values = NDArray[Any]

@@ -21,9 +21,8 @@ from grader.observe.run_control.running import Run, RunEnded
 from grader.observe.run_control.sandbox import Sandbox
 from grader.observe.run_control.wait_until_idle import wait_until_idle
 from grader.observe.run_control.watch import OnSilent
-from grader.recording.case_time import MAX_SLOWDOWN
 from grader.recording.launch_plan import LaunchPlan
-from grader.recording.observation import CaseObservation, LaunchObservation
+from grader.recording.observation import MAX_SLOWDOWN, CaseObservation, LaunchObservation
 
 _PATIENCE_S = 60.0
 """How long a run that the machine gave too little waits for a better moment."""

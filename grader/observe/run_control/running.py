@@ -18,9 +18,8 @@ from grader.observe.run_control.rank_messages import Frame, most_num_bytes
 from grader.observe.run_control.sandbox import Sandbox
 from grader.observe.run_control.watch import OnSilent, Watch
 from grader.observe.run_control.work_folders import work_folders
-from grader.recording.case_time import CaseTime
 from grader.recording.launch_plan import CaseCall, LaunchPlan
-from grader.recording.observation import CaseObservation, End, EndKind, RankCase
+from grader.recording.observation import CaseObservation, CaseTime, End, EndKind, RankCase
 from grader.trace import layout
 from grader.trace.calls import Calls, Trace, compacted_trace
 

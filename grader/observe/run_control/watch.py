@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from grader.observe.run_control.rank_files import RankFiles
-from grader.recording.case_time import CaseTime
 from grader.recording.launch_plan import Limits
-from grader.recording.observation import End, EndKind, Excess, RankEnd
+from grader.recording.observation import CaseTime, End, EndKind, Excess, RankEnd
 from grader.trace.calls import Trace
 from grader.trace.wait_for_graph import stalled_run
 

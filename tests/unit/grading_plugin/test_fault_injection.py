@@ -7,8 +7,8 @@ import pytest
 
 from grader.grading_plugin.case import Case
 from grader.grading_plugin.fault_injection import inject_faults
-from grader.grading_plugin.inputs import case_calls
 from grader.grading_plugin.launch_results import RunFailed, make_launch
+from grader.grading_plugin.plan import case_calls
 from grader.grading_plugin.relaunch import Answers, LaunchBudget
 from grader.judge.check_failures import WrongAnswer
 from grader.judge.explanation.launch_result import LaunchResult

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grader.grading_plugin.inputs import case_calls
+from grader.grading_plugin.marks import Selection
 from grader.grading_plugin.part_context import PartContext, SuiteSettings
+from grader.grading_plugin.plan import case_calls
 from grader.grading_plugin.relaunch import MOST_FRESH_LAUNCHES, MOST_FRESH_LAUNCHES_OF_PART
-from grader.grading_plugin.selection import Selection
 from grader.grading_plugin.session import grade_suite
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GraderError

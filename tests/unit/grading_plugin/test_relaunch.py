@@ -7,10 +7,19 @@ import pytest
 
 from grader.grading_plugin.case import Case
 from grader.grading_plugin.launch_results import RunFailed, make_launch
-from grader.grading_plugin.relaunch import MOST_FRESH_LAUNCHES, Answers, LaunchBudget, NotRun
+from grader.grading_plugin.relaunch import (
+    MOST_FRESH_LAUNCHES,
+    Answers,
+    LaunchBudget,
+    NotRun,
+    PartTime,
+    told_as_begun,
+)
 from grader.judge.explanation.launch_result import LaunchResult
-from grader.model.report import MessageFault, Outcome, RunFailure, Verdict
+from grader.model.report import Attempt, MessageFault, Outcome, RunFailure, Verdict
 from grader.trace.calls import Trace
+
+from ..judge.build import Run
 
 RANKS = 4
 LATE = RunFailure(Verdict.TIME_LIMIT_EXCEEDED, "no time is left")
@@ -223,3 +232,91 @@ def test_no_yardstick_is_launched_when_no_time_is_left():
     answers = ranks.answers(TIMED, LaunchBudget(), out_of_time=lambda: LATE)
     assert answers[0] is LATE
     assert ranks.launches == [["a", "t"]]
+
+
+BUSY = RunFailure(Verdict.JUDGE_ERROR, "the machine was busy")
+
+
+def answered(wall_time_s: float) -> LaunchResult:
+    return LaunchResult((), None, wall_time_s)
+
+
+def starved(wall_time_s: float) -> LaunchResult:
+    return LaunchResult((), BUSY, wall_time_s)
+
+
+def test_runs_within_the_limit_go_on():
+    """What is left is what the next launch may take."""
+    time = PartTime(100.0)
+    time.charge(answered(40.0), "values")
+    assert (time.left_s, time.out_of_time()) == (60.0, None)
+
+
+def test_past_the_limit_it_is_said_which_test_took_the_most():
+    """It is the submission's: each of its cases had its time."""
+    time = PartTime(100.0)
+    for test, wall_time_s in (("values", 30.0), ("the ring", 60.0), ("values", 20.0)):
+        time.charge(answered(wall_time_s), test)
+    late = time.out_of_time()
+    assert late is not None and late.verdict is Verdict.TIME_LIMIT_EXCEEDED
+    assert "took 100 s, all that a part may take; 60 s of it went to: the ring" in late.message
+
+
+def test_a_busy_machine_is_not_the_submissions():
+    """Where most of the time went to runs that were given too little, there is no verdict on it."""
+    time = PartTime(100.0)
+    time.charge(starved(90.0), "values")
+    time.charge(answered(20.0), "values")
+    late = time.out_of_time()
+    assert late is not None and late.verdict is Verdict.JUDGE_ERROR
+    assert "90 of the 100 s" in late.message
+
+
+TODO = RunFailure(Verdict.NOT_ATTEMPTED, "to be written", kind="todo", is_lasting=True)
+OWN = {"ring.py": b"import x\ncomm.Send(a, 1)\ncomm.Recv(b, 0)\n"}
+
+
+def launched(call, line, file="ring.py", failure=TODO):
+    run = Run(2)
+    run.call(0, call, file=f"/submission/{file}", line=line, is_send=call == "Send")
+    attempt = Attempt(2, ({}, {}), run.trace(), failure)
+    return LaunchResult((), failure, unfinished=attempt)
+
+
+@pytest.fixture
+def template(tmp_path):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "ring.py").write_text("import x\n\n    comm.Recv(b, 0)\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("call", "line"), [("Send", 2), ("Barrier", 2)])
+def test_code_whose_own_lines_have_called_was_attempted(template, call, line):
+    """It ends one case, not the part; what the ranks did is told with it."""
+    found = told_as_begun(launched(call, line), OWN, template)
+    assert (found.failure.verdict, found.failure.is_lasting) == (Verdict.RUN_TIME_ERROR, False)
+    assert found.failure.message == TODO.message
+    assert found.unfinished.failure == found.failure
+
+
+@pytest.mark.parametrize(
+    ("call", "line", "file"),
+    [
+        ("Send", 3, "ring.py"),
+        ("Send", 2, "given.py"),
+        ("Send", 0, "ring.py"),
+        ("Send", 99, "ring.py"),
+        ("Comm_dup", 2, "ring.py"),
+    ],
+)
+def test_calls_of_given_lines_begin_nothing(template, call, line, file):
+    """Nor do those of other files, and calls that bring nothing to anybody."""
+    assert told_as_begun(launched(call, line, file), OWN, template) == launched(call, line, file)
+
+
+def test_other_failures_stay_as_they_are(template):
+    """As does a launch without any."""
+    crash = replace(TODO, verdict=Verdict.DEADLOCK)
+    for each in (launched("Send", 2, failure=crash), LaunchResult((), None)):
+        assert told_as_begun(each, OWN, template) == each
+    assert told_as_begun(launched("Send", 3), OWN, None).failure.verdict is Verdict.RUN_TIME_ERROR

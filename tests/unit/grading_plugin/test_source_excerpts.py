@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.grading_plugin.source_excerpts import source_excerpts
+from grader.grading_plugin.case_evidence import source_excerpts
 from grader.model.finding import found
 
 SOURCES = {

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from archives import member, tar_of, zip_of
 
-from grader.grading_plugin.source_excerpts import source_excerpts
+from grader.grading_plugin.case_evidence import source_excerpts
 from grader.intake import stream, submission_codec
 from grader.intake import submission as submissions
 from grader.intake.submission import Submission

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.judge.deadlock.deadlock_sentence import find_deadlock
+from grader.judge.deadlock.deadlock_report import find_deadlock
 from grader.trace.call_record import RECORD
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, Call, RankTrace, Trace
 

@@ -7,8 +7,8 @@ from observations import observations, plan
 
 from grader.model.errors import GradingLost
 from grader.recording.codec import UnreadableRecording, encode
+from grader.recording.launch_plan import field_digests, key_of
 from grader.recording.observation import End, EndKind
-from grader.recording.plan_key import field_digests, key_of
 from grader.recording.recording import RecordedLaunch
 from grader.recording.replay import filling, observation_of, replaying
 

@@ -25,7 +25,7 @@ from grader.course.course import Course
 from grader.course.courses import Courses
 from grader.grading import pipeline
 from grader.grading.settings import Settings
-from grader.grading_plugin.selection import Selection
+from grader.grading_plugin.marks import Selection
 from grader.judge.explanation.launch_result import explaining
 from grader.model.errors import GraderError
 from grader.model.report import Report, Verdict

@@ -20,7 +20,7 @@ from grader.api import DEPRECATED
 from grader.course.assignment import Assignment, Part
 from grader.course.course import Course, is_hidden
 from grader.course.edition import given
-from grader.grading_plugin.points_table import Price, prices
+from grader.grading_plugin.session import Price, prices
 from grader.model.errors import GraderError
 from grader.model.points import total, written
 from grader.model.spelling import did_you_mean

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from grader.addons.authoring.catalogue import prices
 from grader.course.assignment import Assignment, Part
-from grader.grading_plugin.points_table import Price
-from grader.grading_plugin.points_table import prices as prices_in
+from grader.grading_plugin.session import Price
+from grader.grading_plugin.session import prices as prices_in
 
 PART = Part("ring", "Ring", ("ring.py",), "f()", "test_ring.py", 2.5, "mpi", 1)
 SUITE = '''

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
-from grader.judge.deadlock.unfinished_sends import left_behind
-from grader.judge.explanation.gloo_calls import exchanged
+from grader.judge.deadlock.unmatched import left_behind
+from grader.judge.explanation.bytes_carried import exchanged
+from grader.judge.explanation.crash_hints import size_mismatch
 from grader.judge.explanation.timeline import edges_of, timeline_of
-from grader.judge.explanation.trace_consistency import InFlight, contradictions, disagreements
-from grader.judge.explanation.truncation import size_mismatch
-from grader.judge.traffic.object_calls import name_lower_case
+from grader.judge.explanation.trace_doubts import InFlight, contradictions, disagreements
+from grader.judge.traffic.collective_calls import name_lower_case
 from grader.trace.calls import Trace
 
 from ..build import Run, explain_deadlock

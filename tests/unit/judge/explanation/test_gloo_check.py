@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from grader.judge.explanation import gloo_check
-from grader.judge.explanation.gloo_check import unrecorded_payloads
+from grader.judge.explanation import bytes_carried
+from grader.judge.explanation.bytes_carried import unrecorded_payloads
 from grader.trace.sent_by_gloo import SentByGloo
 
 from ..build import Run
@@ -49,7 +49,7 @@ def test_a_message_is_sent_as_it_is_recorded():
 
 def test_calls_of_mpi_are_not_looked_at(monkeypatch):
     """Nobody counts below them, and a submission may make a million of them in each case."""
-    monkeypatch.setattr(gloo_check, "exchanged", lambda trace: pytest.fail("they were read"))
+    monkeypatch.setattr(bytes_carried, "exchanged", lambda trace: pytest.fail("they were read"))
     assert doubts(message()) == []
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.judge.explanation.loopback_check import most_by_gloo, most_by_mpi, unexplained
+from grader.judge.explanation.bytes_carried import most_by_gloo, most_by_mpi, unexplained
 
 from ..build import Run
 

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.judge.check_failures import NotProven, RuleViolation
-from grader.judge.explanation.trace_consistency import (
+from grader.judge.explanation.trace_doubts import (
     InFlight,
     contradictions,
     disagreements,
     miscounts,
     unrecorded,
 )
-from grader.judge.traffic import rules, volume
+from grader.judge.traffic import counting, rules
 from grader.judge.traffic.counting import assert_not_truncated
 from grader.judge.traffic.neighbours import assert_one_neighbour
 from grader.trace.calls import PROC_NULL, Counted, Trace
@@ -299,8 +299,8 @@ def test_without_a_second_witness_there_is_no_doubt():
         lambda trace: rules.assert_only_operations(trace, {"Isend", "Irecv"}, "no other"),
         lambda trace: rules.assert_uses_operations(trace, {"Isend"}),
         lambda trace: rules.assert_uses_collective(trace, {"Allreduce"}),
-        lambda trace: volume.assert_ring_volume(trace, 4, 8),
-        lambda trace: volume.assert_naive_volume(trace, 2, 8),
+        lambda trace: counting.assert_ring_volume(trace, 4, 8),
+        lambda trace: counting.assert_naive_volume(trace, 2, 8),
     ],
 )
 def test_no_rule_passes_on_doubtful_evidence(check):

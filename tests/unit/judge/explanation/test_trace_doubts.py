@@ -6,9 +6,8 @@ import pytest
 
 from grader.judge.explanation.trace_doubts import TraceDoubts
 from grader.model.errors import GraderError
-from grader.recording.case_time import CaseTime
 from grader.recording.launch_plan import LaunchPlan
-from grader.recording.observation import CaseObservation, RankCase
+from grader.recording.observation import CaseObservation, CaseTime, RankCase
 from grader.trace.calls import Counted, RankTrace
 
 NOTHING = Counted((), ())

@@ -3,7 +3,7 @@
 import pytest
 
 from grader.judge.check_failures import WrongAnswer
-from grader.judge.deadlock.deadlock_sentence import find_deadlock
+from grader.judge.deadlock.deadlock_report import find_deadlock
 from grader.judge.traffic.collective_differences import collective_difference
 from grader.judge.traffic.fault_effects import FaultEffect, assert_messages_matter
 from grader.model.report import MessageFault

@@ -3,15 +3,15 @@
 import pytest
 
 from grader.judge.check_failures import NotProven, RuleViolation
-from grader.judge.traffic.collective_sizes import assert_collective_size
-from grader.judge.traffic.edges import assert_bytes_per_edge, bytes_by_edge
-from grader.judge.traffic.graphs import edges_of, grid_graph, ring_graph
-from grader.judge.traffic.iterations import (
+from grader.judge.traffic.call_bounds import (
+    assert_bytes_per_edge,
+    assert_collective_size,
     assert_collectives_per_iteration,
     assert_messages_per_iteration,
+    bytes_by_edge,
 )
-from grader.judge.traffic.neighbours import assert_neighbours
-from grader.judge.traffic.object_calls import name_lower_case
+from grader.judge.traffic.collective_calls import name_lower_case
+from grader.judge.traffic.neighbours import assert_neighbours, edges_of, grid_graph, ring_graph
 from grader.trace.calls import PROC_NULL, Trace
 
 from ..build import Run

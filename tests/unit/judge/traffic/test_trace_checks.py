@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.judge.check_failures import NotProven, RuleViolation
-from grader.judge.traffic import trace_checks
+from grader.judge.traffic import counting, neighbours, rules
 from grader.trace import functions
 from grader.trace.calls import ANY_SOURCE, PROC_NULL, Call, RankTrace, Trace
 
@@ -17,10 +17,10 @@ from ..build import ITEM_NUM_BYTES, Run, as_recorded
 SIZES = [2, 3, 4, 5, 8, 16]
 LENGTHS = [0, 1, 2, 3, 7, 13, 97, 1000]
 RULES = [
-    trace_checks.assert_only_point_to_point,
-    trace_checks.assert_only_nonblocking,
-    trace_checks.assert_buffers_not_pickles,
-    trace_checks.assert_requests_completed,
+    rules.assert_only_point_to_point,
+    rules.assert_only_nonblocking,
+    rules.assert_buffers_not_pickles,
+    rules.assert_requests_completed,
 ]
 
 
@@ -82,10 +82,10 @@ def test_counts_by_rank_and_by_pair():
     run.send(2, 0, num_elements=1)
     run.recv(1, 0, 5)
     trace = run.trace()
-    assert trace_checks.messages_sent(trace) == [3, 0, 1]
-    assert trace_checks.bytes_sent(trace) == [6 * ITEM_NUM_BYTES, 0, ITEM_NUM_BYTES]
-    assert [call.tag for call in trace_checks.messages(trace, 0, 1)] == [5, 7]
-    assert trace_checks.messages(trace, 1, 0) == []
+    assert counting.messages_sent(trace) == [3, 0, 1]
+    assert counting.bytes_sent(trace) == [6 * ITEM_NUM_BYTES, 0, ITEM_NUM_BYTES]
+    assert [call.tag for call in counting.messages(trace, 0, 1)] == [5, 7]
+    assert counting.messages(trace, 1, 0) == []
 
 
 def test_messages_that_go_nowhere_do_not_count():
@@ -95,9 +95,9 @@ def test_messages_that_go_nowhere_do_not_count():
     run.send(0, PROC_NULL)
     run.send(0, 1, error=5)
     run.send(0, 1, function="Send_init")
-    assert trace_checks.messages_sent(run.trace()) == [0, 0]
+    assert counting.messages_sent(run.trace()) == [0, 0]
     run.isend(0, 1, function="Start")
-    assert trace_checks.messages_sent(run.trace()) == [1, 0]
+    assert counting.messages_sent(run.trace()) == [1, 0]
 
 
 # Which calls -------------------------------------------------------------------------------
@@ -107,13 +107,13 @@ def test_a_collective_where_messages_are_asked_for():
     """The whole sentence, for the lowest rank."""
     run = naive(2, 5)
     run.call(1, "Bcast", file="/tmp/x/my_naive_allreduce.py", line=14, peer=0)
-    assert violation(trace_checks.assert_only_point_to_point, run) == (
+    assert violation(rules.assert_only_point_to_point, run) == (
         "rank 1 called Bcast at my_naive_allreduce.py:14; this part allows point-to-point calls "
         "only"
     )
     run.call(1, "Win_create")
     run.call(0, "Barrier", line=99)
-    assert violation(trace_checks.assert_only_point_to_point, run) == (
+    assert violation(rules.assert_only_point_to_point, run) == (
         "rank 0 called Barrier at ring.py:99 (3 such calls); this part allows point-to-point calls "
         "only"
     )
@@ -124,7 +124,7 @@ def test_an_exchange_counts_as_one_call():
     run = naive(2, 5)
     run.call(0, "Sendrecv", peer=1, is_send=True)
     run.call(0, "Sendrecv", peer=1, is_receive=True)
-    said = violation(trace_checks.assert_only_nonblocking, run)
+    said = violation(rules.assert_only_nonblocking, run)
     assert "rank 0 called Sendrecv at" in said and "such calls" not in said
 
 
@@ -142,8 +142,8 @@ def test_what_is_no_message_is_not_allowed(function):
     """Neither where messages are asked for nor where non-blocking ones are."""
     run = naive(2, 5)
     run.call(1, function)
-    assert f"rank 1 called {function} at" in violation(trace_checks.assert_only_point_to_point, run)
-    assert f"rank 1 called {function} at" in violation(trace_checks.assert_only_nonblocking, run)
+    assert f"rank 1 called {function} at" in violation(rules.assert_only_point_to_point, run)
+    assert f"rank 1 called {function} at" in violation(rules.assert_only_nonblocking, run)
 
 
 @pytest.mark.parametrize("function", sorted(functions.NEUTRAL | functions.COMPLETION))
@@ -151,8 +151,8 @@ def test_neutral_calls_are_always_allowed(function):
     """Communicators may be made, ranks asked, types built, requests completed."""
     run = naive(2, 5)
     run.call(1, function)
-    trace_checks.assert_only_point_to_point(run.trace())
-    trace_checks.assert_only_nonblocking(run.trace())
+    rules.assert_only_point_to_point(run.trace())
+    rules.assert_only_nonblocking(run.trace())
 
 
 @pytest.mark.parametrize("function", sorted(functions.BLOCKING_POINT_TO_POINT))
@@ -160,8 +160,8 @@ def test_blocking_calls_where_non_blocking_ones_are_asked_for(function):
     """They are messages all the same."""
     run = naive(2, 5)
     run.call(0, function)
-    trace_checks.assert_only_point_to_point(run.trace())
-    said = violation(trace_checks.assert_only_nonblocking, run)
+    rules.assert_only_point_to_point(run.trace())
+    said = violation(rules.assert_only_nonblocking, run)
     assert f"rank 0 called {function} at ring.py:50" in said
     assert (
         "this part allows non-blocking point-to-point calls (Isend, Irecv, ...) and waits" in said
@@ -173,9 +173,9 @@ def test_a_part_may_tolerate_what_it_names():
     """A barrier at the end of a starter's fit, and nothing else with it."""
     run = naive(2, 5)
     run.call(0, "Barrier")
-    trace_checks.assert_only_nonblocking(run.trace(), also={"Barrier"})
+    rules.assert_only_nonblocking(run.trace(), also={"Barrier"})
     run.call(1, "Bcast")
-    said = violation(trace_checks.assert_only_nonblocking, run, also={"Barrier"})
+    said = violation(rules.assert_only_nonblocking, run, also={"Barrier"})
     assert "rank 1 called Bcast at" in said
 
 
@@ -184,8 +184,8 @@ def test_non_blocking_calls_are_messages(function):
     """Persistent and partitioned ones included."""
     run = naive(2, 5)
     run.call(0, function)
-    trace_checks.assert_only_point_to_point(run.trace())
-    trace_checks.assert_only_nonblocking(run.trace())
+    rules.assert_only_point_to_point(run.trace())
+    rules.assert_only_nonblocking(run.trace())
 
 
 def test_a_function_that_nobody_knows_proves_nothing():
@@ -202,9 +202,9 @@ def test_a_function_that_nobody_knows_proves_nothing():
 def test_pickled_objects():
     """Lower-case calls are told from upper-case ones by what they send."""
     run = naive(2, 5)
-    trace_checks.assert_buffers_not_pickles(run.trace())
+    rules.assert_buffers_not_pickles(run.trace())
     run.isend(1, 0, pickled=True)
-    assert violation(trace_checks.assert_buffers_not_pickles, run) == (
+    assert violation(rules.assert_buffers_not_pickles, run) == (
         "rank 1 sent a pickled object with Isend at ring.py:50, as lower-case calls do (1 "
         "time); use upper-case calls (Isend, Irecv, Allreduce, ...), which send the array "
         "itself"
@@ -217,10 +217,10 @@ def test_pickled_objects():
 def test_a_request_that_is_never_completed():
     """The whole sentence, with how many there are."""
     run = naive(2, 5)
-    trace_checks.assert_requests_completed(run.trace())
+    rules.assert_requests_completed(run.trace())
     run.isend(0, 1, file="/x/ring.py", line=31)
     for number in ("1 request", "2 requests"):
-        assert violation(trace_checks.assert_requests_completed, run) == (
+        assert violation(rules.assert_requests_completed, run) == (
             "rank 0: the Isend to rank 1 at ring.py:31 was never completed (no Wait or successful "
             f"Test); {number} in all"
         )
@@ -247,7 +247,7 @@ def test_requests_of_every_kind(add, named):
     """Receives, collectives, and sends that were let go."""
     run = naive(2, 5)
     add(run)
-    assert named in violation(trace_checks.assert_requests_completed, run)
+    assert named in violation(rules.assert_requests_completed, run)
 
 
 @pytest.mark.parametrize(("left", "other"), [("sends", "receives"), ("receives", "sends")])
@@ -255,8 +255,8 @@ def test_requests_of_one_kind_alone(left, other):
     """What is left of the other kind is not looked at."""
     run = naive(2, 5)
     run.isend(0, 1) if left == "sends" else run.irecv(0, 1)
-    trace_checks.assert_requests_completed(run.trace(), only=other)
-    assert "1 request in all" in violation(trace_checks.assert_requests_completed, run, only=left)
+    rules.assert_requests_completed(run.trace(), only=other)
+    assert "1 request in all" in violation(rules.assert_requests_completed, run, only=left)
 
 
 def test_requests_that_need_no_completion():
@@ -265,7 +265,7 @@ def test_requests_that_need_no_completion():
     run.irecv(0, 1, cancelled=True)
     run.isend(0, 1, error=3)
     run.call(0, "Recv_init", peer=1)
-    trace_checks.assert_requests_completed(run.trace())
+    rules.assert_requests_completed(run.trace())
 
 
 # One neighbour -----------------------------------------------------------------------------
@@ -278,14 +278,14 @@ def test_a_ring_has_one_neighbour(num_ranks, step, length):
     """To the right or to the left, with or without empty messages."""
     for skips_empty in (False, True):
         run = ring(num_ranks, even(length, num_ranks), step=step, skips_empty=skips_empty)
-        trace_checks.assert_one_neighbour(run.trace())
+        neighbours.assert_one_neighbour(run.trace())
 
 
 def test_a_message_past_the_neighbour():
     """Whom it went to, and whom it should go to."""
     run = ring(4, even(8, 4))
     run.isend(0, 2)
-    assert violation(trace_checks.assert_one_neighbour, run) == (
+    assert violation(neighbours.assert_one_neighbour, run) == (
         "rank 0 sent to rank 2 at ring.py:190, which is not its neighbour. In a ring of 4, it "
         "sends to rank 1 only, or to rank 3 only"
     )
@@ -295,31 +295,31 @@ def test_both_directions():
     """In one rank or between ranks; with two ranks both are the same."""
     run = ring(4, even(8, 4))
     run.isend(2, 1)
-    assert violation(trace_checks.assert_one_neighbour, run) == (
+    assert violation(neighbours.assert_one_neighbour, run) == (
         "rank 0 sent to rank 1 at ring.py:10, but rank 2 to rank 1 at ring.py:190; in a ring, "
         "every rank sends to the same side"
     )
     run = ring(4, even(8, 4))
     run.isend(0, 3)
     assert "rank 0 sent to rank 1 at ring.py:10, and to rank 3 at ring.py:190; in a ring" in (
-        violation(trace_checks.assert_one_neighbour, run)
+        violation(neighbours.assert_one_neighbour, run)
     )
     run = Run(3)
     run.send(0, 1)
     run.send(1, 0)
-    assert "rank 1 to rank 0" in violation(trace_checks.assert_one_neighbour, run)
-    trace_checks.assert_one_neighbour(naive(2, 5).trace())
-    assert "neighbour" in violation(trace_checks.assert_one_neighbour, naive(4, 5))
+    assert "rank 1 to rank 0" in violation(neighbours.assert_one_neighbour, run)
+    neighbours.assert_one_neighbour(naive(2, 5).trace())
+    assert "neighbour" in violation(neighbours.assert_one_neighbour, naive(4, 5))
 
 
 def test_a_rank_that_sends_nothing_is_in_no_ring():
     """Unless there is nothing to send."""
     run = Run(3)
     run.send(0, 1)
-    assert violation(trace_checks.assert_one_neighbour, run) == (
+    assert violation(neighbours.assert_one_neighbour, run) == (
         "ranks 1 and 2 sent nothing; in a ring, every rank sends to one neighbour"
     )
-    trace_checks.assert_one_neighbour(run.trace(), may_be_silent=True)
+    neighbours.assert_one_neighbour(run.trace(), may_be_silent=True)
 
 
 # Volume ------------------------------------------------------------------------------------
@@ -331,7 +331,7 @@ def test_a_rank_that_sends_nothing_is_in_no_ring():
 def test_every_way_to_cut_chunks_is_a_ring(num_ranks, length, cut):
     """However the array is divided, both bounds hold."""
     run = ring(num_ranks, cut(length, num_ranks))
-    trace_checks.assert_ring_volume(run.trace(), length, ITEM_NUM_BYTES)
+    counting.assert_ring_volume(run.trace(), length, ITEM_NUM_BYTES)
 
 
 @settings(deadline=None, max_examples=150, derandomize=True)
@@ -346,7 +346,7 @@ def test_segments_and_empty_messages_change_nothing(num_ranks, length, num_segme
                 now = chunks[(rank - hop) % num_ranks]
                 if now or not skips_empty:
                     run.send(rank, (rank + 1) % num_ranks, num_elements=now)
-    trace_checks.assert_ring_volume(run.trace(), length, ITEM_NUM_BYTES)
+    counting.assert_ring_volume(run.trace(), length, ITEM_NUM_BYTES)
 
 
 @pytest.mark.parametrize("num_ranks", SIZES)
@@ -355,9 +355,9 @@ def test_rows_may_be_kept_together(num_ranks, num_rows, row_length):
     """A grain allows chunks of whole rows."""
     rows = [row_length * number for number in even(num_rows, num_ranks)]
     trace = ring(num_ranks, rows).trace()
-    trace_checks.assert_ring_volume(trace, num_rows * row_length, ITEM_NUM_BYTES, grain=row_length)
+    counting.assert_ring_volume(trace, num_rows * row_length, ITEM_NUM_BYTES, grain=row_length)
     if (num_rows, row_length, num_ranks) == (5, 7, 4):
-        assert "rank" in violation(trace_checks.assert_ring_volume, trace, 35, ITEM_NUM_BYTES)
+        assert "rank" in violation(counting.assert_ring_volume, trace, 35, ITEM_NUM_BYTES)
 
 
 @pytest.mark.parametrize("num_ranks", [3, 4, 5, 8, 16])
@@ -369,9 +369,9 @@ def test_a_chain_of_whole_arrays_is_no_ring(num_ranks, num_pieces):
     for hop in hops:
         for piece in even(960, num_pieces):
             run.send(hop % num_ranks, (hop + 1) % num_ranks, num_elements=piece)
-    trace_checks.assert_one_neighbour(run.trace())
-    assert sum(trace_checks.bytes_sent(run.trace())) == 2 * (num_ranks - 1) * 960 * ITEM_NUM_BYTES
-    said = violation(trace_checks.assert_ring_volume, run, 960, ITEM_NUM_BYTES)
+    neighbours.assert_one_neighbour(run.trace())
+    assert sum(counting.bytes_sent(run.trace())) == 2 * (num_ranks - 1) * 960 * ITEM_NUM_BYTES
+    said = violation(counting.assert_ring_volume, run, 960, ITEM_NUM_BYTES)
     assert "rank 0 sent 1920 elements (15360 bytes); a ring sends at most" in said
 
 
@@ -383,7 +383,7 @@ def test_a_relay_of_whole_arrays_is_no_ring(num_ranks):
         for rank in range(num_ranks):
             run.send(rank, (rank + 1) % num_ranks, num_elements=97)
     for each in (run, naive(num_ranks, 97)):
-        said = violation(trace_checks.assert_ring_volume, each, 97, ITEM_NUM_BYTES)
+        said = violation(counting.assert_ring_volume, each, 97, ITEM_NUM_BYTES)
         most = 2 * (num_ranks - 1) * -(-97 // num_ranks)
         assert said == (
             f"rank 0 sent {97 * (num_ranks - 1)} elements ({8 * 97 * (num_ranks - 1)} bytes); a "
@@ -395,7 +395,7 @@ def test_a_relay_of_whole_arrays_is_no_ring(num_ranks):
 def test_too_little_is_no_ring_either():
     """A tail that never travels."""
     run = ring(4, [3, 3, 3, 3])
-    assert violation(trace_checks.assert_ring_volume, run, 13, ITEM_NUM_BYTES) == (
+    assert violation(counting.assert_ring_volume, run, 13, ITEM_NUM_BYTES) == (
         "the ranks together sent 72 elements (576 bytes); a ring sends 78 to 96 (with chunks "
         "padded to equal length) in all, 2 (n - 1) L with n = 4 ranks and L = 13 elements"
     )
@@ -403,13 +403,13 @@ def test_too_little_is_no_ring_either():
 
 def test_nothing_sent_is_a_violation():
     """Unless there is one rank or no element."""
-    said = violation(trace_checks.assert_ring_volume, Run(4), 12, ITEM_NUM_BYTES)
+    said = violation(counting.assert_ring_volume, Run(4), 12, ITEM_NUM_BYTES)
     assert said.startswith("no rank sent anything; a ring sends 72 elements in all, 2 (n - 1) L")
-    assert "no rank sent" in violation(trace_checks.assert_naive_volume, Run(4), 12, ITEM_NUM_BYTES)
-    for check in (trace_checks.assert_ring_volume, trace_checks.assert_naive_volume):
+    assert "no rank sent" in violation(counting.assert_naive_volume, Run(4), 12, ITEM_NUM_BYTES)
+    for check in (counting.assert_ring_volume, counting.assert_naive_volume):
         check(Run(4).trace(), 0, ITEM_NUM_BYTES)
         check(Run(1).trace(), 12, ITEM_NUM_BYTES)
-    for rule in [*RULES, trace_checks.assert_one_neighbour]:
+    for rule in [*RULES, neighbours.assert_one_neighbour]:
         assert "sent a message" in (said := violation(rule, Run(4))) or "sent nothing" in said
         rule(Run(4).trace(), may_be_silent=True)
         rule(Run(1).trace())
@@ -418,11 +418,9 @@ def test_nothing_sent_is_a_violation():
 @pytest.mark.parametrize("num_ranks", SIZES)
 def test_the_naive_exchange_is_exact(num_ranks):
     """One array to every other, not one element more or less."""
-    trace_checks.assert_naive_volume(naive(num_ranks, 13).trace(), 13, ITEM_NUM_BYTES)
+    counting.assert_naive_volume(naive(num_ranks, 13).trace(), 13, ITEM_NUM_BYTES)
     for length in (12, 14):
-        said = violation(
-            trace_checks.assert_naive_volume, naive(num_ranks, length), 13, ITEM_NUM_BYTES
-        )
+        said = violation(counting.assert_naive_volume, naive(num_ranks, length), 13, ITEM_NUM_BYTES)
         assert f"the naive exchange sends {13 * (num_ranks - 1)} from each rank, (n - 1) L" in said
 
 
@@ -432,7 +430,7 @@ def test_a_star_is_not_the_naive_exchange():
     for rank in (1, 2, 3):
         run.send(rank, 0, num_elements=13)
         run.send(0, rank, num_elements=13)
-    said = violation(trace_checks.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
+    said = violation(counting.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
     assert said.startswith("rank 1 sent 13 elements (104 bytes); the naive exchange sends 39 from")
 
 
@@ -442,7 +440,7 @@ def test_arrays_that_are_passed_on_are_not_the_naive_exchange():
     for rank in range(4):
         for _ in range(3):
             run.send(rank, (rank + 1) % 4, num_elements=13)
-    assert violation(trace_checks.assert_naive_volume, run, 13, ITEM_NUM_BYTES) == (
+    assert violation(counting.assert_naive_volume, run, 13, ITEM_NUM_BYTES) == (
         "rank 0 sent rank 1 39 elements (312 bytes); in the naive exchange, each rank sends "
         "its own array of 13 elements to every other rank"
     )
@@ -453,7 +451,7 @@ def test_bytes_that_are_no_whole_elements():
     run = Run(2)
     run.send(0, 1, num_bytes=100)
     run.send(1, 0, num_bytes=104)
-    said = violation(trace_checks.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
+    said = violation(counting.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
     assert said.startswith("rank 0 sent 100 bytes, that is 12.5 elements; the naive exchange")
 
 
@@ -462,10 +460,10 @@ def test_pickles_are_forgiven_their_header():
     run = Run(2)
     for rank in range(2):
         run.send(rank, 1 - rank, num_bytes=13 * 8 + 170, pickled=True)
-    trace_checks.assert_naive_volume(run.trace(), 13, ITEM_NUM_BYTES)
-    trace_checks.assert_ring_volume(run.trace(), 13, ITEM_NUM_BYTES)
+    counting.assert_naive_volume(run.trace(), 13, ITEM_NUM_BYTES)
+    counting.assert_ring_volume(run.trace(), 13, ITEM_NUM_BYTES)
     run.send(0, 1, num_elements=170)
-    assert "rank 0 sent" in violation(trace_checks.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
+    assert "rank 0 sent" in violation(counting.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
 
 
 # Collectives -------------------------------------------------------------------------------
@@ -477,7 +475,7 @@ def test_a_collective_that_is_asked_for(function):
     run = Run(2)
     for rank in range(2):
         run.call(rank, function)
-    trace_checks.assert_uses_collective(run.trace(), ["Allreduce", "Reduce"])
+    rules.assert_uses_collective(run.trace(), ["Allreduce", "Reduce"])
 
 
 def test_sums_made_by_hand():
@@ -485,26 +483,26 @@ def test_sums_made_by_hand():
     run = naive(2, 5)
     run.call(0, "Allreduce")
     run.call(1, "Comm_rank")
-    assert violation(trace_checks.assert_uses_collective, run, ("Reduce", "Allreduce")) == (
+    assert violation(rules.assert_uses_collective, run, ("Reduce", "Allreduce")) == (
         "this part requires a collective such as Allreduce or Reduce, but rank 1 calls none; "
         "rank 1 called Isend, Waitall and Irecv"
     )
-    said = violation(trace_checks.assert_uses_collective, Run(2), ["Allreduce"])
+    said = violation(rules.assert_uses_collective, Run(2), ["Allreduce"])
     assert said.startswith(
         "this part requires a collective such as Allreduce, but ranks 0 and 1 call none"
     )
     assert said.endswith("rank 0 called none")
-    trace_checks.assert_uses_collective(Run(1).trace(), ["Allreduce"])
+    rules.assert_uses_collective(Run(1).trace(), ["Allreduce"])
 
 
 # Evidence ----------------------------------------------------------------------------------
 
 EVERY_CHECK = [
     *RULES,
-    trace_checks.assert_one_neighbour,
-    trace_checks.assert_not_truncated,
-    lambda trace: trace_checks.assert_naive_volume(trace, 13, ITEM_NUM_BYTES),
-    lambda trace: trace_checks.assert_ring_volume(trace, 13, ITEM_NUM_BYTES),
+    neighbours.assert_one_neighbour,
+    counting.assert_not_truncated,
+    lambda trace: counting.assert_naive_volume(trace, 13, ITEM_NUM_BYTES),
+    lambda trace: counting.assert_ring_volume(trace, 13, ITEM_NUM_BYTES),
 ]
 
 
@@ -524,7 +522,7 @@ def test_an_incomplete_trace_proves_nothing(check, state, said):
     with pytest.raises(NotProven, match=said):
         check(run.trace())
     run.call(0, "Bcast")
-    assert "Bcast" in violation(trace_checks.assert_only_point_to_point, run)
+    assert "Bcast" in violation(rules.assert_only_point_to_point, run)
 
 
 @pytest.mark.parametrize("fields", [{"peer": 10**9}, {"peer": -7}, {"num_bytes": -1}])
@@ -558,14 +556,14 @@ _RANKS = st.lists(_CALLS, max_size=4).map(
 @given(st.lists(_RANKS, max_size=3).map(lambda ranks: Trace(tuple(ranks))))
 def test_garbage_never_crashes(trace):
     """Every check passes, or finds something; the counts are counts."""
-    checks = [*EVERY_CHECK, lambda trace: trace_checks.assert_uses_collective(trace, ["Allreduce"])]
+    checks = [*EVERY_CHECK, lambda trace: rules.assert_uses_collective(trace, ["Allreduce"])]
     for check in checks:
         try:
             check(trace)
         except (RuleViolation, NotProven) as finding:
             assert str(finding).isprintable()
-    assert all(number >= 0 for number in trace_checks.messages_sent(trace))
-    assert all(number >= 0 for number in trace_checks.bytes_sent(trace))
+    assert all(number >= 0 for number in counting.messages_sent(trace))
+    assert all(number >= 0 for number in counting.bytes_sent(trace))
 
 
 @pytest.mark.parametrize("function", ["Dist_graph_create", "Comm_agree", "Comm_shrink"])
@@ -573,7 +571,7 @@ def test_rare_collectives_carry_data(function):
     """What makes a graph with weights, or agrees on a number, is no neutral call."""
     run = naive(4, 3)
     run.call(2, function)
-    text = violation(trace_checks.assert_only_point_to_point, run)
+    text = violation(rules.assert_only_point_to_point, run)
     assert f"rank 2 called {function}" in text
 
 
@@ -582,9 +580,9 @@ def test_many_communicators_carry_data():
     run = naive(4, 3)
     for _ in range(16):
         run.call(1, "Comm_split")
-    trace_checks.assert_only_point_to_point(run.trace())
+    rules.assert_only_point_to_point(run.trace())
     run.call(1, "Cart_create")
-    text = violation(trace_checks.assert_only_point_to_point, run)
+    text = violation(rules.assert_only_point_to_point, run)
     assert "rank 1 made 17 new communicators, the first with Comm_split" in text
     assert "sent and received 6 messages" in text
 
@@ -598,8 +596,8 @@ def test_communicators_for_each_use_are_no_violation():
             run.call(rank, "Cart_create")
             run.call(rank, "Comm_dup")
             run.isend(rank, 1 - rank)
-    trace_checks.assert_only_point_to_point(run.trace())
+    rules.assert_only_point_to_point(run.trace())
     alone = Run(1)
     for _ in range(100):
         alone.call(0, "Cart_create")
-    trace_checks.assert_only_point_to_point(alone.trace())
+    rules.assert_only_point_to_point(alone.trace())

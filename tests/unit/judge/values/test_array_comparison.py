@@ -14,8 +14,8 @@ from grader.judge.values.array_comparison import (
     assert_every_rank,
     assert_unchanged,
     reduction_tolerance,
+    shortest_different,
 )
-from grader.judge.values.differences import shortest_different
 
 
 def message_of(arrays, equals, **options):

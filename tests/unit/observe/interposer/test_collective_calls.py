@@ -2,8 +2,7 @@
 
 import pytest
 
-from grader.judge.traffic.collective_calls import collective_calls, messages_of
-from grader.judge.traffic.object_calls import name_lower_case
+from grader.judge.traffic.collective_calls import collective_calls, messages_of, name_lower_case
 from grader.trace.calls import Trace
 
 HEAD = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.judge.traffic.reductions import reduction_communicators
+from grader.judge.traffic.collective_calls import reduction_communicators
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL
 
 from .launch import named

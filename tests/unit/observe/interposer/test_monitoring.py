@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.judge.explanation.trace_consistency import miscounts
+from grader.judge.explanation.trace_doubts import miscounts
 from grader.trace.calls import Counted, Trace
 
 HEAD = """

@@ -11,9 +11,9 @@ from launching import case, run, values
 
 from grader.model.report import Verdict
 from grader.observe.run_control.forkserver_client import ForkserverClient
-from grader.recording import case_time
-from grader.recording.case_time import MAX_SLOWDOWN, CaseTime
+from grader.recording import observation
 from grader.recording.launch_plan import Limits
+from grader.recording.observation import MAX_SLOWDOWN, CaseTime
 
 LIMIT_S = 10.0
 
@@ -71,7 +71,7 @@ def busy_machine() -> Iterator[None]:
 @pytest.mark.parametrize(("backend", "ranks"), [("none", 1), ("mpi", 2)])
 def test_work_within_the_limit_is_done_on_a_busy_machine(server, backend, ranks, monkeypatch):
     """Processes that a rank starts count as well; by the clock all of it takes far longer."""
-    monkeypatch.setattr(case_time, "MAX_SLOWDOWN", 100.0)
+    monkeypatch.setattr(observation, "MAX_SLOWDOWN", 100.0)
     launched = run(
         """
         import os, time
@@ -102,7 +102,7 @@ def test_work_within_the_limit_is_done_on_a_busy_machine(server, backend, ranks,
 
 def test_a_run_that_was_given_too_little_is_repeated(server, tmp_path, monkeypatch):
     """Once, when the machine has calmed down; if it has not, nothing is known of the submission."""
-    monkeypatch.setattr(case_time, "MAX_SLOWDOWN", 0.25)
+    monkeypatch.setattr(observation, "MAX_SLOWDOWN", 0.25)
     waited = []
     monkeypatch.setattr("grader.observe.run_control.launch.wait_until_idle", waited.append)
     mark = Path(tmp_path) / "has-run"
@@ -131,7 +131,7 @@ def test_a_run_that_was_given_too_little_is_repeated(server, tmp_path, monkeypat
 
 def test_a_run_that_had_its_time_is_not_repeated(server, monkeypatch):
     """Nobody waits twice for an endless loop."""
-    monkeypatch.setattr(case_time, "MAX_SLOWDOWN", 100.0)
+    monkeypatch.setattr(observation, "MAX_SLOWDOWN", 100.0)
     waited = []
     monkeypatch.setattr("grader.observe.run_control.launch.wait_until_idle", waited.append)
     launched = run(

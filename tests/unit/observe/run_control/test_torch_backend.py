@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from launching import case, run, values
 
-from grader.judge.explanation.loopback_check import most_by_gloo
+from grader.judge.explanation.bytes_carried import most_by_gloo
 from grader.model.report import Outcome, Verdict
 from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.recording.launch_plan import Limits

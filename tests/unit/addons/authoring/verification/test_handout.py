@@ -9,7 +9,7 @@ from grader.addons.authoring.verification import static_checks
 from grader.addons.authoring.verification.static_checks import are_sums, check_handout
 from grader.course.course import Course
 from grader.course.courses import bundled
-from grader.grading_plugin.points_table import Price
+from grader.grading_plugin.session import Price
 from grader.model.errors import GraderError
 
 ROOT = Path(__file__).resolve().parents[5]

@@ -1,4 +1,4 @@
-"""Topologies: who is whose neighbour."""
+"""Topologies, and who is whose neighbour on them."""
 
 import math
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.judge.traffic.graphs import (
+from grader.judge.traffic.neighbours import (
     assert_graph_of,
     complete_graph,
     edges_of,

@@ -1,6 +1,6 @@
 """A send that its rank has not waited for is named, once the rank has returned."""
 
-from grader.judge.deadlock.unfinished_sends import left_behind
+from grader.judge.deadlock.unmatched import left_behind
 
 from ..build import Run
 

@@ -9,7 +9,7 @@ from grader.course.course import Course
 from grader.course.courses import Courses
 from grader.grading import pipeline
 from grader.grading.settings import Settings
-from grader.grading_plugin.points_table import prices
+from grader.grading_plugin.session import prices
 from grader.model.errors import GraderError
 from grader.model.report import Verdict
 

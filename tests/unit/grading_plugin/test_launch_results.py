@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from grader.grading_plugin.case import Case
-from grader.grading_plugin.case_wording import case_context
+from grader.grading_plugin.launch_results import case_context
 from grader.judge.check_failures import WrongAnswer
 from grader.model.report import Outcome
 from grader.trace.calls import Trace

@@ -19,8 +19,8 @@ from grader.grading import pipeline
 from grader.grading.settings import Settings
 from grader.grading_plugin import plan, session, timing
 from grader.grading_plugin.case import Case
-from grader.grading_plugin.inputs import case_calls
 from grader.grading_plugin.launch_results import Launch
+from grader.grading_plugin.plan import case_calls
 from grader.grading_plugin.plugin_base import Asked, SuiteMode
 from grader.observe.run_control import connections
 from grader.observe.run_control.rank_messages import encode

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from grader.judge.check_failures import NotProven
-from grader.judge.traffic.envelopes import assert_envelopes_too_small
+from grader.judge.traffic.counting import assert_envelopes_too_small
 
 from ..build import ITEM_NUM_BYTES, Run
 

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from grader.grading_plugin.marks import stage
+from grader.grading_plugin.marks import Selection, stage
 from grader.grading_plugin.part_context import PartContext, SuiteSettings
-from grader.grading_plugin.selection import Selection
+from grader.grading_plugin.results import Stage, paid
 from grader.grading_plugin.session import grade_suite
-from grader.grading_plugin.stages import Stage, paid
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.feedback import Feedback
 from grader.model.report import Attempt, RunFailure, TestResult, Verdict
