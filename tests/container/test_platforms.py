@@ -262,8 +262,8 @@ def create(api):
 
 HAND_INS = {
     "right": (RIGHT, 25, ""),
-    "wrong": (WRONG, 20, "2 ranks, length 7"),
-    "hanging": (HANGING, 5, "deadlock: rank 0 waits in Wait at my_ring_allreduce.py:15"),
+    "wrong": (WRONG, 19.75, "The last of 7 elements was left out"),
+    "hanging": (HANGING, 9, "Every rank waits for a message from the rank it sends to"),
 }
 COMMAND = re.compile(r"::(error|warning|notice) (\w+=[^,:]+)(,\w+=[^,:]+)*::.+")
 
