@@ -18,7 +18,7 @@ from this_checkout import ROOT
 from grader.__main__ import main
 from grader.course.support import images
 
-pytestmark = [pytest.mark.slow, pytest.mark.mpi]
+pytestmark = pytest.mark.slow
 NUM_TRAIN, NUM_TEST = 480, 96
 
 
@@ -56,8 +56,8 @@ def program(folder: Path, assignment: str, published: data_files.Published) -> P
     ("assignment", "data", "command", "says"),
     [
         ("lenet_eyeriss", "MNIST", "train.py allreduce --epochs 5", r"\n +5 "),
-        ("psgd_hogwild", "MNIST", "main.py serial --epochs 2", r"accuracy|%"),
-        ("vgg_ddp", "CIFAR-10", "part1/main.py", r"iteration 0: loss .*\ntest loss"),
+        ("psgd_hogwild", "MNIST", "main.py serial --epochs 2", r": [\d.]+ s, [2-9]\d\.\d% of"),
+        ("vgg_ddp", "CIFAR-10", "part1/main.py", r"test loss .*, accuracy 0\.[2-9]"),
     ],
 )
 def test_a_program_trains_on_the_files(tmp_path, assignment, data, command, says):
