@@ -30,7 +30,7 @@ SUITES := $(notdir $(patsubst %/,%,$(dir $(wildcard tests/suites/*/assignment.to
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test check coverage sanitize fuzz image wheels wheel-aarch64 wheel-by-cross-compiler \
+.PHONY: setup demo test check platforms coverage sanitize fuzz image wheels wheel-aarch64 wheel-by-cross-compiler \
 	templates fresh-templates docs site acceptance lock
 
 setup: .venv/.ready
@@ -99,6 +99,10 @@ nightly: setup check image
 	$(BIN)/python -m pytest -n 4 --dist worksteal --junitxml=build/tests.xml
 	$(BIN)/python -m pytest -n 2 -m slow --junitxml=build/slow.xml $(addprefix \
 	--ignore=tests/container/test_,hostile.py weakened.py sealed_labels.py)
+
+# Every platform of docs/platforms.md, laid out in a container, with three submissions each.
+platforms: image
+	$(BIN)/python -m pytest -m "slow or not slow" --durations=0 tests/container/test_platforms.py
 
 # Which lines and branches of the judge's side the tests of its modules run.
 coverage: setup .venv/.ready-to-develop

@@ -5,7 +5,7 @@ set -uo pipefail
 
 # The working folder may be a mount. Submitted code, a user of its own, must read nothing in it. A
 # read-only mount keeps its mode: then the closed folder above it is enough.
-chmod 0700 . assignment 2>/dev/null
+chmod 0700 . assignment 2>/dev/null || true
 rm -rf test-results
 mkdir -m 0700 test-results
 
@@ -22,7 +22,8 @@ if ! copy_submission; then
   exit 3
 fi
 
-grade check /submission --plain --assignment mpi_sgd --export artemis=test-results/grade.xml
-status=$?
+status=0
+grade check /submission --plain --assignment mpi_sgd --export artemis=test-results/grade.xml ||
+  status=$?
 if [ "$status" -le 1 ]; then exit 0; fi
 exit "$status"

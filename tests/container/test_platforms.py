@@ -1,30 +1,32 @@
-"""The scripts of Gradescope, Artemis and PrairieLearn, as each platform lays out their folders.
+"""Each platform grades a right, a wrong and a hanging hand-in, and its scripts copy what is odd.
 
 No platform is asked. Gradescope's setup.sh runs in an empty Debian image and takes its wheels from
-the wheelhouse. Artemis and PrairieLearn take the image that `make image` builds.
+the wheelhouse. The others take the images that `make image` builds.
 """
 
-import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-import tarfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import docker
+import platform_layouts
 import pytest
 from docker.errors import DockerException
 from docker.models.containers import Container
 from engine_wheel import make_wheel
+from jsonschema import Draft202012Validator
+from platform_layouts import CI, put
 from this_checkout import IMAGE, ROOT
 
-CI = ROOT / "ci"
 WHEELHOUSE = ROOT / "wheelhouse"
 EMPTY_IMAGE = "debian:bookworm-slim"
 LIMIT_S = 900
@@ -166,24 +168,6 @@ def autograder(api, tmp_path_factory):
     api.images.remove(image.id, force=True)
 
 
-def put(container: Container, path: Path, at: str, without: Collection[str] = ()) -> None:
-    """Copy a file or folder into a container, as root's.
-
-    without: what is left out of the folder.
-    """
-    name = at.lstrip("/")
-    left_out = {f"{name}/{each}" for each in without}
-
-    def as_roots(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-        member.uid = member.gid = 0
-        return None if member.name in left_out else member
-
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as archive:
-        archive.add(path, name, filter=as_roots)
-    assert container.put_archive("/", data.getvalue())
-
-
 @pytest.fixture
 def on(request, api):
     """Return a function that starts a container of a platform, with its folder in it.
@@ -262,41 +246,79 @@ class Machine:
         return self.platform.ring_is_right(self.result())
 
 
+@pytest.fixture
+def create(api):
+    """Return a function that makes a container, which is gone after the test."""
+    made = []
+
+    def make(*arguments, **options) -> Container:
+        made.append(api.containers.create(*arguments, **options))
+        return made[-1]
+
+    yield make
+    for container in made:
+        container.remove(force=True, v=True)
+
+
+HAND_INS = {
+    "right": (RIGHT, 25, ""),
+    "wrong": (WRONG, 19.75, "The last of 7 elements was left out"),
+    "hanging": (HANGING, 9, "Every rank waits for a message|deadlock: .* my_ring_allreduce.py:15"),
+}
+COMMAND = re.compile(r"::(error|warning|notice) (\w+=[^,:]+)(,\w+=[^,:]+)*::.+")
+
+
+def holds_to(schema: Path) -> Callable[[Any], None]:
+    return Draft202012Validator(json.loads(schema.read_text())).validate
+
+
+def is_read_by_artemis(root: ElementTree.Element) -> None:
+    """Its TestResultXmlParser: what is neither skipped nor has a failure or an error has passed."""
+    assert root.tag in ("testsuites", "testsuite")
+    ring = [each for each in root.iter("testcase") if each.get("name").startswith("ring_")]
+    assert len(ring) > 5
+    for failure in (each for case in ring for each in case if each.tag in ("failure", "error")):
+        assert failure.get("message") or failure.text
+
+
+def is_obeyed_by_github(commands: list[str]) -> None:
+    for command in commands:
+        assert COMMAND.fullmatch(command), command
+
+
+SCHEMAS = ROOT / "tests" / "unit" / "report" / "platforms"
+PLATFORMS = {
+    platform_layouts.gradescope: holds_to(SCHEMAS / "gradescope.schema.json"),
+    platform_layouts.github: is_obeyed_by_github,
+    platform_layouts.classroom50: holds_to(SCHEMAS / "classroom50.schema.json"),
+    platform_layouts.gitlab: holds_to(SCHEMAS / "gitlab.schema.json"),
+    platform_layouts.prairielearn: holds_to(SCHEMAS / "prairielearn.schema.json"),
+    platform_layouts.artemis: is_read_by_artemis,
+    platform_layouts.docker_run: holds_to(ROOT / "grader" / "report" / "report.schema.json"),
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("submission", "score", "told", "mounted"),
-    [
-        (RIGHT, 100, "all checks passed", {"submission": "ro", "results": "rw"}),
-        (WRONG, 20, "WRONG_ANSWER: 2 ranks, length 7", {".": "rw"}),
-        (HANGING, 5, "deadlock: rank 0 waits in Wait at my_ring_allreduce.py:15", {}),
-    ],
-    ids=["right", "wrong", "hanging"],
-)
-def test_gradescope_grades_by_what_setup_has_installed(
-    on, tmp_path, submission, score, told, mounted
-):
-    """A right, a wrong and a hanging hand-in, with all, some or none of the folders mounts."""
-    root = GRADESCOPE.lay_out(tmp_path / "autograder", submission)
-    with on(GRADESCOPE, root, mounted) as machine:
-        ending, printed = machine.grade()
-        assert ending == 0, printed
-        found = json.loads(machine.result())
-    assert found["score"] == score == sum(each["score"] for each in found["tests"])
-    texts = [found["output"], *(each["output"] for each in found["tests"])]
-    assert any(told in each for each in texts), texts
-
-
-@pytest.mark.parametrize(
-    ("submission", "is_right"), [(RIGHT, True), (WRONG, False)], ids=["right", "wrong"]
-)
-def test_artemis_grades_in_a_folder_that_is_a_mount(on, tmp_path, submission, is_right):
-    """Its build script, with what was handed in as a mount of its own that is read-only."""
-    root = ARTEMIS.lay_out(tmp_path / "testing-dir", submission)
-    with on(ARTEMIS, root, {".": "rw", "assignment": "ro"}) as machine:
-        ending, printed = machine.grade()
-        assert ending == 0, printed
-        assert machine.ring_is_right() == is_right
-        assert ("WRONG_ANSWER" in machine.result()) != is_right
+@pytest.mark.parametrize("hand_in", HAND_INS)
+@pytest.mark.parametrize("platform", PLATFORMS, ids=lambda each: each.__name__)
+def test_a_platform_grades_as_it_is_laid_out(request, create, tmp_path, platform, hand_in):
+    """Its result is as it is described, has the points, and tells why some were lost."""
+    submission, points, told = HAND_INS[hand_in]
+    is_gradescope = platform is platform_layouts.gradescope
+    image = request.getfixturevalue("autograder" if is_gradescope else "course_image")
+    work = tmp_path / "work"
+    work.mkdir()
+    ended = platform(create, image, ring_alone(tmp_path, submission), work)
+    PLATFORMS[platform](ended.result)
+    fails_for_lost_points = platform is platform_layouts.docker_run
+    assert ended.code == (1 if fails_for_lost_points else 0), ended.printed
+    if platform is platform_layouts.artemis:
+        text = ElementTree.tostring(ended.result, encoding="unicode")
+        assert right_on_artemis(text) == (hand_in == "right"), ended.printed
+    else:
+        assert ended.points == points, ended.printed
+        text = json.dumps(ended.result)
+    assert re.search(told, text + "".join(ended.others.values())), text
 
 
 ODD = """

@@ -1,5 +1,7 @@
 """CIFAR10 without a download: the real images where GRADER_DATA holds them, else digits."""
 
+from dataclasses import replace
+
 from torch.utils.data import Dataset
 
 given = None
@@ -48,7 +50,15 @@ def _images():
     # Imported only here: with images of its own, grading does not need it.
     import images
 
-    return images.cifar10()
+    found = images.cifar10()
+    if len(found.train_labels) > 5000:
+        return found
+    # An epoch of the digits would be six iterations, in which no network learns.
+    return replace(
+        found,
+        train_images=found.train_images.repeat(8, axis=0),
+        train_labels=found.train_labels.repeat(8),
+    )
 
 
 def __getattr__(name):

@@ -1,15 +1,14 @@
 """Tests of what mpi_sgd gives its students: the network, its small functions and the digits."""
 
-import hashlib
 import importlib
 import re
-import struct
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from data_files import mnist, published
 
 from grader.course.courses import bundled
 
@@ -160,31 +159,14 @@ def test_the_bundled_digits_are_images_of_mnist_shape(given):
         assert np.array_equal(images, again)
 
 
-def write_idx(path: Path, array: np.ndarray) -> None:
-    """Write an IDX file of unsigned bytes."""
-    header = struct.pack(f">{1 + array.ndim}I", 0x800 + array.ndim, *array.shape)
-    path.write_bytes(header + array.astype(np.uint8).tobytes())
-
-
-def write_mnist(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Write four small files in MNIST's format; return images and labels of the training file."""
-    random = np.random.default_rng(3)
-    images, labels = random.integers(0, 256, (60, 28, 28)), random.integers(0, 10, 60)
-    write_idx(folder / "train-images-idx3-ubyte", images)
-    write_idx(folder / "train-labels-idx1-ubyte", labels)
-    write_idx(folder / "t10k-images-idx3-ubyte", images[:9])
-    write_idx(folder / "t10k-labels-idx1-ubyte", labels[:9])
-    return images, labels
-
-
 def test_mnist_files_are_used_when_a_folder_holds_them(given, monkeypatch, tmp_path):
     """The last sixth of the training file validates."""
-    images, labels = write_mnist(tmp_path)
-    published = {
-        name: (len(content), hashlib.md5(content).hexdigest())
-        for name, content in ((file.name, file.read_bytes()) for file in tmp_path.iterdir())
-    }
-    monkeypatch.setattr(given["images"], "_MNIST_FILES", published)
+    random = np.random.default_rng(3)
+    images, labels = random.integers(0, 256, (60, 28, 28)), random.integers(0, 10, 60)
+    contents = mnist(images, labels, images[:9], labels[:9])
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    monkeypatch.setattr(given["images"], "_MNIST_FILES", published(contents))
     monkeypatch.setenv("GRADER_DATA", str(tmp_path))
     training, validation, test = given["collect"].load_mnist()
     assert np.array_equal(training[0], images[:50].reshape(50, 784) / 255)

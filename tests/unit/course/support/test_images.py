@@ -4,13 +4,14 @@ import gzip
 import hashlib
 import os
 import pickle
-import struct
 import subprocess
 import sys
 from pathlib import Path
 
+import data_files
 import numpy as np
 import pytest
+from data_files import old_batch, published
 
 from grader.course.support import images
 
@@ -25,61 +26,16 @@ def no_data_folder(monkeypatch):
 
 def publish(monkeypatch, table: str, contents: dict[str, bytes]) -> None:
     """Let these contents be the published ones."""
-    sums = {
-        name: (len(content), hashlib.md5(content).hexdigest()) for name, content in contents.items()
-    }
-    monkeypatch.setattr(images, table, sums)
-
-
-def idx(array: np.ndarray) -> bytes:
-    header = struct.pack(f">{1 + array.ndim}I", 0x800 + array.ndim, *array.shape)
-    return header + array.astype(np.uint8).tobytes()
+    monkeypatch.setattr(images, table, published(contents))
 
 
 @pytest.fixture
 def mnist(monkeypatch) -> dict[str, bytes]:
     """Return the contents of four small files, published as MNIST."""
-    contents = {
-        "train-images-idx3-ubyte": idx(RANDOM.integers(0, 256, (12, 28, 28))),
-        "train-labels-idx1-ubyte": idx(np.arange(12) % 10),
-        "t10k-images-idx3-ubyte": idx(RANDOM.integers(0, 256, (5, 28, 28))),
-        "t10k-labels-idx1-ubyte": idx(np.arange(5)),
-    }
+    images = RANDOM.integers(0, 256, (17, 28, 28))
+    contents = data_files.mnist(images[:12], np.arange(12) % 10, images[12:], np.arange(5))
     publish(monkeypatch, "_MNIST_FILES", contents)
     return contents
-
-
-def old_string(text: bytes) -> bytes:
-    """Return the instruction by which Python 2 pickles a string."""
-    short = b"U" + bytes([len(text)]) if len(text) < 256 else b"T" + struct.pack("<I", len(text))
-    return short + text
-
-
-def old_batch(pixels: np.ndarray, labels: list[int], name: bytes) -> bytes:
-    """Return a batch as Python 2 wrote it: byte strings, and an array that numpy puts together."""
-    array = (
-        b"cnumpy.core.multiarray\n_reconstruct\nq\x02cnumpy\nndarray\nq\x03K\x00\x85U\x01b\x87Rq\x04"
-        + b"(K\x01"
-        + struct.pack("<cHcH", b"M", len(pixels), b"M", 3072)
-        + b"\x86cnumpy\ndtype\nq\x05U\x02u1K\x00K\x01\x87Rq\x06"
-        + b"(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89"
-        + old_string(pixels.tobytes())
-        + b"tb"
-    )
-    numbers = b"]q\x07(" + b"".join(b"K" + bytes([label]) for label in labels) + b"e"
-    names = b"]q\x08(" + b"".join(old_string(b"%d.png" % label) for label in labels) + b"e"
-    return (
-        b"\x80\x02}q\x01("
-        + old_string(b"batch_label")
-        + old_string(name)
-        + old_string(b"labels")
-        + numbers
-        + old_string(b"data")
-        + array
-        + old_string(b"filenames")
-        + names
-        + b"u."
-    )
 
 
 @pytest.fixture
