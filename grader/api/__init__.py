@@ -71,6 +71,8 @@ from grader.judge.traffic.bounds import Bounds
 from grader.judge.traffic.collective_sizes import assert_collective_size
 from grader.judge.traffic.contents import (
     assert_results_were_sent,
+    is_zeros,
+    may_hold,
     messages_with_contents,
     samples_of,
 )
@@ -212,7 +214,9 @@ __all__ = [
     "grid_graph",
     "holds",
     "inject_faults",
+    "is_zeros",
     "listed",
+    "may_hold",
     "message_depth",
     "messages",
     "messages_with_contents",
