@@ -113,7 +113,7 @@ def _changes(case: Fit, outcome: Outcome) -> list[dict[str, Contributions]]:
 
 def _contributions(case: Fit, outcome: Outcome, rank: int) -> dict[str, Contributions]:
     start = serial.unpacked(outcome.inputs[0]["start"], case.sizes)
-    gradients = [_gradient(case, outcome, other) for other in range(outcome.ranks)]
+    gradients = [first_gradient(case, outcome, other) for other in range(outcome.ranks)]
     return {
         name: _explained(
             (start[name] - outcome[name][rank]) / case.learning_rate,
@@ -123,7 +123,7 @@ def _contributions(case: Fit, outcome: Outcome, rank: int) -> dict[str, Contribu
     }
 
 
-def _gradient(case: Fit, outcome: Outcome, rank: int) -> dict[str, serial.Vector]:
+def first_gradient(case: Fit, outcome: Outcome, rank: int) -> dict[str, serial.Vector]:
     """Return the gradients of the first batch that a rank trained on; zeros where it has none."""
     start = outcome.inputs[0]["start"]
     batches = trained_batches(case, outcome, rank)[:1]
@@ -206,7 +206,7 @@ def _other_change(case: Fit, outcome: Outcome, rank: int, name: str) -> Finding:
     change = (start[name] - outcome[name][rank]) / case.learning_rate
     biases = name.replace("weights", "biases")
     if change.ndim == 2 and np.allclose(change, change[0], rtol=0, atol=_RTOL):
-        gradients = [_gradient(case, outcome, other)[biases] for other in range(outcome.ranks)]
+        gradients = [first_gradient(case, outcome, other)[biases] for other in range(outcome.ranks)]
         if _explained(change[0], gradients).is_explained:
             text = f"{place} the gradients of {biases}, the same in every row."
             helps = "back_prop returns the gradients of the biases first, then those of the weights"
