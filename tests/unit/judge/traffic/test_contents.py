@@ -1,7 +1,5 @@
 """Whether messages carry contributions to a sum; algorithms are simulated with real arrays."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -13,27 +11,10 @@ from grader.judge.traffic.contents import (
     messages_with_contents,
 )
 
-from ..build import Run
+from ..build import Run, samples_of_bytes
 
 LENGTH = 24
 RANKS = (2, 3, 4, 6)
-
-
-def samples_of_bytes(raw, random):
-    """Return the fields of a call that hold samples: of thirds, without zeros at the ends."""
-    words = np.frombuffer(raw[len(raw) % 8 :], "<i8") if len(raw) >= 8 else np.zeros(0, "<i8")
-    if not len(words):
-        return {"sample_first": int.from_bytes(raw, "little"), "sampled_num_bytes": len(raw)}
-    places = np.flatnonzero(words)
-    kept = words[places[0] : places[-1] + 1] if len(places) else words[:1]
-    limits = [len(kept) * third // 3 for third in range(4)]
-    drawn = [
-        int(kept[random.integers(begin, max(end, begin + 1))])
-        for begin, end in itertools.pairwise(limits)
-    ]
-    names = ("sample_first", "sample_middle", "sample_last")
-    num_bytes = len(raw) - 8 * (len(words) - len(kept))
-    return {**dict(zip(names, drawn, strict=True)), "sampled_num_bytes": num_bytes}
 
 
 class Exchange:
