@@ -101,6 +101,13 @@ def same_contributions_as(case: Fit, outcome: Outcome) -> Callable[[Fit, Outcome
     return check
 
 
+def combined_num_bytes(case: Fit, outcome: Outcome) -> int:
+    """Return the size of the arrays that a rank changed by the gradients of all ranks."""
+    changes = _changes(case, outcome)
+    combined = {name for arrays in changes for name, each in arrays.items() if each.are_complete}
+    return sum(outcome[name][0].nbytes for name in combined)
+
+
 def mistakes_in_first_step(case: Fit, outcome: Outcome, rank: int, name: str) -> list[Finding]:
     """Return what is wrong with the step of an array, the cause first."""
     changes = _changes(case, outcome)

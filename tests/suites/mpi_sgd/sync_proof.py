@@ -18,7 +18,7 @@ from grader.api import (
 )
 
 from . import serial
-from .first_step import first_gradient, same_contributions_as
+from .first_step import combined_num_bytes, first_gradient, same_contributions_as
 from .fit_cases import Fit
 from .summing import gradient_num_bytes, is_collective
 from .sync_cases import (
@@ -83,7 +83,8 @@ def _assert_gradients_are_given(case: Fit, outcome: Outcome) -> None:
     n = outcome.ranks
     if n > _MOST_RANKS:
         return
-    without = [rank for rank in range(n) if not _gives_gradients(case, outcome, rank)]
+    needed = (combined_num_bytes(case, outcome) or gradient_num_bytes(case)) / (2 * n)
+    without = [rank for rank in range(n) if not _gives_gradients(case, outcome, rank, needed)]
     if len(without) > 1:
         raise NotProven(
             found(
@@ -96,7 +97,7 @@ def _assert_gradients_are_given(case: Fit, outcome: Outcome) -> None:
         )
 
 
-def _gives_gradients(case: Fit, outcome: Outcome, rank: int) -> bool:
+def _gives_gradients(case: Fit, outcome: Outcome, rank: int, needed: float) -> bool:
     n, start = outcome.ranks, outcome.inputs[0]["start"]
     gradients = [serial.packed(first_gradient(case, outcome, r), case.sizes) for r in range(n)]
     others = [gradients[other] for other in range(n) if other != rank]
@@ -108,11 +109,11 @@ def _gives_gradients(case: Fit, outcome: Outcome, rank: int) -> bool:
     ]
     steps = [start - case.learning_rate * times * gradients[rank] for times in (1, n)]
     given = [call for call in outcome.trace.ranks[rank].calls if _gives(call)]
-    num_bytes = 0
+    num_bytes = 0.0
     for call in given:
         if any(may_hold(call, each, scaled=True) for each in (*sums, *steps)):
-            num_bytes += call.num_bytes if call.sampled_num_bytes else gradient_num_bytes(case)
-        if 2 * n * num_bytes >= gradient_num_bytes(case):
+            num_bytes += call.num_bytes if call.sampled_num_bytes else needed
+        if num_bytes >= needed:
             return True
     return False
 
