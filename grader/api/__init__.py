@@ -76,6 +76,8 @@ from grader.judge.traffic.call_bounds import (
 from grader.judge.traffic.collective_calls import reduction_communicators
 from grader.judge.traffic.contents import (
     assert_results_were_sent,
+    is_zeros,
+    may_hold,
     messages_with_contents,
     samples_of,
 )
@@ -138,7 +140,7 @@ from grader.trace.call_formatting import name_of as call_name
 from grader.trace.call_formatting import place_of as call_place
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
-API_VERSION = "3.0"
+API_VERSION = "3.1"
 """Version of this module: grows as docs/api.md promises."""
 
 DEPRECATED: dict[str, tuple[str, str]] = {}
@@ -214,7 +216,9 @@ __all__ = [
     "grid_graph",
     "holds",
     "inject_faults",
+    "is_zeros",
     "listed",
+    "may_hold",
     "message_depth",
     "messages",
     "messages_with_contents",

@@ -88,13 +88,15 @@ class Call:
     """The lower-case call of mpi4py that makes this one, as a program writes it:
     `comm.allreduce`. Empty where the program may have made it itself."""
     sampled_num_bytes: int = 0
-    """Of a send: how many bytes of numbers it carries, from which samples were taken; else 0."""
+    """Of what a rank sends or gives to a collective: how many bytes of numbers, without zeros at
+    their ends, samples were taken from; else 0."""
     sample_first: int = 0
-    """The first 8 of these bytes as a little-endian number; of fewer, all of them."""
+    """8 bytes from their first third as a little-endian number; of at most 8, all of them. The
+    place is drawn, at a multiple of 8 from the end."""
     sample_middle: int = 0
-    """8 bytes from their middle, at a multiple of 8; 0 where there are at most 8."""
+    """8 bytes from the second third; 0 where there are at most 8."""
     sample_last: int = 0
-    """The last 8 of them; 0 where there are at most 8."""
+    """8 bytes from the last third; 0 where there are at most 8."""
 
 
 Mask = NDArray[np.bool_]

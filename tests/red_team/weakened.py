@@ -293,6 +293,22 @@ WEAKENINGS = (
         "points and deserves",
     ),
     Weakening(
+        "does not ask what messages of a training contain",
+        (
+            Change(
+                "judge/traffic/contents.py",
+                "    if not len(samples):\n        return not call.sampled_num_bytes\n",
+                "    if True:\n        return True\n",
+            ),
+        ),
+        (
+            "gradients_of_zeros_beside_files",
+            "gradients_of_noise_beside_files",
+            "allreduce_of_zeros_added_to_files",
+        ),
+        "points and deserves",
+    ),
+    Weakening(
         "believes the trace alone",
         (
             NO_GUARD,

@@ -1,4 +1,4 @@
-"""Whether messages carry what ranks contribute to a sum: pieces of arrays, and sums of them.
+"""Whether messages carry what ranks contribute: pieces of arrays, sums and multiples of them.
 
 Samples of a message are looked for in the sums over all sets of ranks that its sender can know of:
 itself, and those that came with what it has received. Inputs of many random bits make this
@@ -27,6 +27,9 @@ Ranks = frozenset[int]
 _MOST_RANKS = 6
 _MOST_SUMS = 1 << 18
 _WORD_NUM_BYTES = 8
+_SHORT_NUM_BYTES = 32
+_RTOL = 1e-9
+"""Of a number that was computed in another order."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,15 @@ class Message:
         """Return whether it carries a contribution, as far as can be told."""
         return self.sets is None or bool(self.sets)
 
+    @property
+    def num_bytes(self) -> int:
+        """Return the size without padding, as far as that can be told."""
+        is_whole = self.sets is None or self.call.pickled
+        return self.call.num_bytes if is_whole else self.call.sampled_num_bytes
+
 
 def samples_of(call: Call, dtype: np.dtype[Any] | str) -> Values:
-    """Return the first, the middle and the last numbers of a message, each as its next ones.
+    """Return numbers from each third of a message, at places that are drawn.
 
     A sample is 8 bytes, as many numbers as these are. Empty where a message was not sampled, or is
     shorter than a number.
@@ -52,9 +61,39 @@ def samples_of(call: Call, dtype: np.dtype[Any] | str) -> Values:
     kind = np.dtype(dtype).newbyteorder("<")
     if call.sampled_num_bytes < kind.itemsize:
         return np.zeros(0, kind)
-    words = [call.sample_first, call.sample_middle, call.sample_last]
-    number = 1 if call.sampled_num_bytes <= _WORD_NUM_BYTES else len(words)
+    words = [call.sample_first, call.sample_last, call.sample_middle]
+    number = min(max(call.sampled_num_bytes // _WORD_NUM_BYTES, 1), len(words))
     return np.array(words[:number], "<i8").view(kind)
+
+
+def is_zeros(call: Call) -> bool:
+    """Return whether a message, or what a collective is given, is nothing but zeros."""
+    return 0 < call.sampled_num_bytes < 2 * _WORD_NUM_BYTES and not call.sample_first
+
+
+def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
+    """Return whether a message, or what a collective is given, may be some of these numbers.
+
+    scaled: or of a multiple of them, whose factor is the same for all. Most of its samples have to
+    be among them; a single number is no evidence of a multiple. True where nothing was sampled.
+    """
+    samples = samples_of(call, numbers.dtype)
+    if not len(samples):
+        return not call.sampled_num_bytes
+    telling = np.unique(np.abs(samples[np.isfinite(samples) & (samples != 0)]))
+    known = np.unique(np.abs(numbers[np.isfinite(numbers) & (numbers != 0)]))
+    if not len(telling) or not len(known):
+        return False
+    factors = np.ravel(telling[:, np.newaxis] / known) if scaled else np.ones(1)
+    num_found = sum(_are_among(sample / factors, known) for sample in telling)
+    return 2 * int(np.max(num_found)) >= max(len(samples), 3 if scaled else 1)
+
+
+def _are_among(values: Values, known: Values) -> NDArray[np.int64]:
+    """Return for each value 1 if it is nearly one of these sorted numbers, else 0."""
+    after = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    nearest = (np.abs(known[at] - values) for at in (after, np.maximum(after - 1, 0)))
+    return np.asarray(np.minimum(*nearest) <= _RTOL * values, np.int64)
 
 
 def messages_with_contents(trace: Trace, arrays: Sequence[Values]) -> list[list[Message]]:
@@ -82,7 +121,7 @@ def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
     for message in chain.from_iterable(messages_with_contents(trace, arrays)):
         call, to = message.call, message.call.peer
         sets = (frozenset(range(n)),) if message.sets is None else message.sets
-        brought[to] += call.num_bytes * max((len(ranks - {to}) for ranks in sets), default=0)
+        brought[to] += message.num_bytes * max((len(ranks - {to}) for ranks in sets), default=0)
         beside += [] if sets else [call]
     what = "".join(
         f" (the first that holds no such sum: {name_of(call)}{at(call)})" for call in beside[:1]
@@ -125,9 +164,12 @@ class _Sums:
         values = samples_of(call, self._dtype)
         if self._sets is None or not len(values):
             return None
-        found = (self._sets.get(value, set()) for value in values.tolist() if value)
-        sets = set[Ranks]().union(*found)
-        return frozenset(ranks for ranks in sets if ranks <= known)
+        sets = [self._sets.get(value, set()) for value in {*values.tolist()} if value]
+        known_sets = [{ranks for ranks in each if ranks <= known} for each in sets]
+        # Most samples have to be contributions; a head may be most of a short message.
+        least = len(values) / 2 if call.sampled_num_bytes > _SHORT_NUM_BYTES else 1
+        is_enough = sum(map(bool, known_sets)) >= least
+        return frozenset[Ranks]().union(*known_sets) if is_enough else frozenset()
 
 
 def _in_time(trace: Trace) -> Iterator[tuple[int, Call, Ranks]]:

@@ -212,7 +212,7 @@ def _what_is_moved(prototype: Prototype) -> list[str]:
     if count and datatype:
         lines = [f"set_elements(&details, {count}, {datatype});"]
         if "sendbuf" in names:
-            lines += ["details.sent = sendbuf;"]
+            lines += ["details.sent = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;"]
         elif prototype.short_name in ("Bcast", "Ibcast"):
             lines += ["details.sent = is_own_rank(comm, root) ? buffer : NULL;"]
         return lines

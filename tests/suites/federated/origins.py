@@ -1,6 +1,6 @@
 """Whether training comes from the messages: some are altered on their way, and what follows?"""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -13,6 +13,7 @@ from grader.api import (
     NotProven,
     Outcome,
     RuleViolation,
+    Trace,
     WrongAnswer,
     assert_messages_matter,
     case_context,
@@ -21,6 +22,7 @@ from grader.api import (
     found,
     holds,
     inject_faults,
+    is_zeros,
     sends_of,
 )
 
@@ -81,6 +83,7 @@ class Faults:
                 raise RuleViolation(
                     found("traffic.gives_nothing", text, rank=rank, num_bytes=num_bytes)
                 )
+            _assert_no_zeros(trace, given)
             by_givers, influencing = [], set()
             for effect in self.effects():
                 if effect.message.rank in givers:
@@ -117,6 +120,22 @@ class Faults:
         if chosen:
             with case_context(self.case, self.outcome):
                 assert_messages_matter(self.outcome.trace, chosen)
+
+
+def _assert_no_zeros(trace: Trace, given: Mapping[int, int]) -> None:
+    """Assert that at least half of what each rank gives is more than zeros. Raises NotProven.
+
+    given: its bytes by rank.
+    """
+    for rank, num_bytes in given.items():
+        zeros = sum(call.num_bytes for call in trace.ranks[rank].calls if is_zeros(call))
+        if 2 * zeros > num_bytes:
+            text = (
+                f"rank {rank} gave the other ranks {num_bytes:,} bytes, {zeros:,} of them in "
+                "messages and collectives that hold zeros only. The training may not come from "
+                "these; your instructor reviews this part"
+            )
+            raise NotProven(found("evidence.zeros_given", text, rank=rank, num_bytes=zeros))
 
 
 def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check]) -> Faults:

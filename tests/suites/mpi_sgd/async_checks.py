@@ -41,7 +41,7 @@ def assert_gradients_reach_a_master(case: Fit, outcome: Outcome) -> None:
     Raises WrongAnswer.
     """
     with case_context(case, outcome):
-        updates = _updates(case, outcome)
+        updates = updates_of(case, outcome)
         masters = range(case.num_masters)
         if not any(_factors(case, outcome, updates, rank) for rank in masters):
             text = "No master ends with weights that contain gradients of the workers' batches."
@@ -55,7 +55,7 @@ def assert_new_values_reach_the_workers(case: Fit, outcome: Outcome) -> None:
     """
     slow = case.num_masters
     with case_context(case, outcome):
-        updates = _updates(case, outcome)
+        updates = updates_of(case, outcome)
         factors = _factors(case, outcome, updates, slow)
         others = {
             update.rank for update, factor in zip(updates, factors, strict=False) if factor
@@ -72,7 +72,7 @@ def assert_no_gradient_is_lost(case: Fit, outcome: Outcome) -> None:
     In whatever order they were applied. Raises WrongAnswer, naming the array.
     """
     with case_context(case, outcome):
-        updates = _updates(case, outcome)
+        updates = updates_of(case, outcome)
         start = serial.unpacked(outcome.inputs[0]["start"], case.sizes)
         for name, begin in start.items():
             steps = [case.learning_rate * update.gradient[name] for update in updates]
@@ -108,7 +108,7 @@ def assert_rank_0_holds_the_result(case: Fit, outcome: Outcome, kinds: str = "")
         if not kinds:
             assert_final(_replayed(case, outcome), final, rtol=RTOL)
             return
-        updates = _updates(case, outcome)
+        updates = updates_of(case, outcome)
         start = serial.unpacked(outcome.inputs[0]["start"], case.sizes)
         last = {
             name: start[name]
@@ -205,7 +205,7 @@ def _replayed(case: Fit, outcome: Outcome) -> Replay:
     try:
         return replay(
             serial.unpacked(outcome.inputs[0]["start"], case.sizes),
-            _updates(case, outcome),
+            updates_of(case, outcome),
             case.learning_rate,
             rtol=RTOL,
             final=None if dropped else _arrays_of(case, outcome, 0),
@@ -227,7 +227,7 @@ def _factors(case: Fit, outcome: Outcome, updates: Sequence[Update], rank: int) 
     return []
 
 
-def _updates(case: Fit, outcome: Outcome) -> list[Update]:
+def updates_of(case: Fit, outcome: Outcome) -> list[Update]:
     """Return what every worker did, with the gradients it should have found."""
     updates: list[Update] = []
     for rank in range(case.num_masters, outcome.ranks):

@@ -21,6 +21,7 @@ from .async_checks import (
     assert_rank_0_holds_the_result,
     assert_replays,
 )
+from .async_contents import assert_contents
 from .fit_cases import Fit, trained_batches
 
 Run = Callable[..., Launch]
@@ -103,6 +104,16 @@ def trainings(run: Run, cases: Cases) -> Iterator[tuple[Fit, Outcome]]:
     for ranks in FEW_RANKS:
         launch = run(ranks, cases[ranks]).having(purpose="values", synchronous_sends=False)
         yield from launch.holding(assert_gradients_reach_a_master)
+
+
+def assert_trainings_are_sent(run: Run, cases: Cases) -> None:
+    """Assert that messages hold what each training on few ranks is made of; raises NotProven."""
+    for ranks in FEW_RANKS:
+        launch = run(ranks, cases[ranks]).having(purpose="values", synchronous_sends=False)
+        right = [case for case, _ in launch.holding(assert_replays)]
+        for case, outcome in launch.holding(assert_gradients_reach_a_master):
+            if case.group != LARGE:
+                assert_contents(case, outcome, is_right=case in right)
 
 
 def assert_rule(run: Run, cases: Cases, rule: Callable[[Fit, Outcome], None]) -> None:

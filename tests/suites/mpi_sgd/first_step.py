@@ -101,6 +101,13 @@ def same_contributions_as(case: Fit, outcome: Outcome) -> Callable[[Fit, Outcome
     return check
 
 
+def combined_num_bytes(case: Fit, outcome: Outcome) -> int:
+    """Return the size of the arrays that a rank changed by the gradients of all ranks."""
+    changes = _changes(case, outcome)
+    combined = {name for arrays in changes for name, each in arrays.items() if each.are_complete}
+    return sum(outcome[name][0].nbytes for name in combined)
+
+
 def mistakes_in_first_step(case: Fit, outcome: Outcome, rank: int, name: str) -> list[Finding]:
     """Return what is wrong with the step of an array, the cause first."""
     changes = _changes(case, outcome)
@@ -113,7 +120,7 @@ def _changes(case: Fit, outcome: Outcome) -> list[dict[str, Contributions]]:
 
 def _contributions(case: Fit, outcome: Outcome, rank: int) -> dict[str, Contributions]:
     start = serial.unpacked(outcome.inputs[0]["start"], case.sizes)
-    gradients = [_gradient(case, outcome, other) for other in range(outcome.ranks)]
+    gradients = [first_gradient(case, outcome, other) for other in range(outcome.ranks)]
     return {
         name: _explained(
             (start[name] - outcome[name][rank]) / case.learning_rate,
@@ -123,7 +130,7 @@ def _contributions(case: Fit, outcome: Outcome, rank: int) -> dict[str, Contribu
     }
 
 
-def _gradient(case: Fit, outcome: Outcome, rank: int) -> dict[str, serial.Vector]:
+def first_gradient(case: Fit, outcome: Outcome, rank: int) -> dict[str, serial.Vector]:
     """Return the gradients of the first batch that a rank trained on; zeros where it has none."""
     start = outcome.inputs[0]["start"]
     batches = trained_batches(case, outcome, rank)[:1]
@@ -206,7 +213,7 @@ def _other_change(case: Fit, outcome: Outcome, rank: int, name: str) -> Finding:
     change = (start[name] - outcome[name][rank]) / case.learning_rate
     biases = name.replace("weights", "biases")
     if change.ndim == 2 and np.allclose(change, change[0], rtol=0, atol=_RTOL):
-        gradients = [_gradient(case, outcome, other)[biases] for other in range(outcome.ranks)]
+        gradients = [first_gradient(case, outcome, other)[biases] for other in range(outcome.ranks)]
         if _explained(change[0], gradients).is_explained:
             text = f"{place} the gradients of {biases}, the same in every row."
             helps = "back_prop returns the gradients of the biases first, then those of the weights"

@@ -155,8 +155,11 @@ def _begun_in_lower_case(calls: Sequence[Call]) -> list[Call]:
 
 
 def _given_num_bytes(call: Call) -> int:
-    """Return what a rank gives to a collective; what it receives in a lower-case one is not its."""
-    return 0 if call.is_receive else max(call.num_bytes, 0)
+    """Return what a rank gives to a collective; what it receives in a lower-case one is not its.
+
+    Zeros are nothing.
+    """
+    return 0 if call.is_receive or not may_tell(call) else max(call.num_bytes, 0)
 
 
 def _waits_in_finalize(trace: Trace) -> bool:

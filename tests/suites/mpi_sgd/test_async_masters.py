@@ -43,6 +43,7 @@ from .async_rules import (
     assert_rule,
     assert_small_trainings_replay,
     assert_training_comes_from_messages,
+    assert_trainings_are_sent,
     trainings,
 )
 from .async_stages import (
@@ -67,6 +68,7 @@ def test_gradients_reach_the_masters(run):
     if not any(trainings(run, CASES)):
         for case, outcome in run(2, CASES[2]).having(group=ONE_MASTER):
             assert_gradients_reach_a_master(case, outcome)
+    assert_trainings_are_sent(run, CASES)
 
 
 SOME_GRADIENTS = test_gradients_reach_the_masters

@@ -1,5 +1,6 @@
 """Builds traces call by call, as ranks would leave them behind."""
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,23 @@ def explain_deadlock(trace, returned=frozenset(), *, makes_progress=False):
     """Return the sentence alone of find_deadlock."""
     found = find_deadlock(trace, returned, makes_progress=makes_progress)
     return None if found is None else found[0]
+
+
+def samples_of_bytes(raw: bytes, random: np.random.Generator) -> dict[str, int]:
+    """Return the fields of a call that hold samples: of thirds, without zeros at the ends."""
+    words = np.frombuffer(raw[len(raw) % 8 :], "<i8") if len(raw) >= 8 else np.zeros(0, "<i8")
+    if not len(words):
+        return {"sample_first": int.from_bytes(raw, "little"), "sampled_num_bytes": len(raw)}
+    places = np.flatnonzero(words)
+    kept = words[places[0] : places[-1] + 1] if len(places) else words[:1]
+    limits = [len(kept) * third // 3 for third in range(4)]
+    drawn = [
+        int(kept[random.integers(begin, max(end, begin + 1))])
+        for begin, end in itertools.pairwise(limits)
+    ]
+    names = ("sample_first", "sample_middle", "sample_last")
+    num_bytes = len(raw) - 8 * (len(words) - len(kept))
+    return {**dict(zip(names, drawn, strict=True)), "sampled_num_bytes": num_bytes}
 
 
 class Run:

@@ -134,7 +134,7 @@ struct record {
     uint32_t failed_polls;
     uint32_t flags;
     uint32_t place;            /* of struct location */
-    int64_t sampled_num_bytes; /* of the numbers that a send carries; 0: not looked at */
+    int64_t sampled_num_bytes; /* of the numbers that a rank gives; 0: not looked at */
     uint64_t sample_first;     /* 8 bytes of them each */
     uint64_t sample_middle;
     uint64_t sample_last;

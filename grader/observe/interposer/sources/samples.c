@@ -1,4 +1,4 @@
-/* Takes the first, the middle and the last 8 bytes of the numbers in a message. */
+/* Takes 8 bytes from each third of the numbers in a message, at places that are drawn. */
 #include "samples.h"
 
 #include <stdlib.h>
@@ -8,11 +8,29 @@
 #include "layout.h"
 #include "lock_and_clock.h"
 #include "pickles.h"
+#include "trace_memory.h"
 
 static const struct samples NO_SAMPLES = {0, 0, 0, 0};
 
-enum { WORD_NUM_BYTES = 8, MOST_PACKED_NUM_BYTES = 1 << 16 };
+enum { WORD_NUM_BYTES = 8, NUM_SAMPLES = 3, MOST_PACKED_NUM_BYTES = 1 << 16 };
 
+/* A number that no program can know before: it follows from the judge's word for this rank. */
+static uint64_t drawn(uint64_t number)
+{
+    uint64_t x = memory.header->nonce + number * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+static bool is_zero(const unsigned char *word)
+{
+    uint64_t value;
+    memcpy(&value, word, sizeof value);
+    return value == 0;
+}
+
+/* Words are counted from the end: what begins with a head ends with numbers. */
 static struct samples samples_of_bytes(const unsigned char *bytes, int64_t num_bytes)
 {
     struct samples samples = {num_bytes, 0, 0, 0};
@@ -20,11 +38,24 @@ static struct samples samples_of_bytes(const unsigned char *bytes, int64_t num_b
         memcpy(&samples.first, bytes, (size_t)num_bytes);
         return samples;
     }
-    /* The last bytes are those before the end: what begins with a head ends with numbers. */
-    int64_t middle = num_bytes / WORD_NUM_BYTES / 2 * WORD_NUM_BYTES;
-    memcpy(&samples.first, bytes, WORD_NUM_BYTES);
-    memcpy(&samples.middle, &bytes[middle], WORD_NUM_BYTES);
-    memcpy(&samples.last, &bytes[num_bytes - WORD_NUM_BYTES], WORD_NUM_BYTES);
+    const unsigned char *words = &bytes[num_bytes % WORD_NUM_BYTES];
+    int64_t begin = 0, end = num_bytes / WORD_NUM_BYTES;
+    /* Padding carries nothing; of nothing but zeros, one is left. */
+    while (end > 1 && is_zero(&words[WORD_NUM_BYTES * (end - 1)]))
+        end--;
+    while (begin < end - 1 && is_zero(&words[WORD_NUM_BYTES * begin]))
+        begin++;
+    int64_t padding = num_bytes / WORD_NUM_BYTES - (end - begin);
+    samples.num_bytes -= WORD_NUM_BYTES * padding;
+    uint64_t *taken[NUM_SAMPLES] = {&samples.first, &samples.middle, &samples.last};
+    uint64_t call = atomic_load_explicit(&memory.header->num_reserved, memory_order_relaxed);
+    for (int64_t i = 0; i < NUM_SAMPLES; i++) {
+        int64_t from = begin + (end - begin) * i / NUM_SAMPLES;
+        int64_t length = begin + (end - begin) * (i + 1) / NUM_SAMPLES - from;
+        uint64_t number = drawn(call * NUM_SAMPLES + (uint64_t)i);
+        int64_t at = from + (length > 0 ? (int64_t)(number % (uint64_t)length) : 0);
+        memcpy(taken[i], &words[WORD_NUM_BYTES * at], WORD_NUM_BYTES);
+    }
     return samples;
 }
 
@@ -59,9 +90,19 @@ static struct samples samples_of_packed(const struct details *details, int64_t n
     return samples;
 }
 
+/* A collective between two groups may name a buffer that it does not use. */
+static bool gives_to_collective(const struct details *details)
+{
+    int is_of_two_groups = 1;
+    return details->sent && details->sent != MPI_IN_PLACE && details->comm != MPI_COMM_NULL &&
+           real.Comm_test_inter(details->comm, &is_of_two_groups) == MPI_SUCCESS &&
+           !is_of_two_groups;
+}
+
 struct samples samples_of(const struct details *details, int64_t num_bytes)
 {
-    if (!(details->flags & IS_SEND) || num_bytes <= 0 || details->peer == MPI_PROC_NULL)
+    if (num_bytes <= 0 || details->peer == MPI_PROC_NULL ||
+        !(details->flags & IS_SEND || gives_to_collective(details)))
         return NO_SAMPLES;
     bool is_lying_at_buffer =
         details->sent && is_without_gaps(details->datatype, num_bytes / details->num_elements);

@@ -1,5 +1,5 @@
 /*
- * A few numbers of what a send carries, so that the judge sees what ranks tell each other.
+ * A few numbers of what a rank sends or gives to a collective, for the judge to look at.
  *
  * Taken of the caller's buffer as the call begins: records.c writes them into its record.
  */
@@ -11,13 +11,13 @@
 #include "call_arguments.h"
 
 struct samples {
-    int64_t num_bytes; /* of the numbers that they were taken from; 0: there are none */
+    int64_t num_bytes; /* of the numbers, without zeros at their ends; 0: there are none */
     uint64_t first;
     uint64_t middle;
     uint64_t last;
 };
 
-/* num_bytes: of the message. Asks MPI. Takes none of calls that send no message. */
+/* num_bytes: of the message. Asks MPI. Takes none of calls by which a rank gives nothing. */
 struct samples samples_of(const struct details *details, int64_t num_bytes);
 
 #endif

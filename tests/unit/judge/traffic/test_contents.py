@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 
 from grader.judge.check_failures import NotProven
-from grader.judge.traffic.contents import assert_results_were_sent, messages_with_contents
+from grader.judge.traffic.contents import (
+    assert_results_were_sent,
+    is_zeros,
+    may_hold,
+    messages_with_contents,
+)
 
-from ..build import Run
+from ..build import Run, samples_of_bytes
 
 LENGTH = 24
 RANKS = (2, 3, 4, 6)
@@ -17,18 +22,14 @@ class Exchange:
 
     def __init__(self, ranks, dtype="f8"):
         random = np.random.default_rng(ranks)
-        self.run, self.ranks = Run(ranks), range(ranks)
+        self.run, self.ranks, self.random = Run(ranks), range(ranks), random
         numbers = random.integers(-(2**40), 2**40, (ranks, LENGTH))
         self.arrays = list((numbers / 2**30).astype(dtype) if dtype == "f8" else numbers)
 
     def send(self, rank, to, numbers, is_sampled=True):
         """Send numbers; return what arrives."""
         raw = np.ascontiguousarray(numbers).tobytes()
-        middle = len(raw) // 16 * 8
-        pieces = [raw[:8], raw[middle : middle + 8], raw[-8:]] if len(raw) > 8 else [raw, b"", b""]
-        first, second, last = (int.from_bytes(each, "little", signed=True) for each in pieces)
-        samples = {"sample_first": first, "sample_middle": second, "sample_last": last}
-        samples |= {"sampled_num_bytes": len(raw)}
+        samples = samples_of_bytes(raw, self.random)
         fields = {"num_elements": numbers.size, "num_bytes": len(raw)}
         self.run.isend(rank, to, **fields, **(samples if is_sampled else {}))
         self.run.recv(to, rank)
@@ -132,7 +133,19 @@ def padded(of):
     naive(of, shown=lambda array: np.concatenate([array, np.zeros(LENGTH)]))
 
 
-ALGORITHMS = [naive, ring, by_a_root, along_a_chain, in_halves, with_sizes_and_flags, padded]
+def with_heads(of):
+    naive(of, shown=lambda array: np.concatenate([[LENGTH, 7.0], array]))
+
+
+def one_by_one_with_heads(of):
+    for place in range(LENGTH):
+        naive(of, shown=lambda array, place=place: np.array([LENGTH, place, array[place]]))
+
+
+ALGORITHMS = [
+    *(naive, ring, by_a_root, along_a_chain, in_halves, with_sizes_and_flags, padded),
+    *(with_heads, one_by_one_with_heads),
+]
 
 
 @pytest.mark.parametrize("ranks", RANKS)
@@ -184,6 +197,17 @@ def test_nothing_is_said_where_nothing_is_summed_up():
     assert_results_were_sent(of.run.trace(), [])
 
 
+def true_where(*places):
+    """Return what leaves an array as it is at these places, and makes all else zeros."""
+
+    def shown(array):
+        sparse = np.zeros_like(array)
+        sparse[[*places]] = array[[*places]] if len(array) > LENGTH // 2 else 0
+        return sparse
+
+    return shown
+
+
 def totals_at_once(of):
     ring(of, arrays=[sum(of.arrays)] + [np.zeros(LENGTH)] * (len(of.ranks) - 1))
 
@@ -209,6 +233,9 @@ def zeros_as_the_result(of):
         lambda of: ring(of, arrays=[np.arange(1.0, LENGTH + 1) + rank for rank in of.ranks]),
         lambda of: naive(of, shown=lambda array: sum(of.arrays)),
         lambda of: naive(of, shown=lambda array: array[:1]),
+        lambda of: ring(of, shown=true_where(0, -1)),
+        lambda of: naive(of, shown=true_where(0, LENGTH // 2, -1)),
+        lambda of: naive(of, shown=lambda array: np.full(LENGTH, array[0])),
         totals_at_once,
         own_pieces_only,
         zeros_as_the_result,
@@ -235,3 +262,67 @@ def test_a_rank_knows_what_came_with_what_it_has_received():
         [frozenset({frozenset({0, 1})}), frozenset()],
         [],
     ]
+
+
+GRADIENT = np.random.default_rng(5).standard_normal(200)
+
+
+def given(numbers):
+    """Return a call that gives these numbers to a collective."""
+    raw = np.asarray(numbers).tobytes()
+    fields = samples_of_bytes(raw, np.random.default_rng(len(raw)))
+    run = Run(1)
+    run.call(0, "Allreduce", num_bytes=len(raw), **fields)
+    return run.trace().ranks[0].calls[0]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        GRADIENT,
+        -0.3 * GRADIENT / 7,
+        GRADIENT[50:80],
+        np.concatenate([[3.0], GRADIENT[::-1]]),
+        np.concatenate([2 * GRADIENT, np.zeros(500)]),
+        GRADIENT[:2],
+    ],
+)
+def test_a_multiple_may_be_held_in_any_order(numbers):
+    assert may_hold(given(numbers), GRADIENT, scaled=True)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        np.zeros(200),
+        np.ones(200),
+        np.random.default_rng(1).standard_normal(200),
+        GRADIENT + 1,
+        [GRADIENT[0]],
+        np.where(np.arange(200) == 100, GRADIENT, 0),
+        np.where(np.arange(200) % 40, 0, GRADIENT),
+    ],
+)
+def test_what_is_for_show_is_no_multiple(numbers):
+    assert not may_hold(given(numbers), GRADIENT, scaled=True)
+
+
+def test_without_a_factor_numbers_have_to_be_the_same():
+    assert may_hold(given(GRADIENT), GRADIENT)
+    assert not may_hold(given(2 * GRADIENT), GRADIENT)
+    assert not may_hold(given(np.zeros(200)), GRADIENT)
+    assert not may_hold(given(GRADIENT), np.zeros(200))
+
+
+def test_what_was_not_sampled_may_hold_anything():
+    run = Run(1)
+    run.call(0, "Allreduce", num_bytes=800)
+    assert may_hold(run.trace().ranks[0].calls[0], GRADIENT, scaled=True)
+
+
+def test_zeros_are_told_from_sparse_numbers():
+    assert is_zeros(given(np.zeros(100)))
+    assert not is_zeros(given(np.where(np.arange(100) == 7, 1.5, 0)))
+    run = Run(1)
+    run.call(0, "Allreduce", num_bytes=800)
+    assert not is_zeros(run.trace().ranks[0].calls[0])

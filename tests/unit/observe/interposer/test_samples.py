@@ -1,5 +1,6 @@
 """What is sampled of the contents of messages."""
 
+import re
 import struct
 
 import numpy as np
@@ -21,11 +22,17 @@ def numbers_of(call):
     return struct.unpack("<3d", struct.pack("<3q", *words))
 
 
-def sampled(launch, program):
-    """Return what each send of rank 0 was sampled as."""
+def sampled(launch, program, *functions):
+    """Return what each send of rank 0 was sampled as, or each call of these functions."""
     with launch(HEAD + program, 2) as run:
         trace, _ = run.finish()
-        return [call for call in trace.calls if call.is_send]
+        return [call for call in trace.calls if call.is_send or call.function in functions]
+
+
+def assert_from_each_third(numbers):
+    """Assert that samples of 0.5, 1.5, ..., 99.5 are one number from each third."""
+    first, middle, last = (number - 0.5 for number in numbers)
+    assert first in range(33) and middle in range(33, 66) and last in range(66, 100)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +66,7 @@ else:
 """
     (call,) = sampled(launch, program)
     assert call.sampled_num_bytes == 800
-    assert numbers_of(call) == (0.5, 50.5, 99.5)
+    assert_from_each_third(numbers_of(call))
 
 
 def test_python_floats_in_a_pickle_are_sampled(launch):
@@ -72,7 +79,7 @@ else:
     comm.recv(source=peer), comm.recv(source=peer)
 """
     floats, others = sampled(launch, program)
-    assert numbers_of(floats) == (0.5, 99.5, 99.5)
+    assert numbers_of(floats) == (0.5, 0.5, 99.5)
     assert others.sampled_num_bytes == 0
 
 
@@ -102,3 +109,70 @@ else:
     assert numbers_of(replaced) == (7.25, 0.0, 0.0)
     assert (short.sampled_num_bytes, short.sample_first) == (4, np.float32(1).view("<i4"))
     assert nowhere.sampled_num_bytes == 0
+
+
+def test_places_differ_from_call_to_call_and_from_run_to_run(launch):
+    program = """
+for _ in range(8):
+    comm.Sendrecv(numbers, dest=peer, recvbuf=taken, source=peer)
+"""
+    runs = [[numbers_of(call) for call in sampled(launch, program)] for _ in range(2)]
+    assert len({*runs[0]}) > 4 and len({*runs[0], *runs[1]}) > 8
+    for numbers in (*runs[0], *runs[1]):
+        assert_from_each_third(numbers)
+
+
+def test_zeros_at_the_ends_are_left_out(launch):
+    program = """
+padded = np.concatenate([np.zeros(50), numbers, np.zeros(300)])
+for each in padded, np.zeros(60), padded.astype("f4")[:-1]:
+    comm.Sendrecv(each, dest=peer, recvbuf=taken, source=peer)
+"""
+    padded, zeros, floats = sampled(launch, program)
+    assert padded.sampled_num_bytes == 800
+    assert_from_each_third(numbers_of(padded))
+    assert (zeros.sampled_num_bytes, numbers_of(zeros)) == (8, (0.0, 0.0, 0.0))
+    assert floats.sampled_num_bytes in (404, 412)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "comm.Allreduce(numbers, taken[:100])",
+        "comm.Allreduce(MPI.IN_PLACE, numbers)",
+        "comm.Iallreduce(numbers, taken[:100]).Wait()",
+        "comm.Reduce(numbers, taken[:100] if rank == 1 else None, root=1)",
+        "comm.Allgather(numbers, taken[:200])",
+        "comm.Gatherv(numbers, taken[:200] if rank == 1 else None, root=1)",
+        "comm.Alltoall(np.tile(numbers, 2), taken[:200])",
+        "comm.Reduce_scatter_block(np.tile(numbers, 2), taken[:100])",
+        "comm.Bcast(numbers if rank == 0 else taken[:100], root=0)",
+        "started()",
+    ],
+)
+def test_what_a_rank_gives_to_a_collective_is_sampled(call, launch):
+    program = f"""
+def started():
+    given = np.zeros(100)
+    request = comm.Allreduce_init(given, taken[:100])
+    given[:] = numbers
+    request.Start()
+    request.Wait()
+{call}
+"""
+    names = re.findall(r"comm\.(\w+)", call) or ["Start"]
+    made = sampled(launch, program, *names)[-1]
+    assert made.sampled_num_bytes == 800
+    assert_from_each_third(numbers_of(made))
+
+
+def test_what_a_collective_gives_in_place_or_between_groups_is_not(launch):
+    program = """
+comm.Allgather(MPI.IN_PLACE, taken[:200])
+own = comm.Split(rank)
+between = own.Create_intercomm(0, comm, peer)
+between.Allreduce(numbers, taken[:100])
+comm.Bcast(taken[:10], root=1)
+"""
+    names = ("Allgather", "Allreduce", "Bcast")
+    assert [call.sampled_num_bytes for call in sampled(launch, program, *names)] == [0, 0, 0]

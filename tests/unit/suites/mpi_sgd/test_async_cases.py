@@ -102,7 +102,7 @@ def test_every_step_is_far_larger_than_the_tolerance() -> None:
     """Else two updates could change places unseen."""
     for ranks, case in EVERY_CASE:
         found = serve(case, ranks)
-        for update in async_checks._updates(case, found):
+        for update in async_checks.updates_of(case, found):
             for name in case.shapes:
                 step = case.learning_rate * np.abs(update.gradient[name]).max()
                 assert step > 100 * RTOL, (case.label, name)

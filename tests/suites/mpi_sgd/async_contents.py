@@ -1,0 +1,89 @@
+"""Whether the messages of an asynchronous training hold gradients and new values, by samples."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from grader.api import Call, NotProven, Outcome, case_context, found, functions, may_hold, messages
+
+from . import serial
+from .async_checks import updates_of
+from .fit_cases import Fit
+from .ownership import layer_num_bytes
+from .serial import Vector
+from .updates import Update
+
+_AHEAD = 2
+"""Batches whose messages may have been sent before those of one that is looked for."""
+
+
+def assert_contents(case: Fit, outcome: Outcome, *, is_right: bool) -> None:
+    """Assert that messages hold the workers' gradients and what the workers go on with.
+
+    A gradient may be scaled, or a step from the weights before it; new values may come as their
+    change. is_right: all batches are needed; else one gradient is enough. Raises NotProven.
+    """
+    if any(seen.calls.functions() & functions.ONE_SIDED for seen in outcome.trace.ranks):
+        return
+    layers = sum(layer_num_bytes(case.sizes).values())
+    masters = range(case.num_masters)
+    gradients = 0
+    with case_context(case, outcome):
+        for worker in range(case.num_masters, outcome.ranks):
+            updates = [each for each in updates_of(case, outcome) if each.rank == worker]
+            held = [[*_gradients(case, update)] for update in updates]
+            there = [call for rank in masters for call in messages(outcome.trace, worker, rank)]
+            num_bytes = _num_bytes_holding(there, held)
+            gradients += num_bytes
+            if is_right and num_bytes < len(updates) * layers:
+                raise _not_proven(worker, "sent the gradients", num_bytes, len(updates) * layers)
+            values = [[*_values(case, *pair)] for pair in pairwise(updates)]
+            back = [call for rank in masters for call in messages(outcome.trace, rank, worker)]
+            num_bytes = _num_bytes_holding(back, values)
+            if is_right and num_bytes < len(values) * layers:
+                raise _not_proven(worker, "got the new values", num_bytes, len(values) * layers)
+        if not gradients:
+            raise _not_proven(case.num_masters, "sent the gradients", 0, layers)
+
+
+def _gradients(case: Fit, update: Update) -> Iterator[tuple[Vector, bool]]:
+    """Yield what a worker may send after a batch, and whether any multiple of it will do."""
+    before, gradient = (
+        serial.packed(arrays, case.sizes) for arrays in (update.before, update.gradient)
+    )
+    yield gradient, True
+    yield before - case.learning_rate * gradient, False
+
+
+def _values(case: Fit, update: Update, following: Update) -> Iterator[tuple[Vector, bool]]:
+    """Yield what a master may send back, as in the above."""
+    old, new = (serial.packed(each.before, case.sizes) for each in (update, following))
+    yield np.where(new == old, 0, new), False
+    yield new - old, True
+
+
+def _num_bytes_holding(sent: Sequence[Call], held: list[list[tuple[Vector, bool]]]) -> int:
+    """Return the bytes of the messages that hold these arrays, each batch after those before it."""
+    num_bytes = batch = 0
+    for call in sorted(sent, key=lambda call: call.entered_ns):
+        for number in range(batch, min(batch + _AHEAD, len(held))):
+            if any(may_hold(call, each, scaled=scaled) for each, scaled in held[number]):
+                num_bytes += call.num_bytes
+                batch = number
+                break
+    return num_bytes
+
+
+def _not_proven(worker: int, what: str, num_bytes: int, needed: int) -> NotProven:
+    return NotProven(
+        found(
+            "evidence.training_not_sent",
+            f"worker rank {worker} {what} of its batches in {num_bytes} bytes of messages, by "
+            f"samples of what they hold; {needed} are needed. The training may not come from "
+            "messages; your instructor reviews this part",
+            rank=worker,
+            num_bytes=num_bytes,
+            needed_num_bytes=needed,
+        )
+    )
