@@ -15,7 +15,7 @@ IMAGE, STUDENT_IMAGE, ENGINE_IMAGE = (
 )
 _WITH_OUR_IMAGES = f"""
 import sys
-from grader import arguments
+from grader.commands import arguments
 arguments.DEFAULT_IMAGE = {IMAGE!r}
 arguments.DEFAULT_ENGINE_IMAGE = {ENGINE_IMAGE!r}
 from grader.__main__ import main

@@ -231,7 +231,7 @@ def test_a_signal_while_modules_are_imported_is_no_lost_points():
 
 GRADE = """
     import sys
-    from grader import pipeline
+    from grader.grading import pipeline
     from grader.model.report import PartResult, Report, Verdict, Versions
     part = PartResult("a", "A", Verdict.WRONG_ANSWER, 1, 2, "because", ())
     pipeline.grade = lambda *_, **__: Report(
