@@ -99,7 +99,7 @@ def parser(
     judge.add_argument(
         "--observer",
         metavar="DIGEST",
-        help="judge recordings of another version; this makes no mark",
+        help="judge recordings of another version; gives no mark",
     )
     looking_options.add_open_options(commands["open"])
     looking_options.add_trace_options(commands["trace"])

@@ -79,7 +79,7 @@ def _until(patience_s: float) -> Iterator[None]:
 def signal_name(status: int | None) -> str:
     """Return the name of the signal of a status below 0."""
     if status is None or status >= 0:
-        return "nothing that is known"
+        return "an unknown cause"
     try:
         return signal.Signals(-status).name
     except ValueError:

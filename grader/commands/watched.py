@@ -77,7 +77,7 @@ def _once(grade: Grade, show: Callable[[Report], int], record: Record) -> int:
         )
     if not is_in_time:
         raise ContainerDied(f"it {record.watchdog.why()}")
-    raise ContainerDied(record.why_lost or f"it was ended by {process_ends.signal_name(status)}")
+    raise ContainerDied(record.why_lost or f"it was killed by {process_ends.signal_name(status)}")
 
 
 def _tell(descriptor: int, line: str) -> None:

@@ -25,7 +25,7 @@ def assert_floating(what: str, array: NDArray[Any]) -> None:
     """
     if array.dtype.kind != "f":
         raise ValueError(
-            f"{what}: {array.dtype} found, expected floating-point numbers; convert them, for "
+            f"{what}: found {array.dtype}, expected floating-point numbers; convert them, for "
             "example by .astype(np.float64)"
         )
 
@@ -43,13 +43,13 @@ def assert_shape(what: str, array: NDArray[Any], axes: tuple[int | str, ...], hi
         else:
             return
     expected = f"({', '.join(map(str, axes))}{',' * (len(axes) == 1)})"
-    raise ValueError(f"{what}: shape {array.shape} found, expected {expected}; {hint}")
+    raise ValueError(f"{what}: found shape {array.shape}, expected {expected}; {hint}")
 
 
 def assert_upstream(layer: str, upstream: NDArray[Any], outputs: NDArray[Any]) -> None:
     """Assert that a gradient has the shape of the outputs it is taken at. Raises ValueError."""
     if upstream.shape != outputs.shape:
         raise ValueError(
-            f"{layer}, backward: shape {upstream.shape} found, expected {outputs.shape}; it takes "
+            f"{layer}, backward: found shape {upstream.shape}, expected {outputs.shape}; it takes "
             "the gradient at the layer's outputs, a number for each of them"
         )

@@ -42,7 +42,7 @@ def batch_norm(inputs: Values, weight: Values, bias: Values, *, epsilon: float =
     assert_floating("batch_norm, inputs", inputs)
     if inputs.ndim < 2:
         raise ValueError(
-            f"batch_norm, inputs: shape {inputs.shape} found, expected (batch, channels, ...); "
+            f"batch_norm, inputs: found shape {inputs.shape}, expected (batch, channels, ...); "
             "each channel is normalised over the batch"
         )
     for name, array in (("weight", weight), ("bias", bias)):

@@ -49,11 +49,11 @@ def _assert_labels(labels: NDArray[Any], is_label: NDArray[np.bool_]) -> None:
     """Assert that labels are whole numbers, and that each is a class."""
     if labels.dtype.kind not in "iu":
         raise ValueError(
-            f"cross_entropy, labels: {labels.dtype} found, expected whole numbers; of one-hot rows "
+            f"cross_entropy, labels: found {labels.dtype}, expected whole numbers; of one-hot rows "
             "they are rows.argmax(axis=1)"
         )
     if np.count_nonzero(is_label) != len(labels):
         raise ValueError(
-            f"cross_entropy, labels: {labels.min()} to {labels.max()} found, expected 0 to "
+            f"cross_entropy, labels: found {labels.min()} to {labels.max()}, expected 0 to "
             f"{is_label.shape[1] - 1}; classes count from 0, one for each column of the scores"
         )

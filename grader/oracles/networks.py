@@ -94,7 +94,7 @@ def _assert_names(layers: Sequence[Layer], parameters: Mapping[str, Values]) -> 
     missing, unused = sorted(taken - parameters.keys()), sorted(parameters.keys() - taken)
     if missing or unused:
         raise ValueError(
-            f"parameters {', '.join(sorted(parameters)) or 'none'} found, expected "
+            f"found the parameters {', '.join(sorted(parameters)) or 'none'}, expected "
             f"{', '.join(sorted(taken)) or 'none'}; give each parameter the name that its layer "
             "has for it"
         )

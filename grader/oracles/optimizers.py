@@ -79,7 +79,7 @@ def _slope(parameters: Values, gradient: Values, weight_decay: float) -> Values:
     """Return the gradient with what weight decay adds to it."""
     if np.shape(parameters) != np.shape(gradient):
         raise ValueError(
-            f"gradient: shape {np.shape(gradient)} found, expected {np.shape(parameters)}; it has "
+            f"gradient: found shape {np.shape(gradient)}, expected {np.shape(parameters)}; it has "
             "a number for each parameter"
         )
     return gradient + weight_decay * parameters if weight_decay else gradient

@@ -35,7 +35,8 @@ def packed(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> NDArray[Any]:
     """
     if arrays.keys() != shapes.keys():
         raise ValueError(
-            f"arrays {', '.join(arrays) or 'none'} found, expected {', '.join(shapes) or 'none'}; "
+            f"found the arrays {', '.join(arrays) or 'none'}, expected "
+            f"{', '.join(shapes) or 'none'}; "
             "give each array its name"
         )
     for name, shape in shapes.items():
@@ -64,6 +65,6 @@ def element_name(index: int, shapes: Shapes) -> str:
             indices = np.unravel_index(index - place.start, shapes[name])
             return f"{name}[{', '.join(str(int(each)) for each in indices)}]"
     raise ValueError(
-        f"index {index} found, expected 0 to {num_elements(shapes) - 1}; a packed vector has no "
+        f"found index {index}, expected 0 to {num_elements(shapes) - 1}; a packed vector has no "
         "more elements than its shapes"
     )

@@ -138,7 +138,7 @@ def _views(layer: str, images: Values, size: Sequence[int], stride: int) -> list
     height, width = images.shape[2:]
     if not (0 < size[0] <= height and 0 < size[1] <= width):
         raise ValueError(
-            f"{layer}: windows of {size[0]} x {size[1]} found, expected 1 x 1 to {height} x "
+            f"{layer}: found windows of {size[0]} x {size[1]}, expected 1 x 1 to {height} x "
             f"{width}, the size of the images; take smaller windows, or pad the images"
         )
     below, beside = height - size[0] + 1, width - size[1] + 1
@@ -157,6 +157,6 @@ def _assert_images(layer: str, inputs: Values) -> None:
 def _assert_options(layer: str, stride: int, padding: int = 0) -> None:
     if stride < 1 or padding < 0:
         raise ValueError(
-            f"{layer}: stride {stride} and padding {padding} found, expected a stride of 1 or "
+            f"{layer}: found stride {stride} and padding {padding}, expected a stride of 1 or "
             "more and a padding of 0 or more"
         )

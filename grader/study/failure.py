@@ -73,9 +73,9 @@ def _ended(exit_code: int) -> str:
     if exit_code > 0:
         return f"ended with exit code {exit_code}"
     try:
-        return f"was ended by {signal.Signals(-exit_code).name}"
+        return f"was killed by {signal.Signals(-exit_code).name}"
     except ValueError:
-        return f"was ended by signal {-exit_code}"
+        return f"was killed by signal {-exit_code}"
 
 
 def _exceptions(text: str) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from grader.study.workplace import Sources
 
 _LEAST_LIMIT_S = 5.0
 """With less time than this left, no point is begun."""
-_TIME_UP = "the time of this study was up; run the same command again to continue"
+_TIME_UP = "this study reached its time limit; run the same command again to continue"
 
 Measure = Callable[[Point, int, float, float], Measurement]
 

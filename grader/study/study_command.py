@@ -90,7 +90,7 @@ def _teller(options: argparse.Namespace) -> Callable[[str], None]:
 def _ending(made: Made, out: Path) -> list[str]:
     lines = [*(f"- {one_line(each)}" for each in made.findings)]
     if made.missing:
-        lines.append(f"{len(made.missing)} of {made.num_points} runs have no figure:")
+        lines.append(f"{len(made.missing)} of {made.num_points} runs are missing from the figures:")
         reasons = by_reason(made.missing)
         shown = reasons[:_MOST_REASONS]
         lines += [f"  {one_line(names)}: {one_line(why)}" for names, why in shown]

@@ -154,13 +154,15 @@ def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
         if not _is_regular(path):
             raise ValueError(
                 f"{path.name} is not a file, and files of the same student are beside it; "
-                "leave what counts"
+                "keep only what counts"
             )
         is_free = named.file_before and befores.count(named.file_before) == 1
         name = named.file_before if is_free else named.file
         copy = target / (name or path.name)
         if copy.exists():
-            raise ValueError(f"two of its files are called {copy.name}; leave the one that counts")
+            raise ValueError(
+                f"two of its files are called {copy.name}; keep only the one that counts"
+            )
         shutil.copyfile(path, copy, follow_symlinks=False)
     return _only_archive_in(target) or target
 

@@ -147,7 +147,8 @@ def _remembered(
     before = owners.read(out)
     if not owners.is_known(before, left, roster, names):
         raise UsageError(
-            f"{out} is of another class: no student in it has handed in here; name another --out"
+            f"{out} belongs to another class: none of its students has handed in here; name "
+            "another --out"
         )
     owners.remember(out, before, left, roster, names)
     unreadable = [
@@ -162,7 +163,7 @@ def _require_apart(folder: Path, out: Path) -> None:
     """Raise UsageError where what is written would be among what was handed in."""
     if out.resolve() == folder.resolve() or folder.resolve() in out.resolve().parents:
         raise UsageError(
-            f"{out} lies in the folder of the hand-ins; name another folder with --out"
+            f"{out} is inside the folder of the hand-ins; name another folder with --out"
         )
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -296,7 +297,7 @@ def _show_regrade(
         show(line)
     for problem in failed:
         show(f"  not graded again: {problem}")
-    show(f"{out / _REGRADE} has each check; nothing is published without {how} --publish")
+    show(f"{out / _REGRADE} lists each check; nothing is published without {how} --publish")
     return 3 if failed else 0
 
 

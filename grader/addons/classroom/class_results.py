@@ -61,7 +61,7 @@ def write(
         file = out / marking_sheets.TO_FILL
         lines = marking_sheets.to_fill(_lines(inputs, found, names))
         if kept := filled_in.replace_unread(file, lines):
-            show(f"{kept} is the previous {file.name}: class.toml does not have everything in it")
+            show(f"{kept} is the previous {file.name}: class.toml lacks some of its points")
         show(
             f"{out / outputs.MARKING} has a sheet for each hand-in, "
             f"{out / marking_sheets.TO_FILL} a line"

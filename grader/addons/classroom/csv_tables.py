@@ -61,7 +61,7 @@ def read_table(
     missing = [f"has no column {each}" for each in required if each not in head]
     others = [each for each in head if known is not None and each not in known]
     unknown = [f"has a column {each!r:.40}" for each in others]
-    twice = [f"has two columns {each}" for each in known or () if head.count(each) > 1]
+    twice = [f"has two columns called {each}" for each in known or () if head.count(each) > 1]
     for problem in (*missing, *unknown, *twice):
         columns = ", ".join(known or required)
         raise UsageError(f"{file} {problem}; expected a header with columns of {columns}")

@@ -56,7 +56,7 @@ def read(files: Sequence[Path]) -> Marks:
             if row in rows:
                 raise UsageError(
                     f"{given.where}: {row} of {student} also has points in {rows[row].where}; "
-                    "leave the one that counts"
+                    "keep only the one that counts"
                 )
             rows[row] = given
     return found

@@ -132,7 +132,7 @@ def summary(
         yield f"{missing} of these lines are for files that were not handed in. They stay pending"
         yield '  unless class.toml says not_handed_in = "zero"'
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
-        yield f"without a time, so in time for the deadline: {len(untimed)}; those in the table"
+        yield f"without a time, so counted as on time: {len(untimed)}; those in the table"
         yield "  that `times` in class.toml names have one"
     yield from (f"note on all gradings: {each}" for each in _shared_notes(standings))
     # Of what is nobody's the gradebook has no line: this is where it is told.

@@ -31,7 +31,7 @@ def read(file: Path, zone: tzinfo) -> dict[str, datetime]:
     times = {}
     for number, row in read_table(file, required=_COLUMNS, known=_COLUMNS):
         if row["hand_in"] in times:
-            raise UsageError(f"{file}, line {number}: {row['hand_in']} is there twice")
+            raise UsageError(f"{file}, line {number}: {row['hand_in']} appears twice")
         try:
             if ":" not in row["submitted_at"]:
                 raise ValueError("a day is not a time")

@@ -145,5 +145,5 @@ def _reason(said: str, exit_code: int) -> str:
     sentences = [line.removeprefix("grade: ") for line in said.splitlines() if line.strip()]
     last = next((line for line in reversed(sentences)), "")[:_MAX_ERROR_NUM_CHARS]
     if exit_code < 0:
-        return f"it was ended by {signal.Signals(-exit_code).name}"
+        return f"it was killed by {signal.Signals(-exit_code).name}"
     return last or f"it ended with exit code {exit_code} and without a message"

@@ -177,7 +177,7 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
             "share memory as torch's tensors or multiprocessing.Array"
         )
     if _is_refused(crash) and _SHM in crash.message:
-        return f"ranks cannot use {_SHM}; multiprocessing finds shared memory without being told"
+        return f"ranks cannot use {_SHM}; multiprocessing finds shared memory by itself"
     if _is_refused(crash):
         return (
             "ranks share only MPI or torch.distributed: no other socket, file, file lock or "

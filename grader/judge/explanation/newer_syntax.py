@@ -52,7 +52,7 @@ _SIGNS = (
     _sign(
         (3, 12),
         "a backslash inside the braces of an f-string",
-        "Give that text a name first, and use the name there.",
+        "Assign that text to a variable first.",
         "f-string expression part cannot include a backslash",
     ),
     _sign(

@@ -41,8 +41,8 @@ def assert_collective_size(
                 raise NotProven(
                     found(
                         "evidence.unknown_size",
-                        f"how much rank {rank} gave to {name_of(call)}{at(call)} is not "
-                        "recorded; your instructor reviews this part",
+                        f"the record does not say how much rank {rank} passed to "
+                        f"{name_of(call)}{at(call)}; your instructor reviews this part",
                         rank=rank,
                         place=place_of(call),
                     )
@@ -52,7 +52,7 @@ def assert_collective_size(
                 raise RuleViolation(
                     found(
                         "rule.collective_size",
-                        f"rank {rank} gave {_size(each, item_num_bytes)} to "
+                        f"rank {rank} passed {_size(each, item_num_bytes)} to "
                         f"{name_of(call)}{at(call)}; expected {_expected(num_elements)} of "
                         f"{item_num_bytes} bytes in each call",
                         rank=rank,

@@ -93,8 +93,8 @@ def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
             raise NotProven(
                 found(
                     "evidence.contents_not_sent",
-                    f"rank {rank} needs {needed} bytes of the other ranks' arrays, as they are or "
-                    f"summed up; its messages{what} bring it {num_bytes}. Its results may not "
+                    f"rank {rank} needs {needed} bytes of the other ranks' arrays, or of sums "
+                    f"of them; its messages{what} deliver {num_bytes}. Its results may not "
                     "come from messages; your instructor reviews this part",
                     rank=rank,
                     num_bytes=num_bytes,

@@ -42,7 +42,7 @@ def assert_not_truncated(trace: Trace) -> None:
             raise NotProven(
                 found(
                     "evidence.calls_not_kept",
-                    f"rank {rank} made more calls than the grader keeps, so what it did is not "
+                    f"rank {rank} made more calls than the grader keeps, so nothing is "
                     "proven; a solution needs far fewer",
                     rank=rank,
                 )
@@ -53,7 +53,7 @@ def assert_not_truncated(trace: Trace) -> None:
             raise NotProven(
                 found(
                     "evidence.makes_no_sense",
-                    f"the record of what rank {rank} called{at(call)} makes no sense "
+                    f"the record of what rank {rank} called{at(call)} is inconsistent "
                     f"({name_of(call)}, peer {call.peer}, {call.num_bytes} bytes), so nothing "
                     "is proven",
                     rank=rank,

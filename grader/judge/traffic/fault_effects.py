@@ -103,7 +103,9 @@ def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
     happened = [effect for effect in effects if effect.happened]
     if not any(effect.influenced and not effect.ended for effect in happened):
         came = (
-            "no results came" if any(effect.ended for effect in happened) else "no result changed"
+            "there were no results"
+            if any(effect.ended for effect in happened)
+            else "no result changed"
         )
         raise NotProven(
             found(
@@ -143,7 +145,7 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
                     "evidence.influence_unlike_a_ring",
                     f"{_told(trace, effect.message)}, and the results of "
                     f"{ranks_text(effect.influenced)} changed. In a ring, those of "
-                    f"{ranks_text(run)} change. The results may not come from the messages "
+                    f"{ranks_text(run)} would change. The results may not come from the messages "
                     f"alone; {_LOOK}",
                     rank=effect.message.rank,
                     influenced=effect.influenced,
@@ -162,8 +164,10 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
                 found(
                     "evidence.influences_unlike_a_ring",
                     f"we changed each of the {len(own)} messages of rank {rank}, which changed "
-                    f"the results of {listed(map(str, num_influenced))} ranks. In a ring it is "
-                    f"{listed(map(str, expected))}. The results may not come from the messages "
+                    f"the results of {listed(map(str, num_influenced))} ranks. In a ring, it "
+                    "would change "
+                    f"those of {listed(map(str, expected))}. The results may not come from "
+                    "the messages "
                     f"alone; {_LOOK}",
                     rank=rank,
                     influenced=num_influenced,
@@ -188,11 +192,11 @@ def _told(trace: Trace, message: MessageFault) -> str:
     if message.of_collectives:
         found = contributions(trace, message.rank, message.min_num_bytes)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"we changed everything that rank {message.rank} gives to collectives{place}"
+        return f"we changed everything that rank {message.rank} passes to collectives{place}"
     if message.operations:
         found = payload_calls(trace, message.rank)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"we changed everything that rank {message.rank} gives to torch.distributed{place}"
+        return f"we changed everything that rank {message.rank} passes to torch.distributed{place}"
     if message.number is None:
         found = counted_sends(trace, message.rank, message.min_num_bytes)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""

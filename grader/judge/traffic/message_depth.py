@@ -46,8 +46,8 @@ def assert_message_depth(trace: Trace, most: int) -> None:
     raise RuleViolation(
         found(
             "rule.messages_in_a_row",
-            f"{len(chain)} messages follow one another, but {most} are enough; each sender waited "
-            f"for the one before: rank {' -> '.join(way)}",
+            f"{len(chain)} messages form a chain, but {most} are enough; each sender waited "
+            f"for the message before: rank {' -> '.join(way)}",
             depth=len(chain),
             most=most,
             rank=first.source,

@@ -96,7 +96,7 @@ def _of_the_ranks(found: Mapping[str, Any], judges: str, status: str) -> Iterato
     # Before Linux 5.9 the kernel does not say how many; what they refuse is tried anyway.
     has_own = not filters or int(filters) > int(ours or "0")
     yield _essential(
-        "Ranks have their own filter of system calls",
+        "Ranks have their own system call filter",
         mode == "2" and has_own,
         f"Seccomp {mode}, {filters or 'unknown'} filters, the judge has {ours or 'unknown'}",
     )
@@ -112,14 +112,16 @@ def _of_the_end(found: Mapping[str, Any], remains: Remains) -> Iterator[Protecti
     elsewhere = "" if remains.is_ours_to_see else ", counted in the ranks' own container"
     alive = ", ".join(map(str, remains.processes))
     yield _essential(
-        "Nothing of a run outlives it",
+        "No process of a run is left",
         found["daemon"] > 0 and not remains.processes,
-        f"still alive: {alive}" if alive else f"a daemon was left behind, and is gone{elsewhere}",
+        f"still alive: {alive}"
+        if alive
+        else f"a daemon was left running, and was killed{elsewhere}",
     )
     left = ", ".join(remains.files)
-    tried = f"{len(found['files'])} files were left behind, and are gone{elsewhere}"
+    tried = f"{len(found['files'])} files were left, and were removed{elsewhere}"
     yield _essential(
-        "No file of a run outlives it", not left, f"still there: {left}" if left else tried
+        "No file of a run is left", not left, f"still there: {left}" if left else tried
     )
 
 
@@ -207,7 +209,7 @@ def _of_mounts(foreign: Sequence[Foreign], ipc_namespace: str) -> Iterator[Prote
     """Yield whether there is anything of the machine's, first what a rank can use of it."""
     is_open = [each for each in foreign if each.opens]
     yield Protection(
-        "The ranks can open nothing of the machine",
+        "The ranks can open nothing on the machine",
         not is_open,
         _some([f"{each.path}: {each.opens}" for each in is_open]) or "nothing is",
         is_essential=True,

@@ -35,7 +35,7 @@ def watch_on_memory(
 
 
 def _protection(*, holds: bool, found: str) -> Protection:
-    name = "A run that takes too much memory is ended"
+    name = "A run that takes too much memory is stopped"
     return Protection(name, holds, found, is_essential=True)
 
 

@@ -88,7 +88,7 @@ def assert_local_sgd(rounds: Rounds) -> None:
         told = f"{where} does not have the model that a step of SGD leads to."
         raise WrongAnswer(found("client.other_step", told, help=asked, **facts))
     if not local.clears:
-        told = f"{where} took a step that still contains the gradient of the batch before."
+        told = f"{where} took a step that still contains the gradient of the previous batch."
         cleared = "where are the gradients set to zero?"
         raise WrongAnswer(found("client.gradient_not_cleared", told, help=cleared, **facts))
     rate = f"{local.scale * lenet.LEARNING_RATE:.3g}"

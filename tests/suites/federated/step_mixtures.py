@@ -16,7 +16,7 @@ def known_steps(steps: Steps, rank: int) -> Sequence[Step]:
     known = steps.of(rank)
     if not known:
         steps.trained.model(rank)
-        text = f"No step of rank {rank}'s model can be seen."
+        text = f"The records show no step of rank {rank}'s model."
         raise WrongAnswer(found("step.none_seen", text, rank=rank))
     return known
 

@@ -57,7 +57,7 @@ def test_training_uses_what_the_ranks_send(run: Run, checks: StepChecks) -> None
 
 @points(2, requires=test_training_uses_what_the_ranks_send)
 def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
-    """comes to the model of cent_sgd.py in every step"""
+    """has the model of cent_sgd.py after every step"""
     for case, outcome in runs_of(run):
         for check in checks.training:
             check(case, outcome)
@@ -128,7 +128,7 @@ def test_every_parameter_is_reduced(run: Run, checks: StepChecks) -> None:
 
 @points(1, requires=test_training_uses_what_the_ranks_send)
 def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
-    """steps by SGD with learning rate 0.01 and momentum 0.9"""
+    """takes SGD steps with learning rate 0.01 and momentum 0.9"""
     for case, outcome in runs_of(run):
         checks.sgd(case, outcome)
 

@@ -174,7 +174,7 @@ def _told(
             text = f"{place} changed by {factor} times the sum over all ranks."
             return [found("step.multiple_of_sum", text, factor=float(factor), **facts)]
     if not np.isfinite(outcome[name][rank]).all():
-        wrong = found("step.not_finite", f"{place} became a number that is not finite.", **facts)
+        wrong = found("step.not_finite", f"{place} became infinite or NaN.", **facts)
     elif not contributions.is_explained:
         wrong = _other_change(case, outcome, rank, name)
     elif contributions.are(0):

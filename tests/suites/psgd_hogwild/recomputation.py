@@ -55,7 +55,7 @@ def _convolution(values: Floats, shape: tuple[int, ...], unused: list[Floats]) -
     size = weights.shape[2]
     padding, odd = divmod(shape[2] - values.shape[2] + size - 1, 2)
     if odd or padding < 0 or padding >= size:
-        raise NotRecomputable("a convolution has another stride than 1")
+        raise NotRecomputable("a convolution has a stride other than 1")
     num_places = len(values) * shape[2] * (values.shape[3] + 2 * padding)
     largest = max(weights[0].size, len(weights)) * num_places
     if size > values.shape[2] + 2 * padding or largest > _MOST_NUMBERS:

@@ -75,7 +75,7 @@ def test_the_loss_falls_as_under_sgd(run):
 
 @points(1.25, requires=test_num_processes_processes_train)
 def test_weights_are_in_shared_memory(run):
-    """steps one set of weights, in shared memory"""
+    """updates one set of weights, in shared memory"""
     assert_with_two(run, assert_shared)
 
 

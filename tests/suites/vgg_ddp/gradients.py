@@ -109,6 +109,6 @@ def recognised_by_parameter(
     only = f"only {len(averaged)} of {len(got)} parameters"
     text = f"In iteration {step}, rank {rank} stepped with the mean in {only}. "
     text += f"Its own batch's gradients remain in {listed([*left[:_FEW], *more])}."
-    helps = "compare the parameters that are averaged with those that the optimizer steps"
+    helps = "compare the parameters that are averaged with those that the optimizer updates"
     facts: dict[str, Any] = {"rank": rank, "iteration": step, "averaged": len(averaged)}
     return found("step.parameters_left_out", text, help=helps, left_out=left, **facts)

@@ -175,7 +175,7 @@ def test_a_judge_that_never_begins_is_one_sentence(tmp_path):
     """Twice, then it is told that there is no report: no exit code that could be a mark."""
     code, report, said = run(tmp_path, begin="killed()")
     assert report == []
-    assert code not in (0, 2) and "GraderError: it was ended by SIGKILL" in said
+    assert code not in (0, 2) and "GraderError: it was killed by SIGKILL" in said
     assert "look at this submission yourself" in said
 
 

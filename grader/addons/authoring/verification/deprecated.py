@@ -19,7 +19,7 @@ def check_deprecated_names(course: Course, assignment: Assignment) -> Iterator[P
                 instead, version = DEPRECATED[name]
                 yield Problem(
                     f"{file.relative_to(assignment.folder)}:{line}",
-                    f"{name} goes away in version {version} of grader.api; use {instead}",
+                    f"{name} will be removed in version {version} of grader.api; use {instead}",
                 )
 
 

@@ -188,7 +188,7 @@ def _tests_of(assignment: Assignment, part: Part) -> set[str]:
 STATIC_CHECKS: dict[str, Callable[[Course, Assignment], Iterator[Problem]]] = {
     "files": check_files,
     "suites": check_suites,
-    "names that go away": check_deprecated_names,
+    "names that will be removed": check_deprecated_names,
     "template": check_template,
     "handout": check_handout,
     "student edition": check_student_edition,

@@ -88,7 +88,7 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "[Errno 13] Permission denied: '/dev/shm/mine'", is_apart=True),
-            "ranks cannot use /dev/shm; multiprocessing finds shared memory without being told",
+            "ranks cannot use /dev/shm; multiprocessing finds shared memory by itself",
         ),
         (
             Crash(0, "access permission denied", is_apart=True),

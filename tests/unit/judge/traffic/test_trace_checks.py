@@ -194,7 +194,7 @@ def test_a_function_that_nobody_knows_proves_nothing():
     run.call(0, "Teleport")
     for rule in RULES:
         with pytest.raises(
-            NotProven, match=r"rank 0 called at ring.py:50 makes no sense \(Teleport"
+            NotProven, match=r"rank 0 called at ring.py:50 is inconsistent \(Teleport"
         ):
             rule(run.trace())
 

@@ -270,7 +270,7 @@ def test_a_silent_container_is_removed(submission, daemon):
     """A container that says nothing until the limit is ended, not waited for."""
     running = daemon(lambda streams: len(streams.stdin.read()) and 0)
     with pytest.raises(
-        GraderError, match=r"made no progress for 0 s \(starting\), so it was ended"
+        GraderError, match=r"made no progress for 0 s \(starting\), so it was stopped"
     ):
         grade(submission, limits=ContainerLimits(first_word_s=0.05))
     assert running.removed.is_set()

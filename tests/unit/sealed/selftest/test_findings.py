@@ -99,8 +99,8 @@ def test_one_success_is_one_missing_protection(name):
         ("Groups:\t20002", "Groups:\t20003", OWN_USERS),
         ("CapPrm:\t0000000000000000", "CapPrm:\t00000000000000e0", "Ranks have no capabilities"),
         ("NoNewPrivs:\t1", "NoNewPrivs:\t0", "Ranks gain no new privileges"),
-        ("Seccomp:\t2", "Seccomp:\t0", "Ranks have their own filter of system calls"),
-        ("filters:\t2", "filters:\t1", "Ranks have their own filter of system calls"),
+        ("Seccomp:\t2", "Seccomp:\t0", "Ranks have their own system call filter"),
+        ("filters:\t2", "filters:\t1", "Ranks have their own system call filter"),
     ],
 )
 def test_what_the_kernel_says_of_a_rank(line, other, name):
@@ -128,8 +128,8 @@ def test_a_rank_that_can_be_looked_into():
 @pytest.mark.parametrize(
     ("remains", "name"),
     [
-        (Remains((77,), (), True), "Nothing of a run outlives it"),
-        (Remains((), ("/tmp/x",), True), "No file of a run outlives it"),
+        (Remains((77,), (), True), "No process of a run is left"),
+        (Remains((), ("/tmp/x",), True), "No file of a run is left"),
     ],
 )
 def test_what_outlives_a_run(remains, name):
@@ -141,7 +141,7 @@ def test_what_outlives_a_run(remains, name):
 
 def test_a_daemon_that_was_never_there_proves_nothing():
     """What was not left behind cannot be gone."""
-    assert "Nothing of a run outlives it" in found(told(daemon=0))
+    assert "No process of a run is left" in found(told(daemon=0))
 
 
 def test_plain_docker_run_lacks_what_only_flags_bring():
