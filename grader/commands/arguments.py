@@ -113,7 +113,7 @@ def parser(
     write.add_argument("assignment", metavar="ASSIGNMENT")
     write.add_argument("output", metavar="FOLDER", type=Path)
     write.add_argument(
-        "--part", metavar="NAME", action="append", help="write the handout of this part alone"
+        "--part", metavar="NAME", action="append", help="write the handout of this part only"
     )
     new = commands["new"]
     new.add_argument("name", metavar="NAME", help="name it like a Python package: halo_exchange")
@@ -275,7 +275,7 @@ def _add_selecting_options(command: argparse.ArgumentParser) -> None:
 
 def _add_report_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--json", metavar="FILE", help="write the report as JSON; - prints it alone"
+        "--json", metavar="FILE", help="write the report as JSON; - prints only that"
     )
     command.add_argument(
         "--report",

@@ -41,7 +41,7 @@ def page(
         lines += _listed(figure)
     lines += _section("Not measured", ("run", "why"), missing)
     failed = [(run.point, run.repeat + 1, run.failure) for run in results.failed_runs()]
-    told = "The figures use their other runs alone."
+    told = "The figures use only the other runs."
     lines += _section("Runs that failed", ("of", "run", "why"), failed, told)
     machine = [
         ("processor", results.machine.processor),

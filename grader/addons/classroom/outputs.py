@@ -141,11 +141,11 @@ def summary(
         *(_stray(work, strays) for work in strays.works),
         *strays.authors,
         *(
-            (f"marks are given to {key}, which is no student's id and no group")
+            (f"marks are given to {key}, which is neither a student's id nor a group")
             for key in strays.marks
         ),
         *(
-            f"an extension is given to {key}, which is no student's id and no group"
+            f"an extension is given to {key}, which is neither a student's id nor a group"
             for key in strays.extensions
         ),
         *(f"a time is given for {label}, which was not handed in" for label in unknown_times),

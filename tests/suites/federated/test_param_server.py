@@ -211,7 +211,7 @@ def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
 
 @stage(11.5)
 def test_training_is_right(run: Run, checks: StepChecks) -> None:
-    """takes correct steps, apart from a slip that ends it"""
+    """takes correct steps, except for an error that stops it"""
     number = num_right_steps(CASES[3][0])
     seen = begun(run, CASES, runs_of(run), number, checks.training)
     assert_workers_matter(faults_in(run, *seen, checks.everything), checks)

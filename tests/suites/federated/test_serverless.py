@@ -193,6 +193,6 @@ def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
 
 @stage(10.5)
 def test_first_step_is_right(run: Run, checks: StepChecks) -> None:
-    """takes a correct first step, apart from a slip that ends it"""
+    """takes a correct first step, but for an error that stops it"""
     seen = begun(run, CASES, runs_of(run), 1, checks.first_step)
     assert_ranks_matter(faults_in(run, *seen, checks.everything), checks)

@@ -103,7 +103,9 @@ def assert_loss_falls(case: Hogwild, outcome: Outcome) -> None:
         if before - here < (1 - LOSS_MARGIN) * (before - there):
             text = f"The loss over the dataset goes from {before:.3f} to {here:.3f}; "
             text += f"plain SGD takes it to {there:.3f} in as many epochs with this lr."
-            helps = f"the loss must fall at least {1 - LOSS_MARGIN:.0%} as far as with plain SGD"
+            helps = (
+                f"the loss must fall by at least {1 - LOSS_MARGIN:.0%} of what plain SGD achieves"
+            )
             losses = {"before": before, "after": here, "plain_sgd": there}
             facts: dict[str, Any] = {name: round(loss, 3) for name, loss in losses.items()}
             falls = found("hogwild.loss_falls_too_little", text, help=helps, **facts)

@@ -46,7 +46,9 @@ def output_of(images: Floats, found: Sequence[Layer], parameters: Sequence[Float
         elif layer.name == SOFTMAX:
             values, _ = oracles.softmax(values)
         if values.shape != shape:
-            raise NotRecomputable(f"{layer.name} gives {values.shape}, said to be {shape}")
+            raise NotRecomputable(
+                f"{layer.name} gives the shape {values.shape}, recorded as {shape}"
+            )
     return values
 
 
