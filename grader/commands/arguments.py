@@ -79,7 +79,8 @@ def parser(
         looking_options.add_seed_option(command)
     for command in (check, run, judge):
         _add_report_options(command)
-    observe.set_defaults(show_hidden=False, verbose=False, quiet=False)
+    observe.set_defaults(show_hidden=False)
+    _add_verbosity_options(observe)
     for command in (observe, judge):
         command.add_argument(
             "--recording",
@@ -308,11 +309,15 @@ def _add_report_options(command: argparse.ArgumentParser) -> None:
         type=option_values.score,
         help="exit 0 from this score on, and 1 below it",
     )
+    _add_verbosity_options(command)
+    command.add_argument(
+        "--show-hidden", action="store_true", help="show hidden checks; for the course"
+    )
+
+
+def _add_verbosity_options(command: argparse.ArgumentParser) -> None:
     how_much = command.add_mutually_exclusive_group()
     how_much.add_argument("-v", "--verbose", action="store_true", help="show every check")
     how_much.add_argument(
         "-q", "--quiet", action="store_true", help="show one line per part that lost points"
-    )
-    command.add_argument(
-        "--show-hidden", action="store_true", help="show hidden checks; for the course"
     )

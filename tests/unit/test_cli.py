@@ -139,6 +139,9 @@ def test_grade_alone_shows_the_commands_of_students():
     assert of_one.returncode == 0
     short = ("-k CHECK, --only CHECK", "-n N, --ranks N", "-x, --fail-fast", "-q, --quiet")
     assert all(option in of_one.stdout for option in (*short, "-v, --verbose"))
+    for name in ("run", "observe", "judge"):
+        told = grade("help", name).stdout
+        assert all(option in told for option in (*short, "-v, --verbose")), name
 
 
 @pytest.mark.parametrize(
