@@ -99,8 +99,8 @@ def test_two_messages_serve_two_receives():
         ),
         (
             {"communicator": 99},
-            "rank 1 sends rank 0 a message at ring.py:10 over another communicator than rank 0 "
-            "listens on",
+            "rank 1 sends rank 0 a message at ring.py:10 on a different communicator from the one "
+            "that rank 0 receives on",
         ),
     ],
 )

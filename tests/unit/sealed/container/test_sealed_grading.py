@@ -238,8 +238,8 @@ def test_a_report_with_the_graders_own_failure_is_a_report(submission, daemon):
 @pytest.mark.parametrize(
     ("raw", "sentence"),
     [
-        (b"\x01\0\0", "broke off"),
-        (b"\x01\0\0\0\0\0\0\x09only", "broke off"),
+        (b"\x01\0\0", "ended early"),
+        (b"\x01\0\0\0\0\0\0\x09only", "ended early"),
         (b"hello, I am a terminal", "not in its multiplexed format"),
     ],
 )

@@ -77,7 +77,7 @@ def test_a_kernel_without_landlock_is_told_and_grades(succeeded):
     found = missing(told(succeeded=succeeded, landlock=-1))
     assert [each.name for each in found] == [NO_FILE]
     assert refusal(found, flags_are_ours=True) == ""
-    assert note(found).startswith("graded without what this machine does not have: Ranks that")
+    assert note(found).startswith("graded without protections that this machine lacks: Ranks that")
 
 
 def test_a_run_that_fails_is_no_finding():
