@@ -12,7 +12,7 @@ from grader.model.report import Outcome
 
 @contextmanager
 def case_context(case: Case, outcome: Outcome) -> Iterator[None]:
-    """Put number of ranks and case before whatever a check inside says."""
+    """Begin each message of a check inside with the number of ranks and the case."""
     about = f"{ranks_text(outcome.ranks)}, {case.label}"
     try:
         yield

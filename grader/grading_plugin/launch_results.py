@@ -15,7 +15,7 @@ _PROVES_NOTHING = (Verdict.RULE_VIOLATION, Verdict.NOT_PROVEN)
 
 
 class RunFailed(Exception):
-    """A case has no answer, because it ended its run: carries the reason."""
+    """A case has no answer, because it stopped its run: carries the reason."""
 
     def __init__(self, failure: RunFailure) -> None:
         super().__init__(failure.message)

@@ -79,7 +79,7 @@ def flatten(inputs: Values) -> Pass:
 
 
 def relu(inputs: Values) -> Pass:
-    """Return the inputs, 0 for those below; the gradient at 0 is 0. Any shape."""
+    """Return the inputs, with 0 for negative ones; the gradient at 0 is 0. Any shape."""
     outputs = np.maximum(inputs, 0)
 
     def backward(upstream: Values) -> tuple[Values, ...]:
@@ -113,7 +113,7 @@ def sigmoid(inputs: Values) -> Pass:
 
 
 def softmax(inputs: Values) -> Pass:
-    """Return the probabilities that scores stand for: exp(x) over the sum of a row.
+    """Return the probabilities of scores: exp(x) over the sum of its row.
 
     inputs: (batch, classes). Before cross_entropy there is none: it takes scores.
     Raises ValueError for another shape.

@@ -20,7 +20,7 @@ Deduction = Callable[[Values, Any], tuple[float, Values]]
 
 @dataclass(frozen=True)
 class Layer:
-    """A function of inputs and parameters, and how the parameters are called."""
+    """A function of inputs and parameters, with the names of the parameters."""
 
     function: Callable[..., Pass]
     parameters: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ def layer(function: Callable[..., Pass], *parameters: str, **options: Any) -> La
 def outputs_of(
     layers: Sequence[Layer], parameters: Mapping[str, Values], inputs: NDArray[Any]
 ) -> Values:
-    """Return what a network puts out.
+    """Return the outputs of a network.
 
     parameters: by the names that the layers have for them. inputs: as the first layer takes them,
     of any dtype. All is computed in the floating-point type of the parameters.

@@ -28,7 +28,7 @@ class SGD:
     ) -> tuple[Values, Values]:
         """Return the parameters after a step, and the velocity for the next one.
 
-        parameters, gradient: of one shape. velocity: what the step before has returned; 0 at first.
+        parameters, gradient: of one shape. velocity: what the previous step returned; 0 at first.
         Raises ValueError for a gradient of another shape.
         """
         slope = _slope(parameters, gradient, self.weight_decay)

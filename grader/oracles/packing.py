@@ -31,7 +31,7 @@ def slices(shapes: Shapes) -> dict[str, slice]:
 def packed(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> NDArray[Any]:
     """Return the packed vector of arrays by name; of none, a vector without elements.
 
-    Raises ValueError for other names or shapes than those of `shapes`.
+    Raises ValueError for names or shapes that differ from `shapes`.
     """
     if arrays.keys() != shapes.keys():
         raise ValueError(
@@ -47,7 +47,7 @@ def packed(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> NDArray[Any]:
 def unpacked(vector: NDArray[Any], shapes: Shapes) -> dict[str, NDArray[Any]]:
     """Return the arrays of a packed vector by name; they share its memory.
 
-    Raises ValueError for a vector of another length than the shapes have.
+    Raises ValueError if the vector's length does not match the shapes.
     """
     hint = "it has all arrays of the shapes, one after the other"
     assert_shape("packed vector", vector, (num_elements(shapes),), hint)
@@ -56,9 +56,9 @@ def unpacked(vector: NDArray[Any], shapes: Shapes) -> dict[str, NDArray[Any]]:
 
 
 def element_name(index: int, shapes: Shapes) -> str:
-    """Return what one element of a packed vector is in its array, such as `conv1.bias[7]`.
+    """Return the name of an element of a packed vector, such as `conv1.bias[7]`.
 
-    Raises ValueError for an index that no element has.
+    Raises ValueError for an index out of range.
     """
     for name, place in slices(shapes).items():
         if place.start <= index < place.stop:

@@ -26,7 +26,7 @@ def conv2d(
     """Correlate images with kernels; torch.nn.functional.conv2d.
 
     inputs: (batch, channels, height, width). weight: (outputs, channels, rows, columns). bias:
-    (outputs,). stride: in both directions. padding: so many zeros at each side of an image.
+    (outputs,). stride: in both directions. padding: zeros at each side of an image.
     is_first: of a network's layers, so that nobody needs the gradient at the inputs: an empty array
     stands for it, which saves a quarter of the time of a small network.
     Returns outputs (batch, outputs, ...), and the way back to inputs, weight, and bias if given.

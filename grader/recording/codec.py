@@ -146,7 +146,7 @@ def _unpacked(stored: bytes, num_bytes: int) -> bytes:
     unpacking = zlib.decompressobj()
     content = unpacking.decompress(stored, num_bytes)
     if len(content) != num_bytes or not unpacking.eof:
-        raise ValueError("a packed array whose length is not the stated one")
+        raise ValueError("a packed array of another length than stated")
     return content
 
 

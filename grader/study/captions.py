@@ -39,7 +39,7 @@ def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
 
 
 def is_empty(figure: Figure) -> bool:
-    """Return whether nothing was measured; a chart of what is not finite has a sentence to say."""
+    """Return whether nothing was measured."""
     if isinstance(figure, Chart):
         return not any(each.dots for each in figure.series if not each.is_modelled)
     return not figure.rows

@@ -22,7 +22,7 @@ _BEFORE = re.compile(r"\[rank\d+\]: ?")
 
 
 def why_failed(folder: Path, exit_code: int, is_complete: bool) -> tuple[str, bool]:
-    """Return in one sentence why there is no result, and whether there would be none next time.
+    """Return in one sentence why there is no result, and whether the next run would have none.
 
     It is the exception that was printed; without one, how the process ended.
     """
@@ -62,7 +62,7 @@ def by_reason(missing: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def is_known(why: str) -> bool:
-    """Return whether a reason is only that a file is not there."""
+    """Return whether the only reason is a missing file."""
     return why.endswith(NOT_HANDED_IN)
 
 

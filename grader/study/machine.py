@@ -15,7 +15,7 @@ _CPU_TIMES = Path("/proc/stat")
 
 
 def this_machine() -> Machine:
-    """Return the machine that we are on."""
+    """Return this machine."""
     return Machine(
         num_cores=_num_cores(),
         processor=_processor(),

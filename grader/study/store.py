@@ -19,7 +19,7 @@ _MOST_FAILURES = 2
 
 
 def key_of(point: Point, repeat: int, found: Sources, images: str, machine: Machine) -> str:
-    """Return a digest over all that decides what a run measures.
+    """Return a digest of everything that decides what a run measures.
 
     All files count: what a student's module imports is not known. images: which ones are learned
     from, not where they lie: their files are as published, or nothing is measured.

@@ -23,7 +23,7 @@ PAGE = "README.md"
 
 @dataclass(frozen=True)
 class Made:
-    """What came of a study."""
+    """The result of a study."""
 
     num_figures: int
     num_points: int
@@ -44,7 +44,7 @@ def make(
     data: str,
     tell: Callable[[str], None],
 ) -> Made:
-    """Measure and draw into the folder `out`; what it holds already is not measured again.
+    """Measure and draw into the folder `out`; nothing is measured twice.
 
     submission: None for the reference. data: the folder of MNIST or CIFAR-10, or nothing. Raises
     UsageError where there is no study or no reference, or `out` cannot be written.

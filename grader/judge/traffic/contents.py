@@ -71,7 +71,7 @@ def messages_with_contents(trace: Trace, arrays: Sequence[Values]) -> list[list[
 
 
 def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
-    """Assert that each rank receives all that a right sum takes: each element of each other rank.
+    """Assert that each rank receives all that a correct sum needs: every other rank's elements.
 
     Several ranks' elements may come as one, their sum. A rank can send its own elements, and sums
     with what it has received before; what it sends else brings nothing. Raises NotProven.

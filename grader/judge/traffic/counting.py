@@ -23,7 +23,7 @@ def assert_no_doubts(trace: Trace) -> None:
 
 
 def assert_not_truncated(trace: Trace) -> None:
-    """Assert that every call of every rank is there to be looked at, and can be believed.
+    """Assert that every call of every rank was recorded, and that the records are consistent.
 
     Raises NotProven: a rank was not observed, calls were lost, a record makes no sense, or the
     evidence contradicts itself.

@@ -15,7 +15,7 @@ from grader.trace.calls import Call, Trace
 
 
 def bytes_by_edge(trace: Trace) -> Mapping[tuple[int, int], int]:
-    """Return how many bytes each rank sent to each other one, by (sender, receiver); 0 for none.
+    """Return how many bytes each rank sent to each other rank, by (sender, receiver).
 
     What mpi4py sends within comm.allreduce and comm.reduce belongs to a collective and is left out.
     Raises NotProven where the evidence contradicts itself.

@@ -12,7 +12,7 @@ from grader.trace.calls import Trace
 
 
 def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
-    """Assert that no rank can have told the others what they need in its messages' envelopes.
+    """Assert that envelopes of messages cannot carry the data that the other ranks need.
 
     needed_num_bytes: the least that a rank must tell. Who sends an array element by element, with
     the index as tag, is far below it. Raises NotProven.

@@ -21,7 +21,7 @@ _LOOK = "your instructor reviews this part"
 
 @dataclass(frozen=True)
 class FaultEffect:
-    """What came of a case in which messages were altered on their way."""
+    """The effects of messages that were altered in a case."""
 
     message: MessageFault
     happened: bool
@@ -50,7 +50,7 @@ def effect_of(
 
 
 def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
-    """Assert that each fault led to other answers, and none to the end of the run.
+    """Assert that each fault changed some answer, and that none stopped the run.
 
     For messages of plain numbers, which are reduced. A rank cannot see that such a number is
     wrong. If it ends the run over one, it may have the correct number from another source than the
@@ -95,7 +95,7 @@ def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None
 
 
 def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
-    """Assert that at least one of the faults changed some rank's answer, and ended no run.
+    """Assert that at least one of the faults changed some rank's answer, and stopped no run.
 
     For traffic of which a correct solution may send more than it needs. Raises NotProven.
     """

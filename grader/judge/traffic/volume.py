@@ -53,7 +53,7 @@ def assert_ring_volume(
 
 
 def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) -> None:
-    """Assert that each of n ranks sent L elements to each other one: n (n - 1) L in all.
+    """Assert that each of n ranks sent L elements to each other rank: n (n - 1) L in all.
 
     num_elements: L; with 0 nothing need be sent. item_num_bytes: the size of one element.
     Raises RuleViolation, or NotProven for a trace that is incomplete.

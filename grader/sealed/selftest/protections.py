@@ -66,7 +66,7 @@ def note(protections: Sequence[Protection], *, is_for_students: bool = False) ->
         return ""
     if is_for_students:
         number = f"{len(missing)} protection{'' if len(missing) == 1 else 's'}"
-        return f"feedback, not your mark: the course's grading has {number} more"
+        return f"feedback, not your mark: it lacks {number} of the course's grading"
     by_flag = "; ".join(f"{each.name} ({each.flag})" for each in missing if each.flag)
     others = "; ".join(f"{each.name} ({each.found})" for each in missing if not each.flag)
     return ". ".join(
