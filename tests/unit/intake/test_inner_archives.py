@@ -138,9 +138,9 @@ def test_a_path_is_not_too_long_once_the_archive_is_a_folder(tmp_path):
     [
         (
             {"hw.rar": b"Rar!"},
-            "no readable script: hw.rar .* not opened",
+            "no readable script: hw.rar .* unsupported type",
         ),
-        ({"hw.7z": b"7z", "report.pdf": b""}, "hw.7z .* not opened"),
+        ({"hw.7z": b"7z", "report.pdf": b""}, "hw.7z .* unsupported type"),
         ({"a/hw.zip": b"PK nothing"}, "hw.zip cannot be opened: .* unpacked as a zip"),
         ({f"{n:02}.zip": b"" for n in range(11)}, "no readable script: 00\\.zip"),
         (

@@ -72,7 +72,7 @@ def test_everything_that_may_be_asked_for_is_read_by_its_path(tmp_path, how, fol
     found = read(tmp_path, {**handed_in, "data/digits.csv": b"5", "Makefile": b""}, how)
     assert found.files == handed_in
     assert set(found.not_read) == {"data/digits.csv", "Makefile"}
-    assert all("kind" in reason for reason in found.not_read.values())
+    assert all("type" in reason for reason in found.not_read.values())
     assert found.notes == ()
 
 

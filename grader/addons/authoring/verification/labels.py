@@ -78,7 +78,7 @@ def disagreements(label: Label, result: PartResult) -> Iterator[str]:
     if label.fair_share is not None and result.max_points:
         share = result.points / result.max_points
         if round(abs(share - label.fair_share), 9) > MOST_UNFAIR:
-            yield f"found {_paid(result)} paid, but fair_share is {label.fair_share:.0%}"
+            yield f"found {_paid(result)} points paid, but fair_share is {label.fair_share:.0%}"
     names = {test.name for test in failing}
     if label.failing_tests is not None and names != set(label.failing_tests):
         yield (
