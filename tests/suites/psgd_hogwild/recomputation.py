@@ -68,10 +68,10 @@ def _convolution(values: Floats, shape: tuple[int, ...], unused: list[Floats]) -
 
 def _max_pool(values: Floats, shape: tuple[int, ...]) -> Floats:
     if len(shape) != 4 or values.ndim != 4 or 0 in shape:
-        raise NotRecomputable("a pool is not over images")
+        raise NotRecomputable("a pooling layer does not pool over images")
     size = values.shape[2] // shape[2]
     if not size or (values.shape[2] // size, values.shape[3] // size) != shape[2:]:
-        raise NotRecomputable("a pool overlaps, or leaves gaps")
+        raise NotRecomputable("the windows of a pooling layer overlap, or leave gaps")
     outputs, _ = oracles.max_pool2d(values, size=size)
     return outputs
 
