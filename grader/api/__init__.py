@@ -246,7 +246,7 @@ if not TYPE_CHECKING:  # where any name would be taken for one that there is
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         instead, version = DEPRECATED[name]
         warnings.warn(
-            f"grader.api.{name} goes away in version {version}; use {instead}",
+            f"grader.api.{name} will be removed in version {version}; use {instead}",
             DeprecationWarning,
             stacklevel=2,
         )

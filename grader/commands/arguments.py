@@ -79,7 +79,8 @@ def parser(
         looking_options.add_seed_option(command)
     for command in (check, run, judge):
         _add_report_options(command)
-    observe.set_defaults(show_hidden=False, verbose=False, quiet=False)
+    observe.set_defaults(show_hidden=False)
+    _add_verbosity_options(observe)
     for command in (observe, judge):
         command.add_argument(
             "--recording",
@@ -99,7 +100,7 @@ def parser(
     judge.add_argument(
         "--observer",
         metavar="DIGEST",
-        help="judge recordings of another version; this makes no mark",
+        help="judge recordings of another version; gives no mark",
     )
     looking_options.add_open_options(commands["open"])
     looking_options.add_trace_options(commands["trace"])
@@ -113,7 +114,7 @@ def parser(
     write.add_argument("assignment", metavar="ASSIGNMENT")
     write.add_argument("output", metavar="FOLDER", type=Path)
     write.add_argument(
-        "--part", metavar="NAME", action="append", help="write the handout of this part alone"
+        "--part", metavar="NAME", action="append", help="write the handout of this part only"
     )
     new = commands["new"]
     new.add_argument("name", metavar="NAME", help="name it like a Python package: halo_exchange")
@@ -275,7 +276,7 @@ def _add_selecting_options(command: argparse.ArgumentParser) -> None:
 
 def _add_report_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--json", metavar="FILE", help="write the report as JSON; - prints it alone"
+        "--json", metavar="FILE", help="write the report as JSON; - prints only that"
     )
     command.add_argument(
         "--report",
@@ -308,11 +309,15 @@ def _add_report_options(command: argparse.ArgumentParser) -> None:
         type=option_values.score,
         help="exit 0 from this score on, and 1 below it",
     )
+    _add_verbosity_options(command)
+    command.add_argument(
+        "--show-hidden", action="store_true", help="show hidden checks; for the course"
+    )
+
+
+def _add_verbosity_options(command: argparse.ArgumentParser) -> None:
     how_much = command.add_mutually_exclusive_group()
     how_much.add_argument("-v", "--verbose", action="store_true", help="show every check")
     how_much.add_argument(
         "-q", "--quiet", action="store_true", help="show one line per part that lost points"
-    )
-    command.add_argument(
-        "--show-hidden", action="store_true", help="show hidden checks; for the course"
     )

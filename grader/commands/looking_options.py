@@ -71,7 +71,7 @@ def add_trace_options(command: argparse.ArgumentParser) -> None:
     )
     add_data_option(command)
     command.add_argument(
-        "--json", metavar="FILE", help="write the trace as JSON; - prints it alone"
+        "--json", metavar="FILE", help="write the trace as JSON; - prints only that"
     )
     command.add_argument(
         "--perfetto", metavar="FILE", type=Path, help="write the timeline for ui.perfetto.dev"

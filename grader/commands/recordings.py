@@ -63,7 +63,8 @@ def judge(options: argparse.Namespace) -> int:
     is_mark = recording.is_authentic and header.host == "sealed" and not options.observer
     if options.require_mark and not is_mark:
         raise GraderError(
-            f"{options.recording} makes no mark: no sealed grading made it and signed it with "
+            f"{options.recording} gives no mark: it was not made by a sealed grading and "
+            "signed with "
             "the key that GRADER_RECORDING_KEY_FILE names; grade it again"
         )
     secret = secret_of(recording.header, named_seed(options))

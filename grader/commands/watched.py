@@ -77,7 +77,7 @@ def _once(grade: Grade, show: Callable[[Report], int], record: Record) -> int:
         )
     if not is_in_time:
         raise ContainerDied(f"it {record.watchdog.why()}")
-    raise ContainerDied(record.why_lost or f"it was ended by {signal_name(status)}")
+    raise ContainerDied(record.why_lost or f"it was killed by {signal_name(status)}")
 
 
 def _tell(descriptor: int, line: str) -> None:
@@ -194,7 +194,7 @@ def _until(patience_s: float) -> Iterator[None]:
 def signal_name(status: int | None) -> str:
     """Return the name of the signal of a status below 0."""
     if status is None or status >= 0:
-        return "nothing that is known"
+        return "an unknown cause"
     try:
         return signal.Signals(-status).name
     except ValueError:

@@ -73,7 +73,7 @@ AcceptedNames = Annotated[
 ]
 StandIn = Annotated[
     dict[FilePath, SuiteFile],
-    Meta(min_length=1, description="a table from a file to the path of ours, at least one"),
+    Meta(min_length=1, description="a table from a file to our path for it, at least one"),
 ]
 
 

@@ -58,7 +58,7 @@ class Courses:
             )
         if len(having) > 1:
             ways = " or ".join(f"{course.name}/{own_name}" for course in having)
-            raise UsageError(f"several courses have an assignment {own_name}; say {ways}")
+            raise UsageError(f"several courses have an assignment {own_name}; name one: {ways}")
         return having[0]
 
     def of(self, assignment: Assignment) -> Course:

@@ -157,8 +157,8 @@ def _files_of_two(data: Table, parts: Mapping[str, Table]) -> Iterator[str]:
     meant = {file: file for part in parts.values() for file in part.get("file") or ()}
     for file in sorted(support & meant.keys()):
         yield (
-            f"support: found {found_text(file)}, which a part names; expected files that are "
-            "always ours"
+            f"support: found {found_text(file)}, which a part names; expected files that no "
+            "part names"
         )
     for path, part in parts.items():
         for file, others in (part.get("accepted_names") or {}).items():

@@ -74,7 +74,7 @@ def found_text(value: object) -> str:
         kind = "table" if isinstance(value, dict) else "list"
         return f"a {kind}" if value else f"an empty {kind}"
     if isinstance(value, int) and abs(value) > _GREATEST_SHOWN:
-        return "a number of very many digits"  # Python refuses to write some of them
+        return "a number with too many digits"  # Python refuses to write some of them
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else str(value)
     return text if len(text) <= _MAX_FOUND_CHARS else f"{text[:_MAX_FOUND_CHARS]}..."
 

@@ -217,7 +217,8 @@ def _graded(suite: Path, context: PartContext, points: float) -> tuple[SuiteResu
     maximum = total(test.max_points for test in graded.tests)
     if maximum != points and context.settings.selection.is_whole:
         return graded, (
-            f"the suite gives {written(maximum)} points, but assignment.toml {written(points)}"
+            f"the suite's tests pay {written(maximum)} points, but assignment.toml says "
+            f"{written(points)}"
         )
     return graded, ""
 

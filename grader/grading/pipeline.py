@@ -19,6 +19,7 @@ from grader.grading.parts import (
 from grader.grading.settings import Settings
 from grader.grading_plugin.marks import Selection
 from grader.grading_plugin.part_context import Launcher
+from grader.grading_plugin.possible_ranks import possible_ranks
 from grader.grading_plugin.progress import Progress
 from grader.grading_plugin.session import prices
 from grader.intake import process as intake
@@ -130,6 +131,7 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
         )
     settings.journal.limit_whole(whole_limit_s(selected))
     _require_known_checks(selected, task)
+    _require_possible_ranks(selected, task)
     graded: dict[str, PartOutcome] = {}
     for part in selected:
         progress.begin(part.name)
@@ -232,6 +234,28 @@ def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
             asked, parts = name.removeprefix("test_"), ", ".join(part.name for part in selected)
             meant = did_you_mean(asked, shown) or "--verbose shows the names of all checks"
             raise UsageError(f"no check is called {asked} in {parts}; {meant.rstrip()}")
+
+
+def _require_possible_ranks(selected: Sequence[Part], task: GradingTask) -> None:
+    """Raise UsageError where no check runs on the number of ranks that was asked for."""
+    selection, folder = task.settings.selection, task.assignment.folder
+    if selection.ranks is None:
+        return
+    suites = (folder / part.suite for part in selected)
+    possible = frozenset[int]().union(
+        *(possible_ranks(suite, selection.full_names) for suite in suites)
+    )
+    if possible and selection.ranks not in possible:
+        *others, most = map(str, sorted(possible))
+        numbers = f"{', '.join(others)} or {most}" if others else most
+        parts = (
+            task.assignment.name
+            if task.settings.parts is None
+            else ", ".join(part.name for part in selected)
+        )
+        raise UsageError(
+            f"no check of {parts} runs on {selection.ranks} ranks", f"try --ranks {numbers}"
+        )
 
 
 def _further_points(without: Sequence[Part]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ def inject_faults(
     check: Callable[[Any, Outcome], object],
     wrong_ranks: Callable[[Any, Outcome], Collection[int]] | None = None,
 ) -> list[FaultEffect]:
-    """Put the case to the ranks once for each fault, and return what these led to.
+    """Run the case once for each fault, and return the effects.
 
     Between them, in an order that cannot be foreseen, the case is put to the ranks without a
     fault. A submission that fails or answers wrongly in one of these has failed by itself. After a

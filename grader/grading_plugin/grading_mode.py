@@ -322,7 +322,7 @@ class JudgeMode(SuiteMode):
         name = function_of(item)
         error = call.excinfo.value if call.excinfo is not None else None
         if call.when == "call" and error is None and item.nodeid not in self._seen_attempts:
-            error = CaseNotRun("no case that it could look at was run")
+            error = CaseNotRun("none of its cases was run")
         if error is not None:
             self._of_stages.setdefault(name, self._told(failed(item, error, call.when)))
         if call.when == "teardown" and (name in self._of_stages or item is self._stages[name][-1]):

@@ -17,7 +17,7 @@ _PROVES_NOTHING = (Verdict.RULE_VIOLATION, Verdict.NOT_PROVEN)
 
 
 class RunFailed(Exception):
-    """A case has no answer, because it ended its run: carries the reason."""
+    """A case has no answer, because it stopped its run: carries the reason."""
 
     def __init__(self, failure: RunFailure) -> None:
         super().__init__(failure.message)
@@ -183,7 +183,7 @@ def holds(check: Callable[[Any, Outcome], object], case: Any, outcome: Outcome) 
 
 @contextmanager
 def case_context(case: Case, outcome: Outcome) -> Iterator[None]:
-    """Put number of ranks and case before whatever a check inside says."""
+    """Begin each message of a check inside with the number of ranks and the case."""
     about = f"{ranks_text(outcome.ranks)}, {case.label}"
     try:
         yield

@@ -91,7 +91,7 @@ def _place(item: pytest.Item, error: BaseException) -> str:
 def _first_line(error: BaseException) -> str:
     if isinstance(error, pytest.FixtureLookupError):  # which has its words from nothing but itself
         return (
-            f"the test has an argument {error.argname}, which is no fixture; expected run, and "
+            f"the test has an argument {error.argname}, which is not a fixture; expected run, and "
             "what the test is parametrised with"
         )
     return str(error).split("\n", 1)[0]

@@ -191,7 +191,7 @@ def _sentence(error: BaseException, suite: Path) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
         return (
             f"{place} imports {error.name}, but no such module exists here; correct its name, "
-            "or do without it"
+            "or remove the import"
         )
     if isinstance(error, ImportError) and (names := _NO_NAME.match(text)):
         name, module = names.groups()

@@ -51,7 +51,7 @@ def _read(how: str, origin: str, wanted: list[str]) -> SubmissionMessage:
         sent = submission_codec.unpack(sys.stdin.buffer.read())
         return SubmissionMessage(sent.files, sent.not_read, sent.times, sent.notes, sent.folders)
     except BrokenMessageError as error:
-        return SubmissionMessage(refusal=f"{origin} did not arrive whole: it holds {error}")
+        return SubmissionMessage(refusal=f"{origin} is incomplete: it holds {error}")
     except UsageError as error:
         return SubmissionMessage(refusal=str(error))
     except MemoryError:

@@ -87,5 +87,5 @@ def _read_piece(stream: BinaryIO, what: str, max_num_bytes: int) -> bytes:
         raise UsageError(f"the {what} has {num_bytes} bytes; at most {max_num_bytes} are accepted")
     data = stream.read(num_bytes)
     if len(data) < num_bytes:
-        raise UsageError(f"the {what} broke off after {len(data)} of {num_bytes} bytes")
+        raise UsageError(f"the {what} ended after {len(data)} of {num_bytes} bytes")
     return data

@@ -278,7 +278,7 @@ def _opened(name: str, packed: bytes, wanted: Collection[str]) -> dict[str, Entr
 def _reason(name: str, entry: Entry, kinds: Collection[str]) -> str:
     """Return why a file is not read; empty if it is."""
     if name.lower().endswith(_NOT_OPENED):
-        return "is an archive of a kind that is not opened; hand in a zip"
+        return "is an archive of an unsupported type; hand in a zip"
     if problem := _problem_of(entry):
         return problem
     if not is_hidden(name) and PurePosixPath(name).suffix.lower() in kinds:
@@ -289,7 +289,7 @@ def _reason(name: str, entry: Entry, kinds: Collection[str]) -> str:
 def _problem_of_place(name: str, files: Mapping[str, bytes]) -> str:
     """Return what is wrong with the place of a file, given those above it; empty if nothing."""
     if any(folder in files for folder in folders_above(name)):
-        return "lies below a file"
+        return "is below a file"
     return names.problem_of(name.split("/"))
 
 

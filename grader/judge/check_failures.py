@@ -59,7 +59,7 @@ class WrongAnswer(CheckFailure):
 
 
 class RuleViolation(CheckFailure):
-    """The right answer may have been reached, but not by the way the part asks for."""
+    """The answer may be correct, but was not computed as the part requires."""
 
 
 class BudgetExceeded(CheckFailure):

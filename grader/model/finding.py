@@ -10,7 +10,7 @@ Fact = Scalar | tuple[Scalar, ...]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found out. Its key stays the same when the sentence is written anew."""
+    """One finding. Its key stays the same when its sentence is reworded."""
 
     key: str
     """Such as `ring.same_neighbour`; empty where whoever found it has named none."""

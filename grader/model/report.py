@@ -24,7 +24,7 @@ MPI.Finalize and uses COMM_WORLD. `mpi-script`: it uses COMM_WORLD and finds MPI
 
 
 class Verdict(StrEnum):
-    """What became of a test or a part; `severity` orders them for the headline of a part."""
+    """The result of a test or a part; `severity` orders them for the headline of a part."""
 
     ACCEPTED = "ACCEPTED"
     WRONG_ANSWER = "WRONG_ANSWER"
@@ -141,7 +141,7 @@ class MessageFault:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One case of a run: what went into each rank and what came back."""
+    """One case of a run: the inputs and results of each rank."""
 
     label: str
     ranks: int
@@ -168,7 +168,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What the ranks did in one case, whether it came to an answer or not."""
+    """What the ranks did in one case, with or without an answer."""
 
     ranks: int
     inputs: tuple[Mapping[str, Any], ...]

@@ -26,7 +26,7 @@ def assert_floating(what: str, array: NDArray[Any]) -> None:
     """
     if array.dtype.kind != "f":
         raise ValueError(
-            f"{what}: {array.dtype} found, expected floating-point numbers; convert them, for "
+            f"{what}: found {array.dtype}, expected floating-point numbers; convert them, for "
             "example by .astype(np.float64)"
         )
 
@@ -44,14 +44,14 @@ def assert_shape(what: str, array: NDArray[Any], axes: tuple[int | str, ...], hi
         else:
             return
     expected = f"({', '.join(map(str, axes))}{',' * (len(axes) == 1)})"
-    raise ValueError(f"{what}: shape {array.shape} found, expected {expected}; {hint}")
+    raise ValueError(f"{what}: found shape {array.shape}, expected {expected}; {hint}")
 
 
 def assert_upstream(layer: str, upstream: NDArray[Any], outputs: NDArray[Any]) -> None:
     """Assert that a gradient has the shape of the outputs it is taken at. Raises ValueError."""
     if upstream.shape != outputs.shape:
         raise ValueError(
-            f"{layer}, backward: shape {upstream.shape} found, expected {outputs.shape}; it takes "
+            f"{layer}, backward: found shape {upstream.shape}, expected {outputs.shape}; it takes "
             "the gradient at the layer's outputs, a number for each of them"
         )
 
@@ -93,7 +93,7 @@ def batch_norm(inputs: Values, weight: Values, bias: Values, *, epsilon: float =
     assert_floating("batch_norm, inputs", inputs)
     if inputs.ndim < 2:
         raise ValueError(
-            f"batch_norm, inputs: shape {inputs.shape} found, expected (batch, channels, ...); "
+            f"batch_norm, inputs: found shape {inputs.shape}, expected (batch, channels, ...); "
             "each channel is normalised over the batch"
         )
     for name, array in (("weight", weight), ("bias", bias)):
@@ -130,7 +130,7 @@ def flatten(inputs: Values) -> Pass:
 
 
 def relu(inputs: Values) -> Pass:
-    """Return the inputs, 0 for those below; the gradient at 0 is 0. Any shape."""
+    """Return the inputs, with 0 for negative ones; the gradient at 0 is 0. Any shape."""
     outputs = np.maximum(inputs, 0)
 
     def backward(upstream: Values) -> tuple[Values, ...]:
@@ -164,7 +164,7 @@ def sigmoid(inputs: Values) -> Pass:
 
 
 def softmax(inputs: Values) -> Pass:
-    """Return the probabilities that scores stand for: exp(x) over the sum of a row.
+    """Return the probabilities of scores: exp(x) over the sum of its row.
 
     inputs: (batch, classes). Before cross_entropy there is none: it takes scores.
     Raises ValueError for another shape.
@@ -197,7 +197,7 @@ def conv2d(
     """Correlate images with kernels; torch.nn.functional.conv2d.
 
     inputs: (batch, channels, height, width). weight: (outputs, channels, rows, columns). bias:
-    (outputs,). stride: in both directions. padding: so many zeros at each side of an image.
+    (outputs,). stride: in both directions. padding: zeros at each side of an image.
     is_first: of a network's layers, so that nobody needs the gradient at the inputs: an empty array
     stands for it, which saves a quarter of the time of a small network.
     Returns outputs (batch, outputs, ...), and the way back to inputs, weight, and bias if given.
@@ -309,7 +309,7 @@ def _views(layer: str, images: Values, size: Sequence[int], stride: int) -> list
     height, width = images.shape[2:]
     if not (0 < size[0] <= height and 0 < size[1] <= width):
         raise ValueError(
-            f"{layer}: windows of {size[0]} x {size[1]} found, expected 1 x 1 to {height} x "
+            f"{layer}: found windows of {size[0]} x {size[1]}, expected 1 x 1 to {height} x "
             f"{width}, the size of the images; take smaller windows, or pad the images"
         )
     below, beside = height - size[0] + 1, width - size[1] + 1
@@ -328,7 +328,7 @@ def _assert_images(layer: str, inputs: Values) -> None:
 def _assert_options(layer: str, stride: int, padding: int = 0) -> None:
     if stride < 1 or padding < 0:
         raise ValueError(
-            f"{layer}: stride {stride} and padding {padding} found, expected a stride of 1 or "
+            f"{layer}: found stride {stride} and padding {padding}, expected a stride of 1 or "
             "more and a padding of 0 or more"
         )
 
@@ -374,11 +374,11 @@ def _assert_labels(labels: NDArray[Any], is_label: NDArray[np.bool_]) -> None:
     """Assert that labels are whole numbers, and that each is a class."""
     if labels.dtype.kind not in "iu":
         raise ValueError(
-            f"cross_entropy, labels: {labels.dtype} found, expected whole numbers; of one-hot rows "
+            f"cross_entropy, labels: found {labels.dtype}, expected whole numbers; of one-hot rows "
             "they are rows.argmax(axis=1)"
         )
     if np.count_nonzero(is_label) != len(labels):
         raise ValueError(
-            f"cross_entropy, labels: {labels.min()} to {labels.max()} found, expected 0 to "
+            f"cross_entropy, labels: found {labels.min()} to {labels.max()}, expected 0 to "
             f"{is_label.shape[1] - 1}; classes count from 0, one for each column of the scores"
         )

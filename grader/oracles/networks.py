@@ -29,7 +29,7 @@ Deduction = Callable[[Values, Any], tuple[float, Values]]
 
 @dataclass(frozen=True)
 class Layer:
-    """A function of inputs and parameters, and how the parameters are called."""
+    """A function of inputs and parameters, with the names of the parameters."""
 
     function: Callable[..., Pass]
     parameters: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ def layer(function: Callable[..., Pass], *parameters: str, **options: Any) -> La
 def outputs_of(
     layers: Sequence[Layer], parameters: Mapping[str, Values], inputs: NDArray[Any]
 ) -> Values:
-    """Return what a network puts out.
+    """Return the outputs of a network.
 
     parameters: by the names that the layers have for them. inputs: as the first layer takes them,
     of any dtype. All is computed in the floating-point type of the parameters.
@@ -103,7 +103,7 @@ def _assert_names(layers: Sequence[Layer], parameters: Mapping[str, Values]) -> 
     missing, unused = sorted(taken - parameters.keys()), sorted(parameters.keys() - taken)
     if missing or unused:
         raise ValueError(
-            f"parameters {', '.join(sorted(parameters)) or 'none'} found, expected "
+            f"found the parameters {', '.join(sorted(parameters)) or 'none'}, expected "
             f"{', '.join(sorted(taken)) or 'none'}; give each parameter the name that its layer "
             "has for it"
         )
@@ -126,11 +126,12 @@ def slices(shapes: Shapes) -> dict[str, slice]:
 def packed(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> NDArray[Any]:
     """Return the packed vector of arrays by name; of none, a vector without elements.
 
-    Raises ValueError for other names or shapes than those of `shapes`.
+    Raises ValueError for names or shapes that differ from `shapes`.
     """
     if arrays.keys() != shapes.keys():
         raise ValueError(
-            f"arrays {', '.join(arrays) or 'none'} found, expected {', '.join(shapes) or 'none'}; "
+            f"found the arrays {', '.join(arrays) or 'none'}, expected "
+            f"{', '.join(shapes) or 'none'}; "
             "give each array its name"
         )
     for name, shape in shapes.items():
@@ -141,7 +142,7 @@ def packed(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> NDArray[Any]:
 def unpacked(vector: NDArray[Any], shapes: Shapes) -> dict[str, NDArray[Any]]:
     """Return the arrays of a packed vector by name; they share its memory.
 
-    Raises ValueError for a vector of another length than the shapes have.
+    Raises ValueError if the vector's length does not match the shapes.
     """
     hint = "it has all arrays of the shapes, one after the other"
     assert_shape("packed vector", vector, (num_elements(shapes),), hint)
@@ -150,16 +151,16 @@ def unpacked(vector: NDArray[Any], shapes: Shapes) -> dict[str, NDArray[Any]]:
 
 
 def element_name(index: int, shapes: Shapes) -> str:
-    """Return what one element of a packed vector is in its array, such as `conv1.bias[7]`.
+    """Return the name of an element of a packed vector, such as `conv1.bias[7]`.
 
-    Raises ValueError for an index that no element has.
+    Raises ValueError for an index out of range.
     """
     for name, place in slices(shapes).items():
         if place.start <= index < place.stop:
             indices = np.unravel_index(index - place.start, shapes[name])
             return f"{name}[{', '.join(str(int(each)) for each in indices)}]"
     raise ValueError(
-        f"index {index} found, expected 0 to {num_elements(shapes) - 1}; a packed vector has no "
+        f"found index {index}, expected 0 to {num_elements(shapes) - 1}; a packed vector has no "
         "more elements than its shapes"
     )
 
@@ -182,7 +183,7 @@ class SGD:
     ) -> tuple[Values, Values]:
         """Return the parameters after a step, and the velocity for the next one.
 
-        parameters, gradient: of one shape. velocity: what the step before has returned; 0 at first.
+        parameters, gradient: of one shape. velocity: what the previous step returned; 0 at first.
         Raises ValueError for a gradient of another shape.
         """
         slope = _slope(parameters, gradient, self.weight_decay)
@@ -233,7 +234,7 @@ def _slope(parameters: Values, gradient: Values, weight_decay: float) -> Values:
     """Return the gradient with what weight decay adds to it."""
     if np.shape(parameters) != np.shape(gradient):
         raise ValueError(
-            f"gradient: shape {np.shape(gradient)} found, expected {np.shape(parameters)}; it has "
+            f"gradient: found shape {np.shape(gradient)}, expected {np.shape(parameters)}; it has "
             "a number for each parameter"
         )
     return gradient + weight_decay * parameters if weight_decay else gradient

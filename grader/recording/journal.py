@@ -226,7 +226,9 @@ def read(stream: BinaryIO) -> Resume:
     head = stream.read(_LENGTH.size)
     length = int(_LENGTH.unpack(head)[0]) if len(head) == _LENGTH.size else 0
     if not 0 < length <= _MAX_PACKED_NUM_BYTES:
-        raise UsageError("the client sent no journal; take the image and the grader of one release")
+        raise UsageError(
+            "the client sent no journal; use the image and the grader of the same release"
+        )
     try:
         data = json.loads(stream.read(length))
         data["lost"] = {msgspec.convert(step, Step): why for step, why in data["lost"]}

@@ -56,7 +56,7 @@ def _parse(text: str | bytes, oldest_version: int) -> Report:
         if version not in range(oldest_version, SCHEMA_VERSION + 1):
             raise OtherSchemaVersionError(
                 f"the report has schema_version {version!r:.20}, but this grader reads "
-                f"{SCHEMA_VERSION}; take the image and the grader of one release"
+                f"{SCHEMA_VERSION}; use the image and the grader of the same release"
             )
         report = msgspec.convert(_as_nouns(data), Report)
         priced: list[PartResult | TestResult] = [*report.parts]

@@ -15,7 +15,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class Dot:
-    """One mark of a chart: the median of some runs, the least and the most."""
+    """One mark of a chart: the median of some runs, with their minimum and maximum."""
 
     x: float | str
     y: float
@@ -81,7 +81,7 @@ class Chart:
     """Whether y is a share of 1, shown in percent from 0 to 100."""
 
     def finite(self) -> "Chart":
-        """Return the chart without marks that are no finite numbers; its caption says which."""
+        """Return the chart without marks that are not finite; its caption lists them."""
         told, kept = [], []
         for series in self.series:
             dots = tuple(dot for dot in series.dots if dot.is_finite)
@@ -98,7 +98,7 @@ class Chart:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return what the columns of its rows are called."""
+        """Return the names of its columns."""
         return ("series", self.x_label, self.y_label, "least", "most", "kind")
 
     @property
@@ -138,7 +138,7 @@ Figure = Chart | Table
 
 
 def shown(cell: object) -> str:
-    """Return a cell of a table as it is read."""
+    """Return the text of a cell of a table."""
     if cell is None:
         return "-"
     if not isinstance(cell, float):

@@ -140,7 +140,7 @@ _BEFORE = re.compile(r"\[rank\d+\]: ?")
 
 
 def why_failed(folder: Path, exit_code: int, is_complete: bool) -> tuple[str, bool]:
-    """Return in one sentence why there is no result, and whether there would be none next time.
+    """Return in one sentence why there is no result, and whether the next run would have none.
 
     It is the exception that was printed; without one, how the process ended.
     """
@@ -180,7 +180,7 @@ def by_reason(missing: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def is_known(why: str) -> bool:
-    """Return whether a reason is only that a file is not there."""
+    """Return whether the only reason is a missing file."""
     return why.endswith(NOT_HANDED_IN)
 
 
@@ -191,9 +191,9 @@ def _ended(exit_code: int) -> str:
     if exit_code > 0:
         return f"ended with exit code {exit_code}"
     try:
-        return f"was ended by {signal.Signals(-exit_code).name}"
+        return f"was killed by {signal.Signals(-exit_code).name}"
     except ValueError:
-        return f"was ended by signal {-exit_code}"
+        return f"was killed by signal {-exit_code}"
 
 
 def _exceptions(text: str) -> list[tuple[str, str]]:

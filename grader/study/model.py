@@ -15,7 +15,7 @@ SOURCE = "alpha-beta model, Hockney 1994; collectives as in Thakur et al. 2005"
 
 @dataclass(frozen=True)
 class Network:
-    """A network whose every link is alike. The defaults: Ethernet of 10 Gbit/s."""
+    """A network of equal links; by default Ethernet of 10 Gbit/s."""
 
     latency_s: float = 50e-6
     num_bytes_per_s: float = 1.25e9
@@ -34,7 +34,7 @@ class Network:
         return 2 * (ranks - 1) * self.message_s(num_bytes / ranks)
 
     def naive_s(self, ranks: int, num_bytes: float) -> float:
-        """Return the time of an all-reduce where each process sends its array to each other."""
+        """Return the time of an all-reduce in which each process sends its array to every other."""
         return (ranks - 1) * self.message_s(num_bytes)
 
     def collective_s(self, ranks: int, num_bytes: float) -> float:
@@ -49,7 +49,7 @@ class Network:
         return 2 * (ranks - 1) * self.message_s(num_bytes)
 
     def crossing_num_bytes(self, ranks: int) -> float | None:
-        """Return from which size on the ring takes less time than the naive way; None for never.
+        """Return the size from which the ring is faster than the naive way; None for never.
 
         (n - 1)(a + S/b) = 2 (n - 1)(a + S/(n b)) gives S = a b n / (n - 2).
         """
@@ -76,7 +76,7 @@ def amdahl_fraction(ranks: Sequence[int], times_s: Sequence[float], serial_s: fl
 
 
 def amdahl_speed_up(ranks: int, serial_fraction: float) -> float:
-    """Return the speed-up of so many ranks on work of one size (Amdahl 1967)."""
+    """Return the speed-up of these ranks on work of one size (Amdahl 1967)."""
     return 1 / (serial_fraction + (1 - serial_fraction) / ranks)
 
 
@@ -94,5 +94,5 @@ def gustafson_fraction(ranks: Sequence[int], scaled_speed_ups: Sequence[float]) 
 
 
 def gustafson_speed_up(ranks: int, serial_fraction: float) -> float:
-    """Return the speed-up of so many ranks on as many times the work (Gustafson 1988)."""
+    """Return the speed-up of n ranks on n times the work (Gustafson 1988)."""
     return ranks - serial_fraction * (ranks - 1)

@@ -30,8 +30,7 @@ def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
     )
     if any(dot.low < dot.high for dot in measured) and "thin lines" not in figure.caption:
         said.append(
-            f"{marks.capitalize()} are medians of several runs; thin lines go from the least "
-            "to the most."
+            f"{marks.capitalize()} are medians of several runs; thin lines show their range."
         )
     num_runs = [dot.num_runs for dot in measured if dot.num_runs]
     if 1 in num_runs:
@@ -46,7 +45,7 @@ def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
 
 
 def is_empty(figure: Figure) -> bool:
-    """Return whether nothing was measured; a chart of what is not finite has a sentence to say."""
+    """Return whether nothing was measured."""
     if isinstance(figure, Chart):
         return not any(each.dots for each in figure.series if not each.is_modelled)
     return not figure.rows

@@ -16,7 +16,7 @@ Setting = int | float | str | bool | list[int]
 
 
 class Extent(enum.Enum):
-    """How much a study measures, and in how many seconds it has to be at its end."""
+    """How much a study measures, and within how many seconds."""
 
     QUICK = "quick"
     DEFAULT = "default"
@@ -24,7 +24,7 @@ class Extent(enum.Enum):
 
     @property
     def budget_s(self) -> float | None:
-        """Return after how long no further point is begun, and one under way is broken off.
+        """Return after how long no point is started, and a running one is stopped.
 
         Drawing comes after that. None where a study may take as long as it takes.
         """
@@ -41,7 +41,7 @@ class Launcher(enum.Enum):
 
 @dataclass(frozen=True)
 class Point:
-    """One program run on some ranks with some settings: what a figure has a mark for."""
+    """One program on some ranks with some settings; each is a mark of a figure."""
 
     name: str
     """Says all that is special of it, in words that a reader sees: `sync with ring, 4 ranks`."""
@@ -72,7 +72,7 @@ def in_order(points: Iterable[Point]) -> Iterator[tuple[Point, int]]:
 
 
 def problems(points: Iterable[Point]) -> list[str]:
-    """Return a sentence for each mistake of a plan: its author's, not a student's."""
+    """Return a sentence for each mistake of a plan."""
     found, names = [], set()
     for point in points:
         if point.name in names:

@@ -13,7 +13,7 @@ FEWEST_RUNS = 3
 
 @dataclass(frozen=True)
 class Machine:
-    """Where a study was made."""
+    """The machine on which a study was made."""
 
     num_cores: int
     """That its processes could use."""
@@ -43,7 +43,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of several runs, the least and the most."""
+    """The median of several runs, with their minimum and maximum."""
 
     median: float
     low: float
@@ -69,7 +69,7 @@ class Spread:
         return math.isfinite(self.median)
 
     def times(self, factor: float) -> "Spread":
-        """Return it in another unit."""
+        """Return the spread in another unit."""
         return Spread(self.median * factor, self.low * factor, self.high * factor, self.num_runs)
 
     def text(self, pattern: str = "{:.3g}", unit: str = "") -> str:
@@ -99,7 +99,7 @@ class Results:
     """Which ones were learned from."""
 
     def by_repeat(self, point: str) -> dict[int, tuple[Mapping[str, Any], ...]]:
-        """Return what the ranks reported, by which run of the point it was: each has its seed."""
+        """Return what the ranks reported in each run of a point; each run has its own seed."""
         return {run.repeat: run.ranks for run in self.runs.get(point, ()) if run.ranks}
 
     def reports(self, point: str) -> list[tuple[Mapping[str, Any], ...]]:
@@ -123,12 +123,12 @@ class Results:
         return failures[0] if failures else self.left_out.get(point, "was not measured")
 
     def why_in_short(self, point: str) -> str:
-        """Return why a point has no figure as a cell of a table has room for it."""
+        """Return, shortened for a cell of a table, why a point has no figure."""
         why = self.why_missing(point).partition(";")[0]
         return why if len(why) <= _MOST_CELL_CHARS else f"{why[: _MOST_CELL_CHARS - 3]}..."
 
     def failed_runs(self) -> list[Measurement]:
-        """Return the runs that failed of points that have others: their figures have fewer runs."""
+        """Return the failed runs of points that also have other runs."""
         return [
             run for runs in self.runs.values() for run in runs if run.failure
             and any(each.ranks for each in runs)
@@ -136,19 +136,19 @@ class Results:
 
     @property
     def busy_share(self) -> float:
-        """Return the most of the cores' time that other programs took when runs were made."""
+        """Return the largest share of the cores' time that other programs took during runs."""
         shares = (run.busy_share for runs in self.runs.values() for run in runs)
         return max(shares, default=0.0)
 
     def is_oversubscribed(self, num_ranks: int) -> bool:
-        """Return whether so many ranks have to share cores."""
+        """Return whether ranks must share cores."""
         return num_ranks > self.machine.num_cores
 
 
 def compared(
     one: str, first: Spread | None, other: str, second: Spread | None, *, less: str, unit: str
 ) -> str:
-    """Return one sentence on which of two is less, or that this cannot be said.
+    """Return one sentence that says which of two is less, or that this is not known.
 
     one, other: what was measured. less: the word for having the smaller number, such as `faster`.
     Empty where one of them is missing.

@@ -29,7 +29,7 @@ _CPU_TIMES = Path("/proc/stat")
 
 
 def this_machine() -> Machine:
-    """Return the machine that we are on."""
+    """Return this machine."""
     return Machine(
         num_cores=_num_cores(),
         processor=_processor(),
@@ -94,7 +94,7 @@ _MOST_FAILURES = 2
 
 
 def key_of(point: Point, repeat: int, found: Sources, images: str, machine: Machine) -> str:
-    """Return a digest over all that decides what a run measures.
+    """Return a digest of everything that decides what a run measures.
 
     All files count: what a student's module imports is not known. images: which ones are learned
     from, not where they lie: their files are as published, or nothing is measured.
@@ -169,7 +169,7 @@ def _read(line: str) -> tuple[str, Measurement] | None:
 
 _LEAST_LIMIT_S = 5.0
 """With less time than this left, no point is begun."""
-_TIME_UP = "the time of this study was up; run the same command again to continue"
+_TIME_UP = "this study reached its time limit; run the same command again to continue"
 
 Measure = Callable[[Point, int, float, float], Measurement]
 

@@ -28,7 +28,7 @@ PAGE = "README.md"
 
 @dataclass(frozen=True)
 class Made:
-    """What came of a study."""
+    """The result of a study."""
 
     num_figures: int
     num_points: int
@@ -49,7 +49,7 @@ def make(
     data: str,
     tell: Callable[[str], None],
 ) -> Made:
-    """Measure and draw into the folder `out`; what it holds already is not measured again.
+    """Measure and draw into the folder `out`; nothing is measured twice.
 
     submission: None for the reference. data: the folder of MNIST or CIFAR-10, or nothing. Raises
     UsageError where there is no study or no reference, or `out` cannot be written.
@@ -204,7 +204,7 @@ def _teller(options: argparse.Namespace) -> Callable[[str], None]:
 def _ending(made: Made, out: Path) -> list[str]:
     lines = [*(f"- {one_line(each)}" for each in made.findings)]
     if made.missing:
-        lines.append(f"{len(made.missing)} of {made.num_points} runs have no figure:")
+        lines.append(f"{len(made.missing)} of {made.num_points} runs are missing from the figures:")
         reasons = by_reason(made.missing)
         shown = reasons[:_MOST_REASONS]
         lines += [f"  {one_line(names)}: {one_line(why)}" for names, why in shown]

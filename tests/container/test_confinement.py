@@ -356,7 +356,7 @@ def test_what_is_printed_past_the_ranks_is_capped_as_well():
         """
     answer, honest = runs(order(flood, ranks=2, backend="mpi"), order(HONEST))
     assert answer["verdict"] == "OUTPUT_LIMIT_EXCEEDED", answer
-    assert "what the ranks started printed more than 8 MiB" in answer["message"]
+    assert "processes that the ranks started printed more than 8 MiB" in answer["message"]
     assert honest["values"] == [7.0]
 
 

@@ -109,7 +109,7 @@ def test_a_container_with_too_many_rights_grades_nothing(flags):
     assert "start it without --privileged and --cap-add" in sentence
 
 
-_OPEN = "The ranks can open nothing of the machine"
+_OPEN = "The ranks can open nothing on the machine"
 _CLOSED = "The container mounts only what grading needs"
 
 
@@ -185,7 +185,7 @@ WEAKENED = {
         "observe/forkserver/confinement.py",
         "        sealed.system_calls.put_on()\n",
         "",
-        "Ranks have their own filter of system calls",
+        "Ranks have their own system call filter",
         "1 filters",
     ),
     "memory without a name is to be had": (
@@ -206,7 +206,7 @@ WEAKENED = {
         "observe/forkserver/supervisor.py",
         "for excess in limits.exceeded(run):",
         "for excess in ():",
-        "A run that takes too much memory is ended",
+        "A run that takes too much memory is stopped",
         "a rank kept 192 MiB",
     ),
     "ranks stay in the group of root": (

@@ -148,6 +148,9 @@ def test_grade_alone_shows_the_commands_of_students():
     assert of_one.returncode == 0
     short = ("-k CHECK, --only CHECK", "-n N, --ranks N", "-x, --fail-fast", "-q, --quiet")
     assert all(option in of_one.stdout for option in (*short, "-v, --verbose"))
+    for name in ("run", "observe", "judge"):
+        told = grade("help", name).stdout
+        assert all(option in told for option in (*short, "-v, --verbose")), name
 
 
 @pytest.mark.parametrize(
@@ -510,3 +513,24 @@ def test_a_number_of_ranks_is_one(ranks):
     done = grade("check", TEMPLATE, "--ranks", ranks)
     assert done.returncode == 2
     assert f"expected 1 or more, found '{ranks}'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (["--ranks", "77"], ["mpi_sgd runs on 77 ranks", "--ranks 1, 2, 3, 4, 5, 8 or 16"]),
+        (
+            ["--part", "sync_ring", "-n", "6"],
+            ["sync_ring runs on 6 ranks", "--ranks 1, 2, 3, 4, 5, 8 or 16"],
+        ),
+        (
+            ["--part", "ring_allreduce", "-n", "4", "-k", "three_processes"],
+            ["ring_allreduce runs on 4 ranks", "--ranks 3"],
+        ),
+    ],
+)
+def test_a_number_of_ranks_on_which_no_check_runs_is_bad_usage(asked, told):
+    """In two lines, with the numbers on which some do; nothing is launched."""
+    done = grade("check", TEMPLATE, *asked)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [f"grade: no check of {told[0]}", f"grade: try {told[1]}"]

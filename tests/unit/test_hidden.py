@@ -300,7 +300,7 @@ def test_a_failure_of_the_hidden_tests_themselves_goes_to_the_course_only(suites
     assert_nothing_hidden(report, said)
     full = grade(suites, shows_hidden=True)
     shown = json_report.render(full)
-    reason = "the suite gives 10 points, but assignment.toml 4"
+    reason = "the suite's tests pay 10 points, but assignment.toml says 4"
     assert CANARY in shown or reason in shown
     assert (full.score, full.max_score) == (report.score, report.max_score)
     for form in FORMATS.values():  # of a report with all of it students are told as little

@@ -79,7 +79,9 @@ def deprecated(monkeypatch):
 
 
 def test_what_goes_away_still_works_and_warns(deprecated):
-    with pytest.warns(DeprecationWarning, match="goes away in version 1.2; use assert_every_rank"):
+    with pytest.warns(
+        DeprecationWarning, match="will be removed in version 1.2; use assert_every_rank"
+    ):
         assert api.assert_values is api.assert_every_rank
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -96,7 +98,7 @@ def test_verify_names_each_use_of_what_goes_away(deprecated, tmp_path):
     assert _problems(tmp_path) == [
         (
             "test_sum.py:7",
-            "assert_values goes away in version 1.2 of grader.api; use assert_every_rank",
+            "assert_values will be removed in version 1.2 of grader.api; use assert_every_rank",
         )
     ]
 

@@ -200,13 +200,15 @@ def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
         if not _is_regular(path):
             raise ValueError(
                 f"{path.name} is not a file, and files of the same student are beside it; "
-                "leave what counts"
+                "keep only what counts"
             )
         is_free = named.file_before and befores.count(named.file_before) == 1
         name = named.file_before if is_free else named.file
         copy = target / (name or path.name)
         if copy.exists():
-            raise ValueError(f"two of its files are called {copy.name}; leave the one that counts")
+            raise ValueError(
+                f"two of its files are called {copy.name}; keep only the one that counts"
+            )
         shutil.copyfile(path, copy, follow_symlinks=False)
     return _only_archive_in(target) or target
 
@@ -282,7 +284,7 @@ def read_times(file: Path, zone: tzinfo) -> dict[str, datetime]:
     times = {}
     for number, row in read_table(file, required=_TIMES_COLUMNS, known=_TIMES_COLUMNS):
         if row["hand_in"] in times:
-            raise UsageError(f"{file}, line {number}: {row['hand_in']} is there twice")
+            raise UsageError(f"{file}, line {number}: {row['hand_in']} appears twice")
         try:
             if ":" not in row["submitted_at"]:
                 raise ValueError("a day is not a time")

@@ -329,7 +329,7 @@ def _reason(said: str, exit_code: int) -> str:
     """Return the last sentence of a command that graded nothing."""
     sentences = [line.removeprefix("grade: ") for line in said.splitlines() if line.strip()]
     if exit_code < 0:
-        return f"it was ended by {signal.Signals(-exit_code).name}"
+        return f"it was killed by {signal.Signals(-exit_code).name}"
     if not sentences:
         return f"it ended with exit code {exit_code} and without a message"
     return sentences[-1][:_MAX_ERROR_NUM_CHARS]

@@ -167,7 +167,8 @@ def _remembered(whole: _Class) -> ClassInputs:
     now = erasure.owners_of(left, roster, names)
     if not erasure.is_known(before, now):
         raise UsageError(
-            f"{out} is of another class: no student in it has handed in here; name another --out"
+            f"{out} belongs to another class: none of its students has handed in here; name "
+            "another --out"
         )
     erasure.remember_owners(out, {**before, **now})
     unreadable, _ = erasure.without(inputs.unreadable, inputs.roster, names, gone)
@@ -178,7 +179,7 @@ def _make_apart(out: Path, folder: Path) -> None:
     """Make the folder that is written into. Raises UsageError where hand-ins would be beside it."""
     if folder.resolve() in (out.resolve(), *out.resolve().parents):
         raise UsageError(
-            f"{out} lies in the folder of the hand-ins; name another folder with --out"
+            f"{out} is inside the folder of the hand-ins; name another folder with --out"
         )
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -290,5 +291,5 @@ def _show_regrade(
     for problem in failed:
         show(f"  not graded again: {problem}")
     how = "--judge-again" if whole.options.judge_again else "--regrade"
-    show(f"{file} has each check; nothing is published without {how} --publish")
+    show(f"{file} lists each check; nothing is published without {how} --publish")
     return 3 if failed else 0

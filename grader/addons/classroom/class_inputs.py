@@ -181,8 +181,8 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     naming = arrivals.naming_of(options.folder, declared)
     if naming != declared:
         print(
-            f"All hand-ins are named as {naming.platform.capitalize()} names them, and are "
-            f'read so. Write platform = "{naming.platform}" in class.toml to keep it so.'
+            f"All hand-ins are named as {naming.platform.capitalize()} names them, and were "
+            f'read that way. To keep this, write platform = "{naming.platform}" in class.toml.'
         )
     hand_ins = arrivals.read_folder(options.folder, out / "assembled", said.zone, naming)
     if not hand_ins:

@@ -88,7 +88,7 @@ def _write_table_to_fill(
     file = out / marking.TO_FILL
     text = marking.to_fill(list(lines.values()))
     if kept := marking.replace_unread(file, text):
-        show(f"{kept} is the previous {file.name}: class.toml does not have everything in it")
+        show(f"{kept} is the previous {file.name}: class.toml lacks some of its points")
     show(f"{out / MARKING} has a sheet for each hand-in, {file} a line")
     show("  for each question, and for what is settled by hand: fill it in, and name it")
     show("  under `marks` in class.toml")
@@ -190,7 +190,7 @@ def summary(
         yield f"{missing} of these lines are for files that were not handed in. They stay pending"
         yield '  unless class.toml says not_handed_in = "zero"'
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
-        yield f"without a time, so in time for the deadline: {len(untimed)}; those in the table"
+        yield f"without a time, so counted as on time: {len(untimed)}; those in the table"
         yield "  that `times` in class.toml names have one"
     yield from (f"note on all gradings: {each}" for each in _shared_notes(standings))
     # Of what is nobody's the gradebook has no line: this is where it is told.

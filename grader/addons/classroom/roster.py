@@ -188,7 +188,7 @@ def read(file: Path) -> Roster:
         if not row["id"]:
             raise UsageError(f"{file}, line {number}: has no id; expected one for each student")
         if row["id"] in students:
-            raise UsageError(f"{file}, line {number}: the id {row['id']} is there twice")
+            raise UsageError(f"{file}, line {number}: the id {row['id']} appears twice")
         known_as = {key: value for key, value in row.items() if value and key != "group"}
         students[row["id"]] = Student(row["id"], known_as, row.get("group", ""))
     for number, row in rows:

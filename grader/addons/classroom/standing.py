@@ -151,7 +151,7 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
     ]
     known = {key for student in students.values() for key in keys_of(student, rules.names)}
     sheets = {name for work in works for name in (work.hand_in.label, *_sheets(work, rules))}
-    nobody = "which is no student's id and no group"
+    nobody = "which is neither a student's id nor a group"
     marks = sorted(set(rules.marks) - known - sheets)
     extensions = sorted(set(rules.policy.extensions) - known)
     keys = [f"marks are given to {key}, {nobody}" for key in marks]

@@ -175,7 +175,7 @@ def _why_empty(traced: Traced) -> str:
     if not traced.chosen.num_others:
         return "No rank called MPI or torch.distributed."
     return (
-        "Nothing that the rules of this part look at called MPI or torch.distributed; "
+        "No call is relevant to the rules of this part; "
         f"{traced.chosen.num_others:,} other calls are not shown."
     )
 
@@ -259,7 +259,7 @@ def _pairs_text(pairs: Sequence[tuple[int, int]], num_ranks: int) -> str:
         patterns = {
             "each rank -> every other": {(a, b) for a in ranks for b in ranks if a != b},
             "each rank -> the next": {(rank, (rank + 1) % num_ranks) for rank in ranks},
-            "each rank -> the one before": {(rank, (rank - 1) % num_ranks) for rank in ranks},
+            "each rank -> the previous one": {(rank, (rank - 1) % num_ranks) for rank in ranks},
         }
         for rank in ranks:
             others = set(ranks) - {rank}

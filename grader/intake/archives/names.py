@@ -85,12 +85,12 @@ def alike(names: Iterable[str]) -> list[tuple[str, ...]]:
 
 def _problem_of_place(parts: Sequence[str]) -> str:
     if (parts and parts[0].startswith("/")) or ".." in parts:
-        return "would lie outside of the submission"
+        return "would be outside the submission"
     # In any part: the folder that counts may be one further down.
     if sum(len(part.encode(errors="replace")) + 1 for part in parts) > _MAX_PATH_NUM_BYTES:
         return f"has a path of more than {_MAX_PATH_NUM_BYTES} bytes"
     if drive := next(filter(None, map(_DRIVE.match, parts)), None):
-        return f"has a name that begins with a drive of some systems, {drive[0]}"
+        return f"has a name that begins with a drive letter, {drive[0]}"
     return ""
 
 

@@ -158,7 +158,7 @@ def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry:
     assert content is not None  # it is a regular file
     data = content.read(member.size)
     if len(data) < member.size:
-        raise EOFError(f"{names.shown([member.name])} breaks off")
+        raise EOFError(f"{names.shown([member.name])} ends early")
     return in_memory(data)
 
 
@@ -189,7 +189,7 @@ class _Unpacked:
         data = self._stream.read(num_bytes)
         self._num_empty_reads += not data
         if self._num_empty_reads > _MAX_EMPTY_READS:
-            raise EOFError("it breaks off")
+            raise EOFError("it ends early")
         self._num_bytes += len(data)
         packed = self._packed.tell()
         if self._num_bytes > _MAX_UNPACKED_NUM_BYTES:

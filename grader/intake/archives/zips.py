@@ -139,7 +139,7 @@ def _unpacking(
                 # Without a number, all is unpacked before it is cut to the size it announces.
                 content = packed.read(member.file_size + 1)
             if len(content) < member.file_size:
-                raise EOFError(f"it breaks off after {len(content)} bytes")
+                raise EOFError(f"it ends early, after {len(content)} bytes")
             return content
         except NOT_A_ZIP as error:
             raise UsageError(

@@ -141,7 +141,7 @@ def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
     if names:
         pairs = list(names.items())
         asked = " ".join(
-            f"Did you mean {name} with {path}? Then rename it."
+            f"Is {path} meant to be {name}? Then rename it."
             for name, path in sorted(pairs)[:_MAX_MEANT]
         )
         files = _listed(nearest.handed_in)

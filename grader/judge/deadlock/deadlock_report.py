@@ -117,7 +117,7 @@ def _gone(situation: StalledRun) -> Iterator[str]:
     if returned:
         yield f"{ranks_have(returned)} already returned"
     if waited & finalised - set(half_done):
-        yield f"{ranks_have(waited & finalised - set(half_done))} already left MPI by Finalize"
+        yield f"{ranks_have(waited & finalised - set(half_done))} already called Finalize"
 
 
 def _cycle(situation: StalledRun) -> Iterator[str]:

@@ -157,7 +157,7 @@ def _miss(receive: Posted, message: Posted) -> str:
     to = f"rank {receive.rank}"
     if other_communicator:
         sent = f"rank {message.rank} sends {to} a message{at(message.call)}"
-        return f"{sent} over another communicator than {to} listens on"
+        return f"{sent} on a different communicator from the one that {to} receives on"
     if other_source:
         sent = f"rank {message.rank} sends {to} a message{at(message.call)}"
         return f"{sent}, but {to} waits for one from rank {receive.call.peer}"

@@ -179,7 +179,7 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
             "share memory as torch's tensors or multiprocessing.Array"
         )
     if _is_refused(crash) and _SHM in crash.message:
-        return f"ranks cannot use {_SHM}; multiprocessing finds shared memory without being told"
+        return f"ranks cannot use {_SHM}; multiprocessing finds shared memory by itself"
     if _is_refused(crash):
         return (
             "ranks share only MPI or torch.distributed: no other socket, file, file lock or "
@@ -255,13 +255,13 @@ def _of_call(trace: Trace, rank: int, failed: Call) -> str:
 
 def _without_the_other(rank: int, failed: Call) -> str:
     if failed.function in COLLECTIVES:
-        return f"in {_told(rank, failed)} the arrays of the ranks do not fit together"
+        return f"in {_told(rank, failed)} the arrays of the ranks differ in size"
     return f"{_told(rank, failed)} has a buffer of {size_text(failed)}: its message is longer"
 
 
 def _advice(receive: Call, sent: Call) -> str:
     if sent.pickled and receive.num_bytes == _IRECV_NUM_BYTES:
-        return "irecv takes no more without its own buffer; use Irecv into an array"
+        return "without its own buffer, irecv accepts no more; use Irecv into an array"
     if sent.num_elements == receive.num_elements:
         return "give both arrays the same dtype"
     return "make the buffer as long as the message"

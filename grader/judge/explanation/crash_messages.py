@@ -168,7 +168,7 @@ def _exit_text(rank: int, values: Mapping[str, Any], message: str, where: str) -
     """Return the sentence about a program that has ended itself, and how it had been started."""
     command, said = text_of(values, "command"), text_of(values, "said")
     if said:
-        return f"rank {rank}: argparse ended the program{where}: {said}; {started_as(command)}"
+        return f"rank {rank}: argparse stopped the program{where}: {said}; {started_as(command)}"
     started = f"; {started_as(command)}" if command else ""
     return f"rank {rank} called sys.exit({message}){where} instead of returning{started}"
 
@@ -192,7 +192,7 @@ def failure_of_abort(rank: int, where: str) -> RunFailure:
     """Return the failure of a rank that called MPI_Abort, which ends all ranks."""
     told = found(
         "crash.abort",
-        f"rank {rank} called Abort at {where}, which ended all ranks without a result",
+        f"rank {rank} called Abort at {where}, which stopped all ranks without a result",
         rank=rank,
         place=where,
     )
@@ -251,7 +251,7 @@ def failure_of_late_crash(rank: int, end: RankEnd, unfinished: str) -> RunFailur
 
 def _end_of(end: RankEnd) -> str:
     if end.signal:
-        return f"was ended by {end.signal}"
+        return f"was killed by {end.signal}"
     return "ended" if end.exit_status is None else f"ended with status {end.exit_status}"
 
 
@@ -397,7 +397,7 @@ _SIGNS = (
     _sign(
         (3, 12),
         "a backslash inside the braces of an f-string",
-        "Give that text a name first, and use the name there.",
+        "Assign that text to a variable first.",
         "f-string expression part cannot include a backslash",
     ),
     _sign(

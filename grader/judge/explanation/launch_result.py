@@ -67,7 +67,8 @@ def _of_stalled(end: End, makes_progress: bool) -> RunFailure:
     if stalled is None:
         return RunFailure(
             Verdict.JUDGE_ERROR,
-            "the run was ended as a deadlock, but the recorded calls do not show one; grade again",
+            "the run was stopped as a deadlock, but the recorded calls do not show one; "
+            "grade again",
         )
     explanation, deadlock, cause = stalled
     seen = Evidence("", len(end.ranks), deadlock=deadlock)
@@ -111,7 +112,7 @@ def _of_excess(excess: Excess, ranks: int) -> RunFailure:
             ),
             kind=excess.kind,
         )
-    who = "what the ranks started" if excess.rank is None else f"rank {excess.rank}"
+    who = "processes that the ranks started" if excess.rank is None else f"rank {excess.rank}"
     return RunFailure.of(
         Verdict.OUTPUT_LIMIT_EXCEEDED,
         found(
@@ -141,7 +142,7 @@ def _of_time_limit(end: End, makes_progress: bool) -> RunFailure:
         )
     places = [_where(end, rank) for rank in late[:_MOST_RANKS]]
     more = len(late) - _MOST_RANKS
-    others = f"{more} more ranks likewise" if more > 0 else ""
+    others = f"the same for {more} more ranks" if more > 0 else ""
     reason = "" if makes_progress else left_behind(end.trace, end.returned)
     machines_part = _machines_part(end.lasted, end.limit_s)
     clauses = "; ".join(filter(None, [*places, others, reason, machines_part]))
@@ -220,7 +221,7 @@ def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bo
             return messages.failure_of_abort(rank, where)
     if not silent:
         return RunFailure(
-            Verdict.JUDGE_ERROR, "the run was ended, but nothing recorded says why; grade again"
+            Verdict.JUDGE_ERROR, "the run was stopped, but the records do not say why; grade again"
         )
     rank = _first_to_end(silent)
     printed = observed.output_tails[rank] if rank < len(observed.output_tails) else ""

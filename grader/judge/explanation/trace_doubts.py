@@ -196,7 +196,7 @@ def _disorder(rank: int, seen: RankTrace, began_ns: int, read_ns: int) -> Iterat
         ends_ns = timed.column(name)
         is_outside |= (ends_ns > read_ns) | ((ends_ns != 0) & (ends_ns < entered_ns))
     for call in timed.where(is_outside)[:1]:
-        yield f"{name_of(call)} of rank {rank}{at(call)} has times that lie outside of the case"
+        yield f"{name_of(call)} of rank {rank}{at(call)} has times outside the case"
     if not np.isin(seen.calls.column("phase"), (0, 1)).all():
         yield f"the calls of rank {rank} belong to phases that do not exist"
 

@@ -124,7 +124,7 @@ def _places(calls: Sequence[Call]) -> str:
 def assert_collective_size(
     trace: Trace, num_elements: Bounds, item_num_bytes: int, *, names: Collection[str] = ()
 ) -> None:
-    """Assert how much each rank gives to each collective call: a number to a sum, not a vector.
+    """Assert how much each rank passes to each collective call: a number to a sum, not a vector.
 
     What counts is what MPI calls sendcount: of an Allgather or Gather the rank's own share, of an
     Alltoall what goes to one rank; of a Scatter and a Bcast what each rank gets. Barriers are free.
@@ -150,8 +150,8 @@ def assert_collective_size(
                 raise NotProven(
                     found(
                         "evidence.unknown_size",
-                        f"how much rank {rank} gave to {name_of(call)}{at(call)} is not "
-                        "recorded; your instructor reviews this part",
+                        f"the record does not say how much rank {rank} passed to "
+                        f"{name_of(call)}{at(call)}; your instructor reviews this part",
                         rank=rank,
                         place=place_of(call),
                     )
@@ -161,7 +161,7 @@ def assert_collective_size(
                 raise RuleViolation(
                     found(
                         "rule.collective_size",
-                        f"rank {rank} gave {_size(each, item_num_bytes)} to "
+                        f"rank {rank} passed {_size(each, item_num_bytes)} to "
                         f"{name_of(call)}{at(call)}; expected {_expected(num_elements)} of "
                         f"{item_num_bytes} bytes in each call",
                         rank=rank,
@@ -187,7 +187,7 @@ def _expected(num_elements: Bounds) -> str:
 
 
 def bytes_by_edge(trace: Trace) -> Mapping[tuple[int, int], int]:
-    """Return how many bytes each rank sent to each other one, by (sender, receiver); 0 for none.
+    """Return how many bytes each rank sent to each other rank, by (sender, receiver).
 
     What mpi4py sends within comm.allreduce and comm.reduce belongs to a collective and is left out.
     Raises NotProven where the evidence contradicts itself.

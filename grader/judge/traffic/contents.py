@@ -110,7 +110,7 @@ def messages_with_contents(trace: Trace, arrays: Sequence[Values]) -> list[list[
 
 
 def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
-    """Assert that each rank receives all that a right sum takes: each element of each other rank.
+    """Assert that each rank receives all that a correct sum needs: every other rank's elements.
 
     Several ranks' elements may come as one, their sum. A rank can send its own elements, and sums
     with what it has received before; what it sends else brings nothing. Raises NotProven.
@@ -132,8 +132,8 @@ def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
             raise NotProven(
                 found(
                     "evidence.contents_not_sent",
-                    f"rank {rank} needs {needed} bytes of the other ranks' arrays, as they are or "
-                    f"summed up; its messages{what} bring it {num_bytes}. Its results may not "
+                    f"rank {rank} needs {needed} bytes of the other ranks' arrays, or of sums "
+                    f"of them; its messages{what} deliver {num_bytes}. Its results may not "
                     "come from messages; your instructor reviews this part",
                     rank=rank,
                     num_bytes=num_bytes,

@@ -25,7 +25,7 @@ def assert_no_doubts(trace: Trace) -> None:
 
 
 def assert_not_truncated(trace: Trace) -> None:
-    """Assert that every call of every rank is there to be looked at, and can be believed.
+    """Assert that every call of every rank was recorded, and that the records are consistent.
 
     Raises NotProven: a rank was not observed, calls were lost, a record makes no sense, or the
     evidence contradicts itself.
@@ -44,7 +44,7 @@ def assert_not_truncated(trace: Trace) -> None:
             raise NotProven(
                 found(
                     "evidence.calls_not_kept",
-                    f"rank {rank} made more calls than the grader keeps, so what it did is not "
+                    f"rank {rank} made more calls than the grader keeps, so nothing is "
                     "proven; a solution needs far fewer",
                     rank=rank,
                 )
@@ -55,7 +55,7 @@ def assert_not_truncated(trace: Trace) -> None:
             raise NotProven(
                 found(
                     "evidence.makes_no_sense",
-                    f"the record of what rank {rank} called{at(call)} makes no sense "
+                    f"the record of what rank {rank} called{at(call)} is inconsistent "
                     f"({name_of(call)}, peer {call.peer}, {call.num_bytes} bytes), so nothing "
                     "is proven",
                     rank=rank,
@@ -180,7 +180,7 @@ def assert_ring_volume(
 
 
 def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) -> None:
-    """Assert that each of n ranks sent L elements to each other one: n (n - 1) L in all.
+    """Assert that each of n ranks sent L elements to each other rank: n (n - 1) L in all.
 
     num_elements: L; with 0 nothing need be sent. item_num_bytes: the size of one element.
     Raises RuleViolation, or NotProven for a trace that is incomplete.
@@ -300,7 +300,7 @@ def _between(bounds: tuple[int, int]) -> str:
 
 
 def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
-    """Assert that no rank can have told the others what they need in its messages' envelopes.
+    """Assert that envelopes of messages cannot carry the data that the other ranks need.
 
     needed_num_bytes: the least that a rank must tell. Who sends an array element by element, with
     the index as tag, is far below it. Raises NotProven.

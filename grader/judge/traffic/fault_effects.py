@@ -21,7 +21,7 @@ _LOOK = "your instructor reviews this part"
 
 @dataclass(frozen=True)
 class FaultEffect:
-    """What came of a case in which messages were altered on their way."""
+    """The effects of messages that were altered in a case."""
 
     message: MessageFault
     happened: bool
@@ -50,7 +50,7 @@ def effect_of(
 
 
 def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
-    """Assert that each fault led to other answers, and none to the end of the run.
+    """Assert that each fault changed some answer, and that none stopped the run.
 
     For messages of plain numbers, which are reduced. A rank cannot see that such a number is
     wrong. If it ends the run over one, it may have the correct number from another source than the
@@ -95,7 +95,7 @@ def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None
 
 
 def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
-    """Assert that at least one of the faults changed some rank's answer, and ended no run.
+    """Assert that at least one of the faults changed some rank's answer, and stopped no run.
 
     For traffic of which a correct solution may send more than it needs. Raises NotProven.
     """
@@ -103,7 +103,9 @@ def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
     happened = [effect for effect in effects if effect.happened]
     if not any(effect.influenced and not effect.ended for effect in happened):
         came = (
-            "no results came" if any(effect.ended for effect in happened) else "no result changed"
+            "there were no results"
+            if any(effect.ended for effect in happened)
+            else "no result changed"
         )
         raise NotProven(
             found(
@@ -143,7 +145,7 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
                     "evidence.influence_unlike_a_ring",
                     f"{_told(trace, effect.message)}, and the results of "
                     f"{ranks_text(effect.influenced)} changed. In a ring, those of "
-                    f"{ranks_text(run)} change. The results may not come from the messages "
+                    f"{ranks_text(run)} would change. The results may not come from the messages "
                     f"alone; {_LOOK}",
                     rank=effect.message.rank,
                     influenced=effect.influenced,
@@ -162,8 +164,10 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
                 found(
                     "evidence.influences_unlike_a_ring",
                     f"we changed each of the {len(own)} messages of rank {rank}, which changed "
-                    f"the results of {listed(map(str, num_influenced))} ranks. In a ring it is "
-                    f"{listed(map(str, expected))}. The results may not come from the messages "
+                    f"the results of {listed(map(str, num_influenced))} ranks. In a ring, it "
+                    "would change "
+                    f"those of {listed(map(str, expected))}. The results may not come from "
+                    "the messages "
                     f"alone; {_LOOK}",
                     rank=rank,
                     influenced=num_influenced,
@@ -188,11 +192,11 @@ def _told(trace: Trace, message: MessageFault) -> str:
     if message.of_collectives:
         found = contributions(trace, message.rank, message.min_num_bytes)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"we changed everything that rank {message.rank} gives to collectives{place}"
+        return f"we changed everything that rank {message.rank} passes to collectives{place}"
     if message.operations:
         found = payload_calls(trace, message.rank)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"we changed everything that rank {message.rank} gives to torch.distributed{place}"
+        return f"we changed everything that rank {message.rank} passes to torch.distributed{place}"
     if message.number is None:
         found = counted_sends(trace, message.rank, message.min_num_bytes)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""

@@ -46,7 +46,7 @@ def single_message_faults(outcome: Outcome) -> tuple[MessageFault, ...]:
 def every_message_fault(
     outcome: Outcome, ranks: Iterable[int], *, min_num_bytes: int | None = None
 ) -> tuple[MessageFault, ...]:
-    """Return one fault for each of these ranks that sends anything: all that it sends is changed.
+    """Return one fault for each of these ranks that sends anything: it changes all of it.
 
     outcome: as of single_message_faults. min_num_bytes: of the messages that carry data, not only a
     number or a word. Where it is left out: half the length of a rank's longest message.
@@ -63,7 +63,7 @@ def every_message_fault(
 
 
 def every_contribution_fault(outcome: Outcome, ranks: Iterable[int]) -> tuple[MessageFault, ...]:
-    """Return one fault for each of these ranks that gives anything to collectives: all of it.
+    """Return one fault for each of these ranks that passes data to collectives: it changes all.
 
     Of what is at least half as long as its longest: a length or a loss may be of no use.
     What a rank only receives does not happen to be altered. outcome: as of single_message_faults.
@@ -86,7 +86,7 @@ def every_payload_fault(
     operations: Collection[str] = (),
     min_num_bytes: int | None = None,
 ) -> tuple[MessageFault, ...]:
-    """Return one fault for each of these ranks: all that gloo sends for its calls is changed.
+    """Return one fault for each of these ranks: it changes all that gloo sends for its calls.
 
     Below torch.distributed, and for those of its operations only that the rank has recorded: what
     travels by another one, which is not recorded, stays as it is. Lengths and the like are left

@@ -22,7 +22,7 @@ class _Message:
 
 
 def message_depth(trace: Trace) -> int:
-    """Return how many messages follow one another at most: 0 without any.
+    """Return the length of the longest chain of messages; 0 without messages.
 
     A message follows another where its sender had received that one before it sent. In a chain of
     n ranks that is n - 1, in a binomial tree log2 n, and 1 where all send before they receive. It
@@ -33,7 +33,7 @@ def message_depth(trace: Trace) -> int:
 
 
 def assert_message_depth(trace: Trace, most: int) -> None:
-    """Assert that at most so many messages follow one another, as `message_depth` counts them.
+    """Assert that no chain of messages is longer than `most`, as `message_depth` counts.
 
     Raises RuleViolation, or NotProven for a trace that is incomplete.
     """
@@ -46,8 +46,8 @@ def assert_message_depth(trace: Trace, most: int) -> None:
     raise RuleViolation(
         found(
             "rule.messages_in_a_row",
-            f"{len(chain)} messages follow one another, but {most} are enough; each sender waited "
-            f"for the one before: rank {' -> '.join(way)}",
+            f"{len(chain)} messages form a chain, but {most} are enough; each sender waited "
+            f"for the message before: rank {' -> '.join(way)}",
             depth=len(chain),
             most=most,
             rank=first.source,

@@ -119,8 +119,8 @@ def assert_neighbours_are_known(trace: Trace) -> None:
             raise NotProven(
                 found(
                     "evidence.unknown_neighbours",
-                    f"rank {rank} called {name_of(call)}{at(call)}, and with which ranks it "
-                    "exchanges data is not recorded. Use messages instead; otherwise your "
+                    f"rank {rank} called {name_of(call)}{at(call)}, and the record does not "
+                    "say with which ranks it exchanges data. Use messages instead; otherwise your "
                     "instructor reviews this part",
                     rank=rank,
                     place=place_of(call),

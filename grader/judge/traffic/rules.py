@@ -123,7 +123,7 @@ def assert_requests_completed(
 def assert_only_operations(
     trace: Trace, allowed: Collection[str], words: str, *, barriers: bool = True
 ) -> None:
-    """Assert that no function but these moved data; waiting is free.
+    """Assert that only these functions moved data; waits are allowed.
 
     allowed: names as in a trace; words: the same for the student. barriers: tolerate those too.
     Raises RuleViolation, or NotProven for a trace that is incomplete.

@@ -82,7 +82,7 @@ def assert_every_rank(
 def assert_unchanged(
     arrays: Sequence[Values], originals: Sequence[Values], name: str = "send", *, label: str = ""
 ) -> None:
-    """Assert that each rank's array still is what went in, element by element (NaN stays NaN).
+    """Assert that each rank's array still has its input values, by element (NaN stays NaN).
 
     Raises WrongAnswer with rank, index and both values; ValueError when the suite gives unequal
     numbers of arrays.

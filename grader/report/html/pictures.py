@@ -268,7 +268,7 @@ def last_text(evidence: Evidence) -> str:
             "after the first call."
         )
     if not num_left_out:
-        return "No message between ranks arrived in this case, as far as is known."
+        return "No message between ranks is known to have arrived in this case."
     messages = f"{num_left_out} message{'' if num_left_out == 1 else 's'} between ranks"
     return f"{messages} had arrived, all before the first call shown here."
 

@@ -136,7 +136,7 @@ def _listen(
             max_recording_num_bytes=max_recording_num_bytes,
         )
     except TimeoutError:
-        raise ContainerDied(f"the judge {record.watchdog.why()}, so it was ended") from None
+        raise ContainerDied(f"the judge {record.watchdog.why()}, so it was stopped") from None
     except BrokenOff as error:
         raise ContainerDied(str(error)) from None
     except OSError as error:

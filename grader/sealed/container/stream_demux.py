@@ -93,7 +93,7 @@ def _pieces(recv: Callable[[int], bytes]) -> Iterator[tuple[int, bytes]]:
         while missing:
             data = recv(min(missing, _CHUNK_NUM_BYTES))
             if not data:
-                raise BrokenOff("the output of the grading container broke off")
+                raise BrokenOff("the output of the grading container ended early")
             missing -= len(data)
             yield stream, data
 
@@ -105,7 +105,7 @@ def _header(recv: Callable[[int], bytes]) -> bytes:
         more = recv(_HEADER_NUM_BYTES - len(data))
         if not more:
             if data:
-                raise BrokenOff("the output of the grading container broke off")
+                raise BrokenOff("the output of the grading container ended early")
             break
         data += more
     return data

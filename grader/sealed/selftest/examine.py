@@ -69,7 +69,7 @@ def watch_on_memory(launch: Callable[[LaunchPlan], LaunchResult]) -> Protection:
     values = {"num_bytes": _TAKEN_NUM_BYTES, "longest_s": _LONGEST_S}
     limits = Limits(case_s=_PATIENCE_S, memory_num_bytes=_ALLOWED_NUM_BYTES)
     ended = _ended(launch, "take_memory", values, "kept", limits)
-    name = "A run that takes too much memory is ended"
+    name = "A run that takes too much memory is stopped"
     if isinstance(ended, Outcome):
         found = f"a rank kept {_TAKEN_NUM_BYTES >> 20} MiB; {_ALLOWED_NUM_BYTES >> 20} were allowed"
         return Protection(name, holds=False, found=found, is_essential=True)

@@ -84,7 +84,7 @@ def _of_the_ranks(found: Mapping[str, Any], judges: str) -> Iterator[Protection]
     # Before Linux 5.9 the kernel does not say how many; what they refuse is tried anyway.
     has_own = not filters or int(filters) > int(ours or "0")
     yield _essential(
-        "Ranks have their own filter of system calls",
+        "Ranks have their own system call filter",
         mode == "2" and has_own,
         f"Seccomp {mode}, {filters or 'unknown'} filters, the judge has {ours or 'unknown'}",
     )
@@ -205,7 +205,7 @@ def _of_mounts(foreign: Sequence[Foreign], ipc_namespace: str) -> Iterator[Prote
     """Yield whether there is anything of the machine's, first what a rank can use of it."""
     is_open = [each for each in foreign if each.opens]
     yield Protection(
-        "The ranks can open nothing of the machine",
+        "The ranks can open nothing on the machine",
         not is_open,
         _some([f"{each.path}: {each.opens}" for each in is_open]) or "nothing is",
         is_essential=True,

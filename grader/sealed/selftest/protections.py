@@ -66,14 +66,14 @@ def note(protections: Sequence[Protection], *, is_for_students: bool = False) ->
         return ""
     if is_for_students:
         number = f"{len(missing)} protection{'' if len(missing) == 1 else 's'}"
-        return f"feedback, not your mark: without {number} of the course's grading"
+        return f"feedback, not your mark: it lacks {number} of the course's grading"
     by_flag = "; ".join(f"{each.name} ({each.flag})" for each in missing if each.flag)
     others = "; ".join(f"{each.name} ({each.found})" for each in missing if not each.flag)
     return ". ".join(
         text
         for named, text in (
             (by_flag, f"{_BY_FLAG}: {by_flag}. {_INSTEAD}"),
-            (others, f"graded without what this machine does not have: {others}"),
+            (others, f"graded without protections that this machine lacks: {others}"),
         )
         if named
     )

@@ -62,7 +62,7 @@ def assert_five_rounds(rounds: Rounds) -> None:
         batches = rounds.trained.batches(rank)
         if (number := len(epochs)) != NUM_ROUNDS:
             trained = f"Rank {rank} trained {counted(number, 'time', 'times')} on its examples"
-            text = f"{trained}; {NUM_ROUNDS} rounds of 1 epoch are {NUM_ROUNDS} times."
+            text = f"{trained}; {NUM_ROUNDS} rounds of 1 epoch make {NUM_ROUNDS} times."
             raise WrongAnswer(found("rounds.wrong_number", text, rank=rank, number=number))
         for epoch in epochs:
             sizes = [len(batches[number]) for number in epoch]
@@ -85,10 +85,10 @@ def assert_local_sgd(rounds: Rounds) -> None:
     facts: dict[str, float] = {"rank": wrong[0], "batch": wrong[1]} if wrong else {}
     asked = f"compare with SGD, learning rate {lenet.LEARNING_RATE}, momentum {lenet.MOMENTUM}"
     if local is None:
-        told = f"{where} does not have the model that a step of SGD leads to."
+        told = f"{where} does not have the model that an SGD step gives."
         raise WrongAnswer(found("client.other_step", told, help=asked, **facts))
     if not local.clears:
-        told = f"{where} took a step that still contains the gradient of the batch before."
+        told = f"{where} took a step that still contains the gradient of the previous batch."
         cleared = "where are the gradients set to zero?"
         raise WrongAnswer(found("client.gradient_not_cleared", told, help=cleared, **facts))
     rate = f"{local.scale * lenet.LEARNING_RATE:.3g}"

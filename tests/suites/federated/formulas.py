@@ -91,7 +91,7 @@ _SLIPS = (
     ),
     _Slip(
         "volume.server_not_counted",
-        "takes N for the number of workers or clients, so it counts 2 N arrays",
+        "takes N as the number of workers or clients, so it counts 2 N arrays",
         lambda p, n, s: 2 * n * p * s,
         only=WITH_A_SERVER,
     ),
@@ -116,7 +116,7 @@ _SLIPS = (
         lambda p, n, s: 2 * (n - 1) * s,
     ),
 )
-_MORE_LEVELS = "how many levels has a tree of 5 processes?"
+_MORE_LEVELS = "how many levels does a tree of 5 processes have?"
 _TIME_SLIPS = (
     _Slip(
         "time.rounded_down",

@@ -49,7 +49,7 @@ def assert_gives(trace: Trace, ranks: Collection[int], num_times: int, *, what: 
     for rank in ranks:
         given = given_num_bytes(trace, rank)
         if given < needed:
-            text = f"Rank {rank} gave the other ranks less than the {what}."
+            text = f"Rank {rank} sent the other ranks less than the {what}."
             helps = "how many numbers does it send each time, and of which type?"
             facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": needed}
             reason = found("traffic.too_few_bytes", text, help=helps, **facts)
@@ -69,7 +69,7 @@ def assert_gives_once(trace: Trace, ranks: Collection[int], num_times: int, *, w
     for rank in ranks:
         given = given_num_bytes(trace, rank) - _relayed_num_bytes(trace, rank)
         if given > _SLACK * needed:
-            text = f"Rank {rank} gave the other ranks more than the {what}."
+            text = f"Rank {rank} sent the other ranks more than the {what}."
             helps = "each must be sent once, as float32: what else is sent?"
             facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": needed}
             reason = found("traffic.too_many_bytes", text, help=helps, **facts)
@@ -79,7 +79,7 @@ def assert_gives_once(trace: Trace, ranks: Collection[int], num_times: int, *, w
 def _num_bytes(given: int, num_models: int) -> Finding:
     return found(
         "traffic.num_bytes",
-        f"It gave {given:,} bytes; {num_models} x {lenet.NUM_PARAMETERS:,} numbers of "
+        f"It sent {given:,} bytes; {num_models} x {lenet.NUM_PARAMETERS:,} numbers of "
         f"{lenet.FLOAT32_NUM_BYTES} bytes are {num_models * lenet.MODEL_NUM_BYTES:,}.",
     )
 
@@ -98,11 +98,11 @@ def assert_server_gives(
         images = number * lenet.IMAGE_NUM_BYTES
         given = _num_bytes_from_server(trace, rank)
         if given < models + images:
-            gave = f"The server, rank {SERVER}, gave rank {rank}"
+            gave = f"The server, rank {SERVER}, sent rank {rank}"
             what = "its images and the model" if number else "the model"
             text = f"{gave} less than {what} in {when}."
             facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": models + images}
-            numbers = f"It gave {given:,} bytes; the models have {models:,}"
+            numbers = f"It sent {given:,} bytes; the models have {models:,}"
             numbers += f", and the {number} images that rank {rank} trains on have {images:,}."
             raise RuleViolation(
                 found("server.gives_too_little", text, help=_FROM_SERVER, **facts),

@@ -77,7 +77,7 @@ class Faults:
             if len(givers) - len(silent) < least:
                 rank, num_bytes = silent[0], given[silent[0]]
                 text = (
-                    f"Rank {rank} gave the other ranks {num_bytes:,} bytes in the whole training. "
+                    f"Rank {rank} sent the other ranks {num_bytes:,} bytes in the whole training. "
                     f"Its gradients, or its model, have {lenet.MODEL_NUM_BYTES:,} bytes each time."
                 )
                 raise RuleViolation(
@@ -183,7 +183,9 @@ def assert_same_run(before: Outcome, outcome: Outcome) -> None:
             if one.shape != other.shape or not np.allclose(
                 one, other, rtol=1e-6, atol=1e-8, equal_nan=True
             ):
-                text = f"Rank {rank} trained a different model from the one before."
+                text = (
+                    f"Rank {rank} trained a different model in a second run with the same inputs."
+                )
                 raise WrongAnswer(found("training.not_repeated", text, rank=rank))
 
 

@@ -46,7 +46,7 @@ def assert_means(rounds: Rounds) -> None:
             reason = _told("global.weights_not_1", average, told)
             kept = 1 - total + made.others[0]
             if near(total, 1.0) and not near(kept, 0.0):
-                told = f"is a mean of the clients' models plus {kept:.3g} x the model before it"
+                told = f"is a mean of the clients' models plus {kept:.3g} x the previous model"
                 reason = _told("global.model_before_added", average, told, help=_START)
                 raise WrongAnswer(reason, _differs(average))
             raise WrongAnswer(reason, _weights(made, rounds), _differs(average))
@@ -114,7 +114,7 @@ def ranks_in_global_models(rounds: Rounds) -> frozenset[int]:
 def _known(rounds: Rounds) -> Sequence[Average]:
     if not rounds.averages:
         rounds.trained.model(0)
-        raise WrongAnswer(found("global.none_seen", "No global model can be seen."))
+        raise WrongAnswer(found("global.none_seen", "The records show no global model."))
     return rounds.averages
 
 

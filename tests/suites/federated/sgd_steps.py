@@ -59,12 +59,12 @@ def _assert_momentum(made: Mixture, rank: int, step: Step) -> None:
         told = f"{when} took a step without momentum; {lenet.MOMENTUM} is required."
         reason = found("sgd.no_momentum", told, help=_ASKED, rank=rank)
     elif are(NOT_CLEARED) or are((1.0, 0.0)):
-        told = f"{when} took a step that still contains the gradient of the step before."
+        told = f"{when} took a step that still contains the gradient of the previous step."
         reason = found("sgd.gradient_not_cleared", told, help=_CLEAR, rank=rank)
     else:
         momentum = f"{others[0]:.3g}"
         told = (
-            f"{when} added {momentum} x the step before; a momentum of {lenet.MOMENTUM} adds "
+            f"{when} added {momentum} x the previous step; a momentum of {lenet.MOMENTUM} adds "
             f"{lenet.MOMENTUM} x it."
         )
         reason = found("sgd.other_momentum", told, help=_ASKED, rank=rank, momentum=float(momentum))
@@ -84,6 +84,6 @@ def _assert_learning_rate(steps: Steps, rank: int) -> None:
     if abs(ratio - 1) > 0.03:
         rate, factor = f"{ratio * lenet.LEARNING_RATE:.3g}", f"{ratio:.3g}"
         had = f"In step {last.number}, rank {rank} had the correct gradient"
-        text = f"{had}, but stepped with learning rate {rate}."
+        text = f"{had}, but its step used learning rate {rate}."
         facts = {"rank": rank, "learning_rate": float(rate), "factor": float(factor)}
         raise WrongAnswer(found("sgd.other_learning_rate", text, help=_ASKED, **facts))

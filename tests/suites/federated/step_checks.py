@@ -24,7 +24,8 @@ _ONE_START = (
     "first model comes from"
 )
 _FOLLOW = (
-    "compare when the server steps and sends with when the worker receives and loads the model"
+    "compare when the server takes its step and sends the model with when the worker "
+    "receives and loads it"
 )
 
 
@@ -185,7 +186,7 @@ def assert_workers_follow(steps: Steps) -> None:
                     found("worker.old_model", text, help=_FOLLOW, rank=rank, step=number)
                 )
             if not fits(model, expected, servers[number - 1] if servers is not None else before):
-                text = f"{when} another model than the server's new one."
+                text = f"{when} a different model from the server's new one."
                 helps = "compare what the server sends with what the worker loads"
                 reason = found("worker.other_model", text, help=helps, rank=rank, step=number)
                 raise WrongAnswer(reason, difference(model, expected))

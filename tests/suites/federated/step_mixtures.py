@@ -16,7 +16,7 @@ def known_steps(steps: Steps, rank: int) -> Sequence[Step]:
     known = steps.of(rank)
     if not known:
         steps.trained.model(rank)
-        text = f"No step of rank {rank}'s model can be seen."
+        text = f"The records show no step of rank {rank}'s model."
         raise WrongAnswer(found("step.none_seen", text, rank=rank))
     return known
 
@@ -42,7 +42,7 @@ def difference_of(step: Step) -> Finding:
 def not_of_others(step: Step, made: Mixture, rank: int, steps: Steps) -> WrongAnswer:
     """Return the failure of a step that does not use the gradient of any other rank."""
     left = steps.gradient_left(rank)
-    used = "its own gradient alone" if rank in made.present else "no rank's gradient"
+    used = "only its own gradient" if rank in made.present else "no rank's gradient"
     text = f"In step {step.number}, rank {rank} used {used}"
     facts = {"rank": rank, "step": step.number}
     if left is not None and holds_others(left, rank, steps):

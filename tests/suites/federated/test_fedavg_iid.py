@@ -93,7 +93,7 @@ def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
-    """comes to the global model of FedAvg in every round"""
+    """has the global model of FedAvg after every round"""
     for case, outcome in runs_of(run):
         for check in checks.training:
             check(case, outcome)
@@ -122,7 +122,7 @@ def test_trains_for_five_rounds(run: Run, checks: RoundChecks) -> None:
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_local_steps_are_those_of_sgd(run: Run, checks: RoundChecks) -> None:
-    """steps by SGD with learning rate 0.01 and momentum 0.9"""
+    """takes SGD steps with learning rate 0.01 and momentum 0.9"""
     for case, outcome in runs_of(run):
         checks.local_sgd(case, outcome)
 
@@ -192,7 +192,7 @@ def test_works_as_a_program_of_its_own(run: Run, checks: RoundChecks) -> None:
 
 @stage(7)
 def test_rounds_are_right(run: Run, checks: RoundChecks) -> None:
-    """trains correctly, apart from a slip that ends it"""
+    """trains correctly, except for an error that stops it"""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_weighted_means(case, outcome, PARAMETERS)
     seen = begun(run, CASES, runs_of(run), MORE_THAN_ALL, checks.training)

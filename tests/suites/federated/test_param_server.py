@@ -71,7 +71,7 @@ def test_training_uses_what_is_sent(run: Run, checks: StepChecks) -> None:
 
 @points(1.5, requires=test_training_uses_what_is_sent)
 def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
-    """comes to the model of cent_sgd.py in every step"""
+    """has the model of cent_sgd.py after every step"""
     for case, outcome in runs_of(run):
         for check in checks.training:
             check(case, outcome)
@@ -135,14 +135,14 @@ def test_server_divides_the_sum(run: Run, checks: StepChecks) -> None:
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_every_parameter_gets_its_gradient(run: Run, checks: StepChecks) -> None:
-    """steps each parameter with its own gradient"""
+    """updates each parameter with its own gradient"""
     for case, outcome in runs_of(run):
         checks.every_parameter(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
-    """steps by SGD with learning rate 0.01 and momentum 0.9"""
+    """takes SGD steps with learning rate 0.01 and momentum 0.9"""
     for case, outcome in runs_of(run):
         checks.sgd(case, outcome)
 
@@ -211,7 +211,7 @@ def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
 
 @stage(11.5)
 def test_training_is_right(run: Run, checks: StepChecks) -> None:
-    """takes correct steps, apart from a slip that ends it"""
+    """takes correct steps, except for an error that stops it"""
     number = num_right_steps(CASES[3][0])
     seen = begun(run, CASES, runs_of(run), number, checks.training)
     assert_workers_matter(faults_in(run, *seen, checks.everything), checks)

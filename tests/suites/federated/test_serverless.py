@@ -57,7 +57,7 @@ def test_training_uses_what_the_ranks_send(run: Run, checks: StepChecks) -> None
 
 @points(2, requires=test_training_uses_what_the_ranks_send)
 def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
-    """comes to the model of cent_sgd.py in every step"""
+    """has the model of cent_sgd.py after every step"""
     for case, outcome in runs_of(run):
         for check in checks.training:
             check(case, outcome)
@@ -128,7 +128,7 @@ def test_every_parameter_is_reduced(run: Run, checks: StepChecks) -> None:
 
 @points(1, requires=test_training_uses_what_the_ranks_send)
 def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
-    """steps by SGD with learning rate 0.01 and momentum 0.9"""
+    """takes SGD steps with learning rate 0.01 and momentum 0.9"""
     for case, outcome in runs_of(run):
         checks.sgd(case, outcome)
 
@@ -193,6 +193,6 @@ def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
 
 @stage(10.5)
 def test_first_step_is_right(run: Run, checks: StepChecks) -> None:
-    """takes a correct first step, apart from a slip that ends it"""
+    """takes a correct first step, but for an error that stops it"""
     seen = begun(run, CASES, runs_of(run), 1, checks.first_step)
     assert_ranks_matter(faults_in(run, *seen, checks.everything), checks)

@@ -225,7 +225,7 @@ def _finite(parameters: Any, rank: int, when: str) -> lenet.Vector:
 
 @dataclass(frozen=True)
 class Shared:
-    """A training example that is there twice."""
+    """A training example that appears twice."""
 
     example: int
     ranks: tuple[int, ...]
@@ -235,7 +235,7 @@ class Shared:
 
 
 def shared_example(rows_by_rank: Mapping[int, Rows]) -> Shared | None:
-    """Return the first training example that is there twice, or None."""
+    """Return the first training example that appears twice, or None."""
     owner: dict[int, int] = {}
     for rank, rows in rows_by_rank.items():
         for row in map(int, rows):

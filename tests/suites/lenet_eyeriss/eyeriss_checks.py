@@ -168,7 +168,7 @@ def assert_sequential_cycles(case: SequentialCycles, outcome: Outcome) -> None:
                 numbers = found(
                     "sequential.wrong_number",
                     f"{call} is {cycles}; expected {expected}.",
-                    help=f"one PE alone does {sizes.num_multiplies} multiplies and "
+                    help=f"a single PE does {sizes.num_multiplies} multiplies and "
                     f"{sizes.num_adds} adds, one in a cycle",
                     call=call,
                     cycles=cycles,
@@ -180,7 +180,7 @@ def assert_sequential_cycles(case: SequentialCycles, outcome: Outcome) -> None:
 def _known_count(cycles: int, sizes: Sizes) -> Iterator[Finding]:
     """Yield the mistake that would give this number, if it is a usual one."""
     if cycles == sizes.leaves_in(sizes.out_cols - 1):
-        text = "sequential_cycles returns the time of the whole array, not of one PE alone."
+        text = "sequential_cycles returns the time of the whole array, not of a single PE."
         yield found("sequential.time_of_the_array", text)
 
 

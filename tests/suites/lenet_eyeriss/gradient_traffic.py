@@ -69,7 +69,7 @@ def assert_contributes(trace: Trace, ranks: Collection[int], epochs: int) -> Non
             given = round(number / epochs)
             text = f"Rank {rank} put {given} elements an epoch into messages and collectives; "
             text += f"it has {NUM_PARAMETERS} gradients."
-            helps = "which call of torch.distributed gives them to the other ranks?"
+            helps = "which call of torch.distributed sends them to the other ranks?"
             raise RuleViolation(
                 found("traffic.gradients_not_given", text, help=helps, rank=rank, given=given)
             )

@@ -135,7 +135,7 @@ def _left_out(held: Gradients, own: Gradients, wrong: Indices, rank: int) -> Fin
     if not any(_same(held[wrong], own[rank][wrong] / divisor) for divisor in (1, len(own))):
         return None
     text = f"Rank {rank} left out {wrong.size} of {held.size} gradients ({_extent(wrong)}). "
-    text += "There it has only its own."
+    text += "There it has only its own gradients."
     helps = "compare the number of elements in your messages with the number of gradients"
     return found("mean.some_left_out", text, help=helps, rank=rank, **_few(wrong))
 

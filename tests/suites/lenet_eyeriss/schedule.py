@@ -114,13 +114,15 @@ def works(schedule: NDArray[np.int64], values: NDArray[np.float64]) -> list[Work
     """
     if len(values) != len(schedule):
         num_values, num_operations = len(values), len(schedule)
-        text = f"The schedule came back with {num_values} values for {num_operations} operations."
+        text = (
+            f"The schedule was returned with {num_values} values for {num_operations} operations."
+        )
         facts: dict[str, Any] = {"num_values": num_values, "num_operations": num_operations}
         raise WrongAnswer(found("schedule.values_do_not_fit", text, **facts))
     for number, op in enumerate(schedule[:, 3].tolist()):
         if not 0 <= op < len(_OPS):
             expected = f"expected 0 to {len(_OPS) - 1}, for {', '.join(_OPS)}"
-            text = f"schedule[{number}] came back with op {op}; {expected}."
+            text = f"schedule[{number}] was returned with op {op}; {expected}."
             raise WrongAnswer(found("schedule.unknown_op", text, number=number, op=op))
     operations = [
         Work(

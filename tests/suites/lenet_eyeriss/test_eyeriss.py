@@ -37,13 +37,13 @@ CHECKS: tuple[Check, ...] = (
 
 @points(1)
 def test_own_rows_in_the_example(run):
-    """gives each PE its own rows' work (example's size)"""
+    """assigns each PE the work of its own rows (example's size)"""
     assert_all(assert_own_rows, run(1, CONVOLUTIONS).having(subject=EXAMPLE))
 
 
 @points(0.75)
 def test_own_rows_in_any_size(run):
-    """gives each PE its own rows' work (other sizes)"""
+    """assigns each PE the work of its own rows (other sizes)"""
     assert_all(assert_own_rows, run(1, CONVOLUTIONS).having(subject=ANY_SIZE))
 
 

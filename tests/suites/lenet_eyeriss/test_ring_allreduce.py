@@ -160,7 +160,7 @@ def test_one_process_trains_alone(run, ranks):
 
 @stage(1.75)
 def test_begins_with_chunks_around_the_ring(run):
-    """begins to pass chunks round, and then hangs or fails"""
+    """starts to pass chunks on, then hangs or fails"""
     assert_begins(run, CASES, begins_with_chunks)
 
 

@@ -147,7 +147,7 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
                 "No rank passed on what it received: each changed message changed at most its "
                 "receiver's result."
             )
-            helps = "in a ring, a rank sends in one step what it received in the step before"
+            helps = "in a ring, a rank sends in each step what it received in the previous one"
             raise WrongAnswer(found("ring.not_passed_on", text, help=helps))
 
 

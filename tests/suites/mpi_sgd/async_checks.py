@@ -80,7 +80,7 @@ def assert_no_gradient_is_lost(case: Fit, outcome: Outcome) -> None:
             if any(same(begin - np.sum(steps, axis=0), array, RTOL) for array in held):
                 continue
             _replayed(case, outcome)  # tells why, if it can
-            text = f"No master's {name} ends as the start value minus the steps of all gradients."
+            text = f"No master's {name} ends as its start value minus all steps."
             raise WrongAnswer(found("async.last_value_missing", text, name=name))
 
 

@@ -92,7 +92,7 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
                 ),
                 found(
                     "async.others_held_up",
-                    f"While rank {slow} was held in its first forward_prop, the gradients of "
+                    f"While rank {slow} was paused in its first forward_prop, the gradients of "
                     f"three batches of another worker did not reach {masters}.",
                     rank=slow,
                 ),

@@ -162,7 +162,7 @@ def _told(
     own = tuple(float(other == rank) for other in range(n))
     if contributions.is_explained and not contributions.are(0):
         if np.allclose(contributions.factors, own, rtol=0, atol=_RTOL):
-            text = f"{place} changed by the rank's own gradients alone."
+            text = f"{place} changed by the rank's own gradients only."
             helps = "the sum over all ranks is required: where does the step use it?"
             return [found("step.own_gradients_only", text, help=helps, **facts)]
         if contributions.are(1 / n):
@@ -181,7 +181,7 @@ def _told(
             text = f"{place} changed by {factor} times the sum over all ranks."
             return [found("step.multiple_of_sum", text, factor=float(factor), **facts)]
     if not np.isfinite(outcome[name][rank]).all():
-        wrong = found("step.not_finite", f"{place} became a number that is not finite.", **facts)
+        wrong = found("step.not_finite", f"{place} became infinite or NaN.", **facts)
     elif not contributions.is_explained:
         wrong = _other_change(case, outcome, rank, name)
     elif contributions.are(0):
@@ -235,9 +235,10 @@ def _reduced_to_one(outcome: Outcome) -> Finding | None:
     first = reduced[0]
     return found(
         "step.reduced_to_one_rank",
-        f"{call_text(first)} gives the sum to rank {first.peer} only; the other ranks' arrays keep "
+        f"{call_text(first)} delivers the sum to rank {first.peer} only; the other ranks' "
+        "arrays keep "
         "what was in them before.",
-        help="which collective gives the sum to every rank?",
+        help="which collective delivers the sum to every rank?",
         call=call_name(first),
         root=first.peer,
         place=call_place(first),

@@ -110,7 +110,7 @@ def _layers_per_batch(
             ),
             found(
                 "layers.sizes",
-                f"Weights and biases together have these bytes: {told}.",
+                f"Weights and biases together take these numbers of bytes: {told}.",
                 num_bytes=list(by_layer.values()),
             ),
         )
@@ -131,7 +131,7 @@ def _assert_replied(
         found(
             "layers.reply_differs",
             f"Master rank {master} sent rank {worker} {back:,} bytes in {_batches(num_batches)}; "
-            f"{_told(layers)}, sent back once a batch, would be {num_batches * one:,}.",
+            f"to send back {_told(layers)} once per batch takes {num_batches * one:,}.",
             help="a reply holds the weights and biases of the layers whose gradients came",
             rank=master,
             worker=worker,

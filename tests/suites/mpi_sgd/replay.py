@@ -70,7 +70,9 @@ def assert_final(replayed: Replay, final: Arrays, *, rtol: float) -> None:
             continue
         earlier = next((i for i, value in enumerate(chain) if same(held, value, rtol)), None)
         if earlier == 0:
-            text = f"Rank 0 ends with the start values of {name}, as before {num_updates} updates."
+            text = (
+                f"Rank 0 ends with the start values of {name}: {num_updates} updates are missing."
+            )
             raise WrongAnswer(found("async.final_values_missing", text, help=_GATHER, name=name))
         if earlier is not None:
             text = f"Rank 0 ends with the {name} that followed update {earlier} of {num_updates}."

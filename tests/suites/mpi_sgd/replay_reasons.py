@@ -26,7 +26,7 @@ def reason_of_break(
             return found(
                 "async.reply_before_step",
                 f"Rank {update.rank} held the same {name} after its batch {update.batch} as "
-                "before: the reply lacked the step, or was not used.",
+                "before: the reply came before the step, or was not used.",
                 help="compare the order: the master steps first, then it replies",
                 **_facts(update, name),
             )
@@ -34,7 +34,7 @@ def reason_of_break(
         if same(update.after[name], value, rtol):
             return found(
                 "async.reply_without_gradients",
-                f"The {name} that came back for {update} does not contain that batch's gradients.",
+                f"The {name} sent back for {update} does not contain that batch's gradients.",
                 help="compare the order: the master steps first, then it replies",
                 **_facts(update, name),
             )
@@ -43,7 +43,8 @@ def reason_of_break(
         if same(update.after[name] + steps[id(other)], value, rtol):
             return found(
                 "async.gradients_mixed_up",
-                f"The {name} that came back for {update} was stepped by the gradients of {other}.",
+                f"The {name} that sent back for {update} was updated with the gradients of "
+                f"{other}.",
                 help="from which source does the master receive the rest of a worker's messages?",
                 **_facts(update, name),
                 other=other.rank,
@@ -52,8 +53,7 @@ def reason_of_break(
         if same(update.after[name] + steps[id(update)] + steps[id(other)], value, rtol):
             return found(
                 "async.late_reply",
-                f"The {name} that came back for {update} already contained the gradients of "
-                f"{other}.",
+                f"The {name} sent back for {update} already contained the gradients of {other}.",
                 help="a master applies one worker's gradients, replies to that worker, and goes on",
                 **_facts(update, name),
                 other=other.rank,
@@ -64,8 +64,9 @@ def reason_of_break(
                 since = "the start value" if number == 0 else f"the value after update {number}"
                 return found(
                     "async.step_from_old_value",
-                    f"For {update}, the master stepped {name} from {since}, not from the latest.",
-                    help="every step must continue from the step before",
+                    f"For {update}, the master updated {name} from {since}, not from the "
+                    "latest value.",
+                    help="each step must start from the result of the previous step",
                     **_facts(update, name),
                     number=number,
                 )
@@ -83,7 +84,7 @@ def reason_of_break(
             )
     return found(
         "async.no_such_step",
-        f"No worker holds a {name} that is the value before it minus learning_rate times the "
+        f"No worker's next {name} equals the previous one minus learning_rate times the "
         "gradients of one of its batches.",
         name=name,
         ranks=sorted({update.rank for update in left_over}),
@@ -105,17 +106,17 @@ def told_by_the_sum(
         return found("async.only_order_wrong", text)
     for step in steps:
         if same(start - total + step, final, rtol):
-            text = "In all, the gradients of one batch are missing on rank 0."
+            text = "Overall, the gradients of one batch are missing on rank 0."
             return found("async.one_batch_lost", text)
         if same(start - total - step, final, rtol):
-            text = "In all, the gradients of one batch were applied twice on rank 0."
+            text = "Overall, the gradients of one batch were applied twice on rank 0."
             return found("async.one_batch_twice", text)
     factor = _factor(start - final, total, rtol)
     if factor is not None:
         told = f"{factor:.6g}"
-        text = f"In all, rank 0 changed by {told} times the steps of all gradients."
+        text = f"Overall, rank 0 changed by {told} times the sum of all steps."
         return found("async.all_scaled", text, factor=float(told))
-    text = "In all, gradients were lost, changed, or applied twice on rank 0."
+    text = "Overall, gradients were lost, changed, or applied twice on rank 0."
     return found("async.gradients_lost", text)
 
 

@@ -69,7 +69,7 @@ def assert_collectives_carry_gradients(case: Fit, outcome: Outcome) -> None:
             found(
                 "sync.summed_by_hand",
                 f"The ranks sent each other {sent_num_bytes:,} bytes in their own messages; an MPI "
-                "collective, such as Allreduce, must bring the gradients together.",
+                "collective, such as Allreduce, must sum the gradients.",
                 num_bytes=sent_num_bytes,
             ),
             *evidence,
@@ -136,8 +136,8 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
     least = case.num_steps * (outcome.ranks - 1) * step
     if sent < least:
         text = (
-            f"All ranks together sent {sent:,} bytes in messages; bringing their gradients "
-            f"together takes at least {least:,}."
+            f"All ranks together sent {sent:,} bytes in messages; summing their gradients "
+            f"takes at least {least:,}."
         )
         raise RuleViolation(
             found("sync_ring.too_little_sent", text, num_bytes=sent, least_num_bytes=least)

@@ -35,14 +35,17 @@ def mistakes(
         text = f"Rank {rank} ends with the start weights: it took no step."
         return [found("sync.no_step", text, rank=rank)]
     if holds(serial.train(start, case.sizes, rate / outcome.ranks, together)):
-        text = f"Rank {rank} took steps by the mean of the gradients."
+        text = f"Rank {rank} took its steps with the mean of the gradients."
         helps = "the sum over all ranks is required: do not divide"
         return [found("sync.mean", text, help=helps, rank=rank)]
     if holds(serial.train(start, case.sizes, rate, own)):
-        text = f"Rank {rank} took steps by its own gradients alone, not by the sum over all ranks."
+        text = (
+            f"Rank {rank} took its steps with its own gradients only, not with the sum "
+            "over all ranks."
+        )
         return [found("sync.own_gradients_only", text, rank=rank)]
     if holds(serial.train(start, case.sizes, rate, together, keeps_sums=True)):
-        text = f"On rank {rank}, each step adds its sums to those of the step before."
+        text = f"On rank {rank}, each step adds its sums to those of the previous step."
         helps = "nabla_b and nabla_w must begin anew in every step"
         return [found("sync.sums_kept", text, help=helps, rank=rank)]
     return []

@@ -63,7 +63,7 @@ CASES = cases_by_ranks()
 
 @points(0.25)
 def test_gradients_reach_the_masters(run):
-    """brings the workers' gradients into a master's weights"""
+    """applies the workers' gradients to a master's weights"""
     # In any training: what fails in others is paid by the tests about these.
     if not any(trainings(run, CASES)):
         for case, outcome in run(2, CASES[2]).having(group=ONE_MASTER):
@@ -76,7 +76,7 @@ SOME_GRADIENTS = test_gradients_reach_the_masters
 
 @points(0.25, requires=SOME_GRADIENTS)
 def test_new_values_reach_the_workers(run):
-    """brings the masters' new values to the workers"""
+    """sends the masters' new values to the workers"""
     # The worker that is held cannot be through before the others have begun.
     for case, outcome in run(4, CASES[4]).having(purpose="slow worker"):
         assert_new_values_reach_the_workers(case, outcome)

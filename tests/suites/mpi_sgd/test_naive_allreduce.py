@@ -209,13 +209,13 @@ def test_keeps_up_with_mpi(run):
 
 @stage(7.5)
 def test_broadcasts_in_turn(run):
-    """gives each array to all others by a broadcast of its rank"""
+    """sends each array to all others by a broadcast"""
     assert_broadcasts_in_turn(run, CASES)
 
 
 @stage(6)
 def test_arrays_come_together(run):
-    """brings whole arrays together by messages"""
+    """exchanges whole arrays by messages"""
     assert_arrays_come_together(run, CASES)
 
 

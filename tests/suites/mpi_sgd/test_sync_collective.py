@@ -60,13 +60,13 @@ test_batches_are_shared_out = points(1.5)(SHARED.test_batches_are_shared_out)
 
 @points(2, requires=test_gradients_come_together)
 def test_a_collective_brings_the_gradients_together(run):
-    """brings the gradients together with an MPI collective"""
+    """combines the gradients with an MPI collective"""
     assert_rule(run, CASES, assert_collectives_carry_gradients)
 
 
 @points(0.25, requires=test_a_collective_brings_the_gradients_together)
 def test_a_step_sends_the_gradients_once(run):
-    """gives the gradients to a collective once per step"""
+    """passes the gradients to a collective once per step"""
     assert_rule(run, CASES, assert_gradients_given_once)
 
 
@@ -104,13 +104,13 @@ def test_some_gradients_come_together(run):
 
 @stage(6)
 def test_a_step_is_given_to_collectives(run):
-    """gives the gradients of a step to collectives"""
+    """passes the gradients of a step to collectives"""
     assert_shown_before_failing(run, CASES, gives_a_step_to_collectives)
 
 
 @stage(6)
 def test_the_call_of_a_collective_fails(run):
-    """fails by an error in the line that calls a collective"""
+    """fails with an error in the line that calls a collective"""
     assert_shown_before_failing(run, CASES, fails_in_a_collective)
 
 

@@ -131,7 +131,7 @@ def test_a_step_is_sent_around_a_ring(run):
 
 @stage(6, own=OWN)
 def test_the_call_of_the_ring_fails(run):
-    """fails by an error in the line that calls ringallreduce"""
+    """fails with an error in the line that calls ringallreduce"""
     assert_shown_before_failing(run, CASES, fails_in_a_call_of("ringallreduce"))
 
 

@@ -103,7 +103,9 @@ def assert_loss_falls(case: Hogwild, outcome: Outcome) -> None:
         if before - here < (1 - LOSS_MARGIN) * (before - there):
             text = f"The loss over the dataset goes from {before:.3f} to {here:.3f}; "
             text += f"plain SGD takes it to {there:.3f} in as many epochs with this lr."
-            helps = f"the loss must fall at least {1 - LOSS_MARGIN:.0%} as far as with plain SGD"
+            helps = (
+                f"the loss must fall by at least {1 - LOSS_MARGIN:.0%} of what plain SGD achieves"
+            )
             losses = {"before": before, "after": here, "plain_sgd": there}
             facts: dict[str, Any] = {name: round(loss, 3) for name, loss in losses.items()}
             falls = found("hogwild.loss_falls_too_little", text, help=helps, **facts)
@@ -203,11 +205,11 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
             if (written[own] != PRIVATE).any():
                 facts["num_steps"] = num_steps
                 steps = f"only {counted(num_steps, 'step')}"
-                text = f"{told} wrote {steps} into shared memory that all processes step."
+                text = f"{told} wrote {steps} into shared memory that all processes update."
                 helps = "every step must be written into the shared weights, in place"
                 raise RuleViolation(found("hogwild.few_steps_shared", text, help=helps, **facts))
             if own.any():
-                text = f"{told} stepped weights in its own memory."
+                text = f"{told} updated weights in its own memory."
                 helps = "the parameters must be shared before the processes start"
                 raise RuleViolation(found("hogwild.weights_not_shared", text, help=helps, **facts))
             text = f"{told} wrote into no parameter."
@@ -215,8 +217,8 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
             raise RuleViolation(found("hogwild.no_step_written", text, help=helps, **facts))
         if private:
             text = f"Process {private[0]} of {len(by_process)} computes its gradients at weights "
-            text += "that hold its own steps alone."
-            helps = "each gradient must be that at the weights which all processes step"
+            text += "that contain only its own steps."
+            helps = "compute each gradient at the weights that all processes share"
             raise RuleViolation(
                 found("hogwild.own_steps_only", text, help=helps, process=private[0])
             )
@@ -251,7 +253,7 @@ def assert_own_gradients(case: Hogwild, outcome: Outcome) -> None:
         (shared,) = outcome["shared"]
         if shared:
             name, _, place = shared.partition(", at ")
-            text = "A process stepped with a gradient in shared memory, where the other processes "
+            text = "A process took a step with a gradient in shared memory, where the others "
             text += f"write theirs: {shared}."
             helps = "only the weights may be shared: which gradients exist already at "
             helps += "share_memory(), and which does zero_grad() keep?"
@@ -295,7 +297,7 @@ def _missing_steps(case: Hogwild, outcome: Outcome) -> list[Finding]:
     (processes,) = outcome["processes"]
     by_process = [steps[processes == number].sum(axis=0) for number in sorted(set(processes))]
     if np.allclose(moved, 0, atol=ATOL):
-        text = "The returned weights are the start weights: no step is in them."
+        text = "The returned weights are the start weights: they contain no step."
         return [found("hogwild.start_weights_returned", text)]
     if len(by_process) == 1:
         return []

@@ -26,7 +26,7 @@ def assert_seen(seen: int | None, said: int, what: str) -> None:
     """
     if seen is not None and seen < said:
         text = f"According to the record, {counted(said, 'process')} {what}; "
-        text += f"only {counted(seen, 'process')} showed up."
+        text += f"only {counted(seen, 'process')} were seen."
         raise NotProven(found("hogwild.processes_not_seen", text, recorded=said, seen=seen))
 
 

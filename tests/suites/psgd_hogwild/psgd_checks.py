@@ -88,7 +88,7 @@ def assert_come_together(case: Psgd, outcome: Outcome) -> None:
         for rank, batches in enumerate(_batches_by_rank(case, outcome)):
             _assert_learns(rank, batches)
             if is_same(own[rank], mean):
-                text = f"What rank {rank} learned alone equals the mean of all ranks: "
+                text = f"What rank {rank} learned itself equals the mean of all ranks: "
                 text += "they all learned the same, or nothing."
                 helps = "each rank must learn from its own part of the data"
                 raise WrongAnswer(found("psgd.ranks_learn_the_same", text, help=helps, rank=rank))

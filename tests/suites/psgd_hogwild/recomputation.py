@@ -46,7 +46,9 @@ def output_of(images: Floats, found: Sequence[Layer], parameters: Sequence[Float
         elif layer.name == SOFTMAX:
             values, _ = oracles.softmax(values)
         if values.shape != shape:
-            raise NotRecomputable(f"{layer.name} gives {values.shape}, said to be {shape}")
+            raise NotRecomputable(
+                f"{layer.name} gives the shape {values.shape}, recorded as {shape}"
+            )
     return values
 
 
@@ -55,7 +57,7 @@ def _convolution(values: Floats, shape: tuple[int, ...], unused: list[Floats]) -
     size = weights.shape[2]
     padding, odd = divmod(shape[2] - values.shape[2] + size - 1, 2)
     if odd or padding < 0 or padding >= size:
-        raise NotRecomputable("a convolution has another stride than 1")
+        raise NotRecomputable("a convolution has a stride other than 1")
     num_places = len(values) * shape[2] * (values.shape[3] + 2 * padding)
     largest = max(weights[0].size, len(weights)) * num_places
     if size > values.shape[2] + 2 * padding or largest > _MOST_NUMBERS:
@@ -66,10 +68,10 @@ def _convolution(values: Floats, shape: tuple[int, ...], unused: list[Floats]) -
 
 def _max_pool(values: Floats, shape: tuple[int, ...]) -> Floats:
     if len(shape) != 4 or values.ndim != 4 or 0 in shape:
-        raise NotRecomputable("a pool is not over images")
+        raise NotRecomputable("a pooling layer does not pool over images")
     size = values.shape[2] // shape[2]
     if not size or (values.shape[2] // size, values.shape[3] // size) != shape[2:]:
-        raise NotRecomputable("a pool overlaps, or leaves gaps")
+        raise NotRecomputable("the windows of a pooling layer overlap, or leave gaps")
     outputs, _ = oracles.max_pool2d(values, size=size)
     return outputs
 

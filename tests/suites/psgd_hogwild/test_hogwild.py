@@ -57,7 +57,7 @@ def test_parts_are_disjoint(run):
 
 @points(0.25, requires=test_several_workers_train)
 def test_parts_are_complete(run):
-    """trains on every example once per epoch, all together"""
+    """trains on every example once per epoch, across processes"""
     assert_with_two(run, assert_parts_complete)
 
 
@@ -69,13 +69,13 @@ def test_every_step_is_in_the_result(run):
 
 @points(0.25, requires=test_several_workers_train)
 def test_the_loss_falls_as_under_sgd(run):
-    """lowers the loss at least 75% as far as plain SGD"""
+    """lowers the loss by at least 75% as much as plain SGD"""
     assert_with_two(run, assert_loss_falls)
 
 
 @points(1.25, requires=test_num_processes_processes_train)
 def test_weights_are_in_shared_memory(run):
-    """steps one set of weights, in shared memory"""
+    """updates one set of weights, in shared memory"""
     assert_with_two(run, assert_shared)
 
 

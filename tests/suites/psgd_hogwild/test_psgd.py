@@ -59,7 +59,7 @@ def test_each_rank_runs_sgd(run, ranks):
 @points(0.75)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_parts_are_complete(run, ranks):
-    """trains on every example once per epoch, all ranks together"""
+    """trains on every example once per epoch, across ranks"""
     for subject in PARTS:
         for case, outcome in run(ranks, CASES[ranks]).having(subject=subject):
             assert_parts_complete(case, outcome)

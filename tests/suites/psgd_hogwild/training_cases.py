@@ -144,7 +144,7 @@ def assert_given_model(case: Training, outcome: Outcome, function: str) -> None:
             if returned == "nothing":
                 text = f"{who} returned None; it must return the model."
                 raise WrongAnswer(found("training.returned_nothing", text, **facts))
-            text = f"{who} returned another model than the one it was given."
+            text = f"{who} returned a different model from the one it was given."
             helps = "train the given model in place and return it"
             raise WrongAnswer(found("training.returned_another_model", text, help=helps, **facts))
 

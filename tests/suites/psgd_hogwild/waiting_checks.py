@@ -84,7 +84,7 @@ def _wait_in_a_step(case: Hogwild, outcome: Outcome, places: Sequence[str]) -> l
         text += "theirs. Likely: they wait for it."
         return [found("hogwild.waits_in_step", text, help=_HELP, places=places)]
     if times_stopped(case, outcome) >= _TIMES_STOPPED:
-        text = "While one process was held up in a step, another took no batch in 0.2 s of "
+        text = "While one process was paused in a step, another took no batch in 0.2 s of "
         text += "its own time, more than once. Likely: it waits."
         return [found("hogwild.waits_while_held_up", text, help=_HELP, places=places)]
     return []
@@ -115,7 +115,9 @@ def times_stopped(case: Hogwild, outcome: Outcome) -> int:
     if len({len(column) for column in stays}) > 1 or len(stays[0]) > _MOST_STAYS:
         told: dict[str, Any] = {name: len(outcome[name][0]) for name in FOR_EACH_STAY}
         numbers = ", ".join(f"{number} {name}" for name, number in told.items())
-        text = f"The record of processes that were kept in a step contradicts itself: {numbers}."
+        text = (
+            f"The record of the processes that were paused in a step contradicts itself: {numbers}."
+        )
         raise WrongAnswer(found("record.stays_inconsistent", text, **told))
     who, begin_ns, end_ns, _ = stays
     number: Counter[int] = Counter()
@@ -164,7 +166,7 @@ def _meeting(outcome: Outcome) -> tuple[int, int, int]:
     """
     num_arrived, num_gave_up, num_started = outcome["meeting"][0].tolist()
     if not num_arrived:
-        text = "No process came to a batch at which all must meet, so it is not known whether "
+        text = "No process reached the batch at which all must meet, so it is unknown whether "
         text += "they train at the same time."
         raise NotProven(found("hogwild.never_met", text))
     return num_arrived, num_gave_up, num_started

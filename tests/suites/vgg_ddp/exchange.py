@@ -50,7 +50,8 @@ def assert_gradients_given(
             _assert_whole(case, rank, step, number)
             if not _is_scaled(np.array(sizes), outcome["local"][rank][step]):
                 gave = (
-                    f"In iteration {step}, rank {rank} gave {number:.0f} numbers to {case.exchange}"
+                    f"In iteration {step}, rank {rank} passed {number:.0f} numbers to "
+                    f"{case.exchange}"
                 )
                 text = f"{gave}, but they are not those of its gradient."
                 helps = "compare what is exchanged with .grad directly after backward"
@@ -73,7 +74,7 @@ def assert_nearly_whole_if_any(case: Training, outcome: Outcome) -> None:
 def _assert_whole(case: Training, rank: int, step: int, number: float) -> None:
     whole = num_parameters(case.first_channels)
     if number < whole:
-        text = f"In iteration {step}, rank {rank} gave {number:.0f} numbers to {case.exchange}; "
+        text = f"In iteration {step}, rank {rank} passed {number:.0f} numbers to {case.exchange}; "
         text += f"its gradient has {whole}."
         helps = "is every parameter's gradient exchanged?"
         facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
@@ -97,7 +98,7 @@ def assert_something_given(
             of_gradients, number, middle, _, large = outcome["given"][rank][step].tolist()
             if not (of_gradients > 0 or (number >= whole and 0 < middle < _VARIED * large)):
                 assert_gradients_given(case, outcome, ranks=[rank])
-                gave = f"rank {rank} gave {number:.0f} numbers to {case.exchange}"
+                gave = f"rank {rank} passed {number:.0f} numbers to {case.exchange}"
                 text = f"In iteration {step}, {gave}, but no parameter's gradient."
                 facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
                 raise WrongAnswer(found("exchange.no_gradient", text, **facts))
@@ -107,7 +108,7 @@ def _assert_nothing_instead(case: Training, outcome: Outcome, rank: int) -> None
     for call in outcome.trace.ranks[rank].calls:
         if call.num_elements > 0 and call.function != case.exchange:
             called, place = call.function, call_place(call)
-            text = f"Rank {rank} called {called}{call_site(call)} and gave nothing to "
+            text = f"Rank {rank} called {called}{call_site(call)} and passed nothing to "
             text += f"{case.exchange}, which must carry the gradients in this part."
             raise RuleViolation(
                 found("exchange.by_another_operation", text, rank=rank, call=called, place=place)
@@ -153,7 +154,7 @@ def assert_num_elements(case: Training, outcome: Outcome, name: str, *, copies: 
         if call.function.removesuffix("_coalesced") == name
     )
     if given < wanted:
-        text = f"Between backward and step, all ranks together gave {given} numbers to {name}; "
+        text = f"Between backward and step, all ranks together passed {given} numbers to {name}; "
         text += f"all gradients of all steps are {wanted}."
         helps = f"in this part, all gradients must travel by {name}"
         facts: dict[str, Any] = {"call": name, "numbers": given, "expected": wanted}

@@ -74,12 +74,12 @@ def recognised(
     if not used.any():
         return found("step.zero_gradient", f"{stepped} a gradient that is zero.", **facts)
     if is_like(used, local[rank], alike=alike):
-        text = f"{stepped} its own batch's gradient alone."
+        text = f"{stepped} only its own batch's gradient."
         helps = ".grad must hold the mean over the ranks when optimizer.step() begins"
         return found("step.own_gradient", text, help=helps, **facts)
     for other, vector in enumerate(local):
         if is_like(used, vector, alike=alike):
-            text = f"{stepped} the gradient of rank {other} alone."
+            text = f"{stepped} only the gradient of rank {other}."
             helps = f"follow the gradients of the other ranks: why is only rank {other}'s left?"
             return found("step.other_ranks_gradient", text, help=helps, other=other, **facts)
     matrix = np.array(local, dtype=np.float64).T
@@ -109,6 +109,6 @@ def recognised_by_parameter(
     only = f"only {len(averaged)} of {len(got)} parameters"
     text = f"In iteration {step}, rank {rank} stepped with the mean in {only}. "
     text += f"Its own batch's gradients remain in {listed([*left[:_FEW], *more])}."
-    helps = "compare the parameters that are averaged with those that the optimizer steps"
+    helps = "compare the parameters that are averaged with those that the optimizer updates"
     facts: dict[str, Any] = {"rank": rank, "iteration": step, "averaged": len(averaged)}
     return found("step.parameters_left_out", text, help=helps, left_out=left, **facts)

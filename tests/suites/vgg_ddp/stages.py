@@ -19,7 +19,7 @@ def assert_all_give_gradients(run: Run, cases: tuple[Training, ...]) -> None:
     """Assert that all ranks give the gradients of their own batches to the operation of the part.
 
     Of nearly all parameters, if they come to a step. cases: of the part, on 4 ranks. Raises
-    WrongAnswer, and RunFailed; skips where no rank came to a batch.
+    WrongAnswer, and RunFailed; skips where no rank reached a batch.
     """
     for case, outcome in epoch_of(run(_RANKS, cases)).answers():
         if isinstance(outcome, Outcome):
@@ -51,7 +51,7 @@ def assert_helped(run: Run, ranks: int, cases: tuple[Training, ...], *checks: Ch
 
 
 def _assert_of_exchange(run: Run, cases: tuple[Training, ...], *checks: Check) -> None:
-    require(first_batch_of(run(_RANKS, cases)), assert_trained, "no rank came to a batch")
+    require(first_batch_of(run(_RANKS, cases)), assert_trained, "no rank reached a batch")
     exchange = replace(_epoch(cases), extent="exchange")
     assert_all_hold(run(_RANKS, (exchange,)), *checks)
 
@@ -78,5 +78,5 @@ def _assert_give(case: Training, outcome: Outcome, least: int) -> None:
         and gradients.is_multiple(local[rank][0], own[rank][0], alike=GRADIENT_TOLERANCE)
     ]
     if len(giving) < least:
-        text = f"{len(giving)} of {outcome.ranks} ranks gave a gradient to {case.exchange}."
+        text = f"{len(giving)} of {outcome.ranks} ranks passed a gradient to {case.exchange}."
         raise WrongAnswer(found("exchange.too_few_ranks", text, ranks=giving, expected=least))

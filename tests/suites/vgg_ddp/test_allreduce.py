@@ -24,7 +24,7 @@ test_first_batches_are_different = points(1.5)(SHARED.test_first_batches_are_dif
 
 @points(1.5)
 def test_gradients_are_reduced(run):
-    """gives every rank's whole gradient to all_reduce"""
+    """passes every rank's whole gradient to all_reduce"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_gradients_given)
 
 
@@ -81,13 +81,13 @@ test_options_are_spelt_as_in_the_handout = points(0)(
 
 @stage(10)
 def test_all_ranks_give_their_gradients(run):
-    """gives nearly whole gradients of all ranks to all_reduce"""
+    """passes nearly whole gradients of all ranks to all_reduce"""
     assert_all_give_gradients(run, CASES[4])
 
 
 @stage(7.5)
 def test_most_ranks_give_their_gradients(run):
-    """gives the gradients of all ranks but one to all_reduce"""
+    """passes the gradients of all ranks but one to all_reduce"""
     assert_most_give_gradients(run, CASES[4])
 
 

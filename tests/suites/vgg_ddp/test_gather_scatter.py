@@ -24,7 +24,7 @@ test_first_batches_are_different = points(2)(SHARED.test_first_batches_are_diffe
 
 @points(1.5)
 def test_gradients_are_gathered(run):
-    """gives every rank's whole gradient to gather"""
+    """passes every rank's whole gradient to gather"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_gradients_given)
 
 
@@ -78,13 +78,13 @@ test_options_are_spelt_as_in_the_handout = points(0)(
 
 @stage(14)
 def test_all_ranks_give_their_gradients(run):
-    """gives nearly whole gradients of all ranks to gather"""
+    """passes nearly whole gradients of all ranks to gather"""
     assert_all_give_gradients(run, CASES[4])
 
 
 @stage(10.5)
 def test_most_ranks_give_their_gradients(run):
-    """gives the gradients of all ranks but one to gather"""
+    """passes the gradients of all ranks but one to gather"""
     assert_most_give_gradients(run, CASES[4])
 
 

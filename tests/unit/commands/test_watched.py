@@ -132,7 +132,7 @@ def test_one_death_costs_nothing(tmp_path, way):
     assert code == 1
     assert report[:3] == ["test_a: passed", "test_b: passed", "test_c: passed"]
     assert report[3].startswith("the judge was killed once (it ")
-    reason = "was ended by SIGKILL" if way == "killed" else "made no progress for 0 s (a case)"
+    reason = "was killed by SIGKILL" if way == "killed" else "made no progress for 0 s (a case)"
     assert reason in report[3]
     assert tried(tmp_path) == ["test_a", "test_b", "test_b", "test_c"]
 
@@ -175,7 +175,7 @@ def test_a_judge_that_never_begins_is_one_sentence(tmp_path):
     """Twice, then it is told that there is no report: no exit code that could be a mark."""
     code, report, said = run(tmp_path, begin="killed()")
     assert report == []
-    assert code not in (0, 2) and "GraderError: it was ended by SIGKILL" in said
+    assert code not in (0, 2) and "GraderError: it was killed by SIGKILL" in said
     assert "look at this submission yourself" in said
 
 

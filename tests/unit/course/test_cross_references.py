@@ -151,7 +151,7 @@ def test_what_agrees_is_not_told(told):
         (
             ("support",),
             ["fit.py"],
-            'support: found "fit.py", which a part names; expected files that are always ours',
+            'support: found "fit.py", which a part names; expected files that no part names',
         ),
     ],
 )

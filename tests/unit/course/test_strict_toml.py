@@ -92,7 +92,7 @@ def test_all_mistakes_are_told_at_once_with_their_paths(read):
         ('words = ["a", [["b"]]]', "words[1]: found a list; expected a word"),
         (
             "words = 0x" + "f" * 4000,
-            "words: found a number of very many digits; expected a list of words",
+            "words: found a number with too many digits; expected a list of words",
         ),
         ("words = [1979-05-27]", "words[0]: found 1979-05-27; expected a word"),
         ('words = ["\\u001b"]', r'words[0]: found "\u001b"; expected a word'),

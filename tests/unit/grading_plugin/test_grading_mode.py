@@ -876,7 +876,7 @@ def test_a_yardstick_that_the_submission_would_be_sent_is_an_error_of_the_course
     probes = {"__init__": "from .calls import call, plain\n", "calls": ""}
     found = graded(tmp_path, TIMED, probes=probes)
     assert (found.tests[0].verdict, found.num_launches) == (Verdict.JUDGE_ERROR, 0)
-    assert "the yardstick plain lies in a module" in found.tests[0].message
+    assert "the yardstick plain is in a module" in found.tests[0].message
 
 
 def test_what_is_not_written_of_one_call_says_nothing_of_another(tmp_path):

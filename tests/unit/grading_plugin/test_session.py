@@ -47,7 +47,7 @@ MISTAKES = [
     (
         "import numpyy",
         "test_sum\\.py:107 imports numpyy, but no such module exists here; correct its name, "
-        "or do without it",
+        "or remove the import",
     ),
     ("HALF = 1 / 0", r"test_sum\.py:107 raises ZeroDivisionError: division by zero; correct it"),
     ("raise SystemExit", r"test_sum\.py:107 raises SystemExit; correct it"),

@@ -61,7 +61,7 @@ def test_an_archive_in_an_archive_is_opened_once(tmp_path):
     assert list(found.files) == ["sync.py"]
     assert set(found.not_read) == {"more.zip", "more.zip/code.zip"}
     (tmp_path / "alone.zip").write_bytes(zip_of({"more.zip": outer}))
-    with pytest.raises(UsageError, match=r"more\.zip/code\.zip is of no kind"):
+    with pytest.raises(UsageError, match=r"more\.zip/code\.zip is not a type of file"):
         submissions.read(tmp_path / "alone.zip", WANTED)
 
 
@@ -138,9 +138,9 @@ def test_a_path_is_not_too_long_once_the_archive_is_a_folder(tmp_path):
     [
         (
             {"hw.rar": b"Rar!"},
-            "no readable script: hw.rar .* not opened",
+            "no readable script: hw.rar .* unsupported type",
         ),
-        ({"hw.7z": b"7z", "report.pdf": b""}, "hw.7z .* not opened"),
+        ({"hw.7z": b"7z", "report.pdf": b""}, "hw.7z .* unsupported type"),
         ({"a/hw.zip": b"PK nothing"}, "hw.zip cannot be opened: .* unpacked as a zip"),
         ({f"{n:02}.zip": b"" for n in range(11)}, "no readable script: 00\\.zip"),
         (

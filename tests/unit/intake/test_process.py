@@ -80,7 +80,7 @@ def test_what_a_client_sent_is_read_apart(folder):
 
 def test_what_is_no_parcel_is_one_sentence():
     """Whatever arrives on standard input."""
-    with pytest.raises(UsageError, match="it did not arrive whole: it holds 3 bytes without an en"):
+    with pytest.raises(UsageError, match="it is incomplete: it holds 3 bytes without an en"):
         process.unpack(b"abc", "it")
 
 

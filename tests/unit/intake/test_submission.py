@@ -72,7 +72,7 @@ def test_everything_that_may_be_asked_for_is_read_by_its_path(tmp_path, how, fol
     found = read(tmp_path, {**handed_in, "data/digits.csv": b"5", "Makefile": b""}, how)
     assert found.files == handed_in
     assert set(found.not_read) == {"data/digits.csv", "Makefile"}
-    assert all("kind" in reason for reason in found.not_read.values())
+    assert all("type" in reason for reason in found.not_read.values())
     assert found.notes == ()
 
 
@@ -114,11 +114,11 @@ def test_a_single_script_has_a_plain_name(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("../../ring.py", "would lie outside of the submission"),
-        ("../ring.py", "would lie outside of the submission"),
-        ("a/../../ring.py", "would lie outside of the submission"),
-        ("/home/anna/ring.py", "would lie outside of the submission"),
-        ("D:/hw/ring.py", "has a name that begins with a drive of some systems, D:"),
+        ("../../ring.py", "would be outside the submission"),
+        ("../ring.py", "would be outside the submission"),
+        ("a/../../ring.py", "would be outside the submission"),
+        ("/home/anna/ring.py", "would be outside the submission"),
+        ("D:/hw/ring.py", "has a name that begins with a drive letter, D:"),
     ],
 )
 @pytest.mark.parametrize("how", ["zip", "tar", "pax"])
@@ -226,7 +226,7 @@ def test_a_zip_that_leads_elsewhere_leads_nowhere(tmp_path, name):
     """Such a member is only told of."""
     found = read(tmp_path, {name: b"1", "sync.py": b"2"}, "zip")
     assert found.files == {"sync.py": b"2"}
-    assert found.not_read == {name.replace("\\", "/"): "would lie outside of the submission"}
+    assert found.not_read == {name.replace("\\", "/"): "would be outside the submission"}
 
 
 def test_a_zip_that_is_damaged_inside_is_one_sentence(tmp_path):

@@ -119,7 +119,10 @@ def test_what_does_not_add_up_is_told_to_the_last_digit(tmp_path):
     """A millionth too much is no rounding error: no mark, and both numbers are named."""
     report = grade(tmp_path, [("3", ["1", "2.000001"])])
     assert report.parts[0].verdict is Verdict.JUDGE_ERROR
-    assert report.parts[0].message == "the suite gives 3.000001 points, but assignment.toml 3"
+    assert (
+        report.parts[0].message
+        == "the suite's tests pay 3.000001 points, but assignment.toml says 3"
+    )
 
 
 def test_full_marks_of_several_parts_are_full_marks(tmp_path):

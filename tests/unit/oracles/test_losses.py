@@ -60,18 +60,18 @@ SCORES = normal((4, 5))[0]
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: cross_entropy(SCORES[0], LABELS), r"scores: shape \(5,\) found, expected \(batch"),
-        (lambda: cross_entropy(SCORES.astype(int), LABELS), "cross_entropy, scores: int64 found"),
-        (lambda: cross_entropy(SCORES, LABELS[:3]), r"labels: shape \(3,\) found, expected \(4,\)"),
-        (lambda: cross_entropy(SCORES, LABELS[:, None]), r"labels: shape \(4, 1\) found"),
-        (lambda: cross_entropy(SCORES, LABELS * 1.0), "float64 found, expected whole numbers"),
-        (lambda: cross_entropy(SCORES, LABELS + 2), "labels: 2 to 5 found, expected 0 to 4"),
-        (lambda: cross_entropy(SCORES, LABELS - 1), "labels: -1 to 2 found, expected 0 to 4"),
+        (lambda: cross_entropy(SCORES[0], LABELS), r"scores: found shape \(5,\), expected \(batch"),
+        (lambda: cross_entropy(SCORES.astype(int), LABELS), "cross_entropy, scores: found int64"),
+        (lambda: cross_entropy(SCORES, LABELS[:3]), r"labels: found shape \(3,\), expected \(4,\)"),
+        (lambda: cross_entropy(SCORES, LABELS[:, None]), r"labels: found shape \(4, 1\)"),
+        (lambda: cross_entropy(SCORES, LABELS * 1.0), "found float64, expected whole numbers"),
+        (lambda: cross_entropy(SCORES, LABELS + 2), "labels: found 2 to 5, expected 0 to 4"),
+        (lambda: cross_entropy(SCORES, LABELS - 1), "labels: found -1 to 2, expected 0 to 4"),
         (
             lambda: half_squared_error(SCORES, SCORES[0]),
-            r"targets: shape \(5,\) found, expected \(",
+            r"targets: found shape \(5,\), expected \(",
         ),
-        (lambda: half_squared_error(LABELS, LABELS), "half_squared_error, outputs: int64 found"),
+        (lambda: half_squared_error(LABELS, LABELS), "half_squared_error, outputs: found int64"),
     ],
 )
 def test_what_does_not_fit_is_said(call, sentence):

@@ -311,7 +311,10 @@ def usual() -> Report:
                 "is graded as my_ring_allreduce.py: it has that name",
             ),
             HandedInFile(
-                "notes.txt", "", False, "was not read: it is of no kind that the assignment uses"
+                "notes.txt",
+                "",
+                False,
+                "was not read: it is not a type of file that the assignment uses",
             ),
         ),
         is_recognised=True,

@@ -107,7 +107,7 @@ def test_all_kinds_of_evidence_are_on_the_page():
 @pytest.mark.parametrize(
     ("num_left_out", "told"),
     [
-        (0, "No message between ranks arrived in this case, as far as is known."),
+        (0, "No message between ranks is known to have arrived in this case."),
         (1, "1 message between ranks had arrived, all before"),
         (9, "9 messages between ranks had arrived, all before"),
     ],

@@ -116,7 +116,7 @@ def test_a_crashing_submission_yields_a_study_without_these_points(course):
     (course.parent / "work" / "my_sum.py").write_text("raise ValueError('no | sum')\n")
     done = grade_study(course, "--submission", "work", "--out", "out")
     assert done.returncode == 0, done.stderr
-    assert "2 of 2 runs have no figure:" in done.stdout
+    assert "2 of 2 runs are missing from the figures:" in done.stdout
     assert "1 rank and 1 more: crashed: ValueError: no | sum" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
     page = (course.parent / "out" / "README.md").read_text()
@@ -208,7 +208,7 @@ def test_settings_go_to_the_program_and_reports_come_from_all_ranks():
         ("raise NotImplementedError('TODO: sum')", "is not written yet: TODO: sum"),
         ("pass", "ended without a result, and printed no exception"),
         ("import os; os._exit(3)", "ended with exit code 3 without a result, and printed no exc"),
-        ("import os; os.kill(os.getpid(), 9)", "was ended by SIGKILL without a result"),
+        ("import os; os.kill(os.getpid(), 9)", "was killed by SIGKILL without a result"),
         ("raise ValueError('a\\x1b[2J' + 'b' * 10**4)", "crashed: ValueError: a [2Jbbb"),
         (
             "import os; open(os.environ['GRADER_STUDY_REPORTS'] + '/0.json', 'w').write('[1]')",

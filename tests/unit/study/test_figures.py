@@ -42,7 +42,7 @@ def test_the_csv_of_a_table():
 def test_a_caption_says_on_how_many_cores_and_what_marks_mean():
     assert caption(chart(MEASURED, MODELLED), MACHINE) == (
         "632 steps. Measured on 2 cores (a processor). Marks are medians of several runs; thin "
-        "lines go from the least to the most. Hollow marks: more ranks than cores, so their time "
+        "lines show their range. Hollow marks: more ranks than cores, so their time "
         "says little about a machine. Broken lines are modelled, not measured."
     )
     plain = chart(Series("ring", (Dot.exact(1, 2.0),)), Series("ring, modelled", (), True))

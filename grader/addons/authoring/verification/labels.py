@@ -78,7 +78,7 @@ def disagreements(label: Label, result: PartResult) -> Iterator[str]:
     if label.fair_share is not None and result.max_points:
         share = result.points / result.max_points
         if round(abs(share - label.fair_share), 9) > MOST_UNFAIR:
-            yield f"a fair reader pays {label.fair_share:.0%}, found {_paid(result)}"
+            yield f"found {_paid(result)} points paid, but fair_share is {label.fair_share:.0%}"
     names = {test.name for test in failing}
     if label.failing_tests is not None and names != set(label.failing_tests):
         yield (
@@ -132,4 +132,4 @@ def _cross_check(data: Table, folder: Path) -> Iterator[str]:
     if not data.get("cause") and verdict != Verdict.ACCEPTED.value:
         yield "cause: missing; expected the key of a finding, because a failure has a reason"
     if data.get("facts") and not data.get("cause"):
-        yield "facts: there is no cause to which they belong"
+        yield "facts: they need a cause"

@@ -57,7 +57,7 @@ def check_deprecated_names(course: Course, assignment: Assignment) -> Iterator[P
                 instead, version = DEPRECATED[name]
                 yield Problem(
                     f"{file.relative_to(assignment.folder)}:{line}",
-                    f"{name} goes away in version {version} of grader.api; use {instead}",
+                    f"{name} will be removed in version {version} of grader.api; use {instead}",
                 )
 
 
@@ -404,7 +404,7 @@ def _points(number: float) -> str:
 STATIC_CHECKS: dict[str, Callable[[Course, Assignment], Iterator[Problem]]] = {
     "files": check_files,
     "suites": check_suites,
-    "names that go away": check_deprecated_names,
+    "names that will be removed": check_deprecated_names,
     "template": check_template,
     "handout": check_handout,
     "student edition": check_student_edition,

@@ -66,7 +66,7 @@ def _weights(results):
         (Series("share of all examples", shares), Series("weight of its model", weights)),
         "Of the first run, with its clients' numbers of examples. The script's aggregate was "
         "given a model of ones from this client, and of zeros from the others. The result is "
-        "its weight. FedAvg weighs a client by its share of the examples.",
+        "its weight. FedAvg weights a client by its share of the examples.",
         is_bars=True, is_share=True,
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ def _weights(results):
     off, client, share, weight = max(pairs, default=(0.0, 0, 0.0, 0.0))
     if off > _ROUNDING:
         yield (
-            "WRONG: FedAvg weighs a client's model by its share of the examples: client "
+            "WRONG: FedAvg weights a client's model by its share of the examples: client "
             f"{client} has {share:.1%} of them, and its model counts for {weight:.1%}."
         )
 

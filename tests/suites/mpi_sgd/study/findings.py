@@ -61,7 +61,7 @@ def _equal_accuracy(results):
             f"Synchronous training ({way}) is about as accurate on {ranks[0]} to {ranks[-1]} ranks "
             f"as alone: {min(medians):.1%} to {max(medians):.1%}, serial {alone.text('{:.1%}')}."
             if min(medians) > alone.low - _ALIKE
-            else f"Synchronous training ({way}) is less accurate than the serial one: "
+            else f"Synchronous training ({way}) is less accurate than serial training: "
             f"{min(medians):.1%} to {max(medians):.1%} against {alone.text('{:.1%}')}."
         )
 
@@ -85,7 +85,7 @@ def _divergence(results):
         yield (
             f"With {masters} masters asynchronous training loses more than half of its accuracy "
             f"from {workers} workers on: {spread.text('{:.1%}')} against {alone.text('{:.1%}')} "
-            f"of the serial one{aged}."
+            f"in serial training{aged}."
         )
     for workers in WORKERS[2:]:
         full = results.spread(asynchronous(2, workers), "accuracy")
@@ -109,8 +109,10 @@ def _reductions(results):
         found = crossing(results, ranks)
         if found is not None:
             before, first = found
-            told = f"from {first} numbers on" if first else f"nowhere up to {before} numbers"
-            shared = " (one run, ranks in turns on the cores)" * results.is_oversubscribed(ranks)
+            told = f"from {first} numbers on" if first else f"for no length up to {before} numbers"
+            shared = " (one run, with ranks taking turns on the cores)" * results.is_oversubscribed(
+                ranks
+            )
             yield f"On {ranks} ranks the ring's median beat the naive all-reduce's {told}{shared}."
         for way in ("ring", "naive"):
             own, library = (_longest(results, each, ranks) for each in (way, "library"))
@@ -137,5 +139,7 @@ def _faster(where, *both):
     )
     figures = f"medians of {first:.3g} and {second:.3g} ms"
     if high >= low:
-        return f"{where} {fast} and {slow} took {figures}; half of their calls do not differ."
+        return (
+            f"{where} {fast} and {slow} took {figures}; the middle halves of their calls overlap."
+        )
     return f"{where} {fast} was faster than {slow}: {figures}."

@@ -378,7 +378,7 @@ WORKSHEET = """\
 def test_a_hand_in_has_one_time(tmp_path):
     file = tmp_path / "times.csv"
     file.write_text("hand_in,submitted_at\na,2026-11-20T11:00\na,2026-11-20T12:00\n")
-    with pytest.raises(UsageError, match="line 3: a is there twice"):
+    with pytest.raises(UsageError, match="line 3: a appears twice"):
         arrivals.read_times(file, UTC)
 
 

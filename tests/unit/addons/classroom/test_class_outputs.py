@@ -184,7 +184,7 @@ def test_an_extension_of_nobody_is_told():
         [Work(hand_in("anna"), grading())], Rules(Roster(), {}, policy, Questions(), NAMES)
     )
     told = list(outputs.summary(found, strays, [], Path("out")))
-    assert "  an extension is given to ana, which is no student's id and no group" in told
+    assert "  an extension is given to ana, which is neither a student's id nor a group" in told
 
 
 def test_the_same_mistake_is_one_cause():

@@ -41,7 +41,7 @@ def test_a_deadline_without_times_is_told():
     for policy, is_told in ((Policy(AT), True), (Policy(), False)):
         found, strays = standings([work], Rules(Roster(), {}, policy, Questions(), NAMES))
         said = "\n".join(outputs.summary(found, strays, [], Path("out")))
-        assert ("without a time, so in time for the deadline: 1;" in said) == is_told
+        assert ("without a time, so counted as on time: 1;" in said) == is_told
 
 
 def test_what_could_not_be_read_is_not_nothing_handed_in():

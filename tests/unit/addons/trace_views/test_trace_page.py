@@ -61,7 +61,7 @@ def test_what_a_rank_sends_itself_or_only_probes_is_not_received():
     [
         ([(0, 1)], "0 -> 1"),
         ([(a, b) for a in range(3) for b in range(3) if a != b], "each rank -> every other"),
-        ([(1, 0), (2, 1), (0, 2)], "each rank -> the one before"),
+        ([(1, 0), (2, 1), (0, 2)], "each rank -> the previous one"),
         ([(1, 0), (1, 2)], "1 -> every other"),
         ([(0, 2), (1, 2)], "every other -> 2"),
         ([(0, 2), (2, 0)], "0 -> 2, 2 -> 0"),
@@ -181,7 +181,11 @@ def test_the_other_cases_are_listed_by_launch():
     ("trace", "num_others", "sentence"),
     [
         (Run(2).trace(), 0, "No rank called MPI or torch.distributed."),
-        (Run(2).trace(), 24, "called MPI or torch.distributed; 24 other calls are not shown."),
+        (
+            Run(2).trace(),
+            24,
+            "No call is relevant to the rules of this part; 24 other calls are not shown.",
+        ),
         (Trace(()), 0, "No rank called MPI or torch.distributed."),
     ],
 )

@@ -119,7 +119,7 @@ def test_a_case_can_be_chosen():
         ),
         (
             [*RING, "--ranks", "11"],
-            "no ranks ran anything of ring_allreduce: not run: --ranks ",
+            "no check of ring_allreduce runs on 11 ranks",
         ),
     ],
 )

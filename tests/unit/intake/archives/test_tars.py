@@ -183,7 +183,7 @@ def test_a_size_without_measure_is_one_sentence(read):
     content[148:156] = b" " * 8
     content[148:156] = b"%06o\0 " % sum(content[:512])
     started_s = time.process_time()
-    with pytest.raises(UsageError, match=r"cannot be unpacked as a tar \(it breaks off\); make"):
+    with pytest.raises(UsageError, match=r"cannot be unpacked as a tar \(it ends early\); make"):
         read(bytes(content))
     assert time.process_time() - started_s < 5
 

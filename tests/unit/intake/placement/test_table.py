@@ -246,7 +246,11 @@ def test_documents_are_placed_too(course, path):
 
 def test_what_was_not_read_says_for_which_file_and_why(course):
     """Also where another file is graded."""
-    not_read = {"ring.py": "is a link", "data.bin": "is of no kind", "part1/Main.py": "is a link"}
+    not_read = {
+        "ring.py": "is a link",
+        "data.bin": "is not a type of file",
+        "part1/Main.py": "is a link",
+    }
     found = placed(course, {"a/1a.py": MINE}, not_read=not_read)
     assert found.chosen == {"ring.py": "a/1a.py"}
     rows = {path: row_of(found, path) for path in not_read}

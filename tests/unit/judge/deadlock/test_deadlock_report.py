@@ -99,8 +99,8 @@ def test_two_messages_serve_two_receives():
         ),
         (
             {"communicator": 99},
-            "rank 1 sends rank 0 a message at ring.py:10 over another communicator than rank 0 "
-            "listens on",
+            "rank 1 sends rank 0 a message at ring.py:10 on a different communicator from the one "
+            "that rank 0 receives on",
         ),
     ],
 )
@@ -293,7 +293,7 @@ def test_a_rank_that_finalised_is_gone():
     run = Run(2)
     run.enter_recv(0, 1)
     run.state(1, finalised=True)
-    assert "rank 1 has already left MPI by Finalize; no send is pending" in explained(run)
+    assert "rank 1 has already called Finalize; no send is pending" in explained(run)
 
 
 def test_garbage_in_returned_is_ignored():

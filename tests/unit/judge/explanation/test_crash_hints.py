@@ -89,7 +89,7 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "[Errno 13] Permission denied: '/dev/shm/mine'", is_apart=True),
-            "ranks cannot use /dev/shm; multiprocessing finds shared memory without being told",
+            "ranks cannot use /dev/shm; multiprocessing finds shared memory by itself",
         ),
         (
             Crash(0, "access permission denied", is_apart=True),
@@ -250,7 +250,7 @@ def test_of_a_collective_of_equal_sizes_no_wrong_size_is_told():
     for rank in range(2):
         run.call(rank, "Gather", peer=0, num_elements=7, num_bytes=56, error=TRUNCATE * (1 - rank))
     assert size_mismatch(run.trace(), 0) == (
-        "in Gather(root=0) of rank 0 at ring.py:10 the arrays of the ranks do not fit together"
+        "in Gather(root=0) of rank 0 at ring.py:10 the arrays of the ranks differ in size"
     )
 
 
@@ -272,7 +272,7 @@ def test_a_pickle_that_is_too_long_for_irecv_is_told_as_that():
     run.isend(0, 1, num_elements=10**6, num_bytes=10**6, pickled=True)
     fail(run, 1, run.irecv(1, 0, 0), 32768, item_num_bytes=1)
     assert size_mismatch(run.trace(), 1).endswith(
-        "irecv takes no more without its own buffer; use Irecv into an array"
+        "without its own buffer, irecv accepts no more; use Irecv into an array"
     )
 
 
@@ -284,7 +284,7 @@ def test_of_collectives_with_sizes_of_their_own_none_is_blamed():
         failed = run.call(1, name, num_elements=4, num_bytes=32)
         run.change(1, failed, error=TRUNCATE)
         assert size_mismatch(run.trace(), 1) == (
-            f"in {name} of rank 1 at ring.py:10 the arrays of the ranks do not fit together"
+            f"in {name} of rank 1 at ring.py:10 the arrays of the ranks differ in size"
         )
 
 

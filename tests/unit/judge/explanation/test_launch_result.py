@@ -178,7 +178,7 @@ def test_a_crash_is_the_cause_and_a_stack_that_was_asked_for_is_not():
     asked = RankEnd(said="closed", place=("ring.py", 12))
     crashed = RankEnd(said="closed", place=("ring.py", 3), dumped_a_crash=True, signal="SIGSEGV")
     assert trouble(asked, RankEnd(said="closed"), crashed).message == (
-        "rank 2 gave no result: its process was ended by SIGSEGV at ring.py:3 before it returned"
+        "rank 2 gave no result: its process was killed by SIGSEGV at ring.py:3 before it returned"
     )
     assert "rank 0 gave no result" in trouble(asked, RankEnd(said="closed")).message
 

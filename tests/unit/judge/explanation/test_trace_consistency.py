@@ -171,8 +171,8 @@ def test_an_honest_rank_does_not_contradict_itself():
     ("fields", "said"),
     [
         ({"entered_ns": 1}, "not in the order of their times"),
-        ({"left_ns": 3}, "times that lie outside of the case"),
-        ({"completed_ns": 2 * LATER_NS}, "times that lie outside of the case"),
+        ({"left_ns": 3}, "times outside the case"),
+        ({"completed_ns": 2 * LATER_NS}, "times outside the case"),
         ({"phase": 5}, "phases that do not exist"),
     ],
 )

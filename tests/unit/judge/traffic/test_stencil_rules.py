@@ -311,7 +311,7 @@ def test_a_length_and_its_pickle_are_one_call(first, second, name):
     assert_collectives_per_iteration({3: trace(3), 7: trace(7)}, 1, names={name})
     assert_collective_size(trace(3), 1, 8)
     told = violation(assert_collective_size, trace(3), 600, 8)
-    assert told.startswith(f"rank 0 gave a pickle of 500 bytes to comm.{name.lower()} at")
+    assert told.startswith(f"rank 0 passed a pickle of 500 bytes to comm.{name.lower()} at")
 
 
 def test_a_call_that_failed_is_none():
@@ -370,7 +370,7 @@ def test_a_vector_where_a_number_is_expected_is_told():
     assert_collective_size(trace, 64, 8)
     assert_collective_size(trace, 1, 8, names={"Bcast"})
     assert violation(assert_collective_size, trace, 1, 8) == (
-        "rank 0 gave 64 elements (512 bytes) to Allreduce at ring.py:30; expected 1 element of 8 "
+        "rank 0 passed 64 elements (512 bytes) to Allreduce at ring.py:30; expected 1 element of 8 "
         "bytes in each call"
     )
     assert "expected 1 to 3 elements of" in violation(assert_collective_size, trace, (1, 3), 8)
@@ -386,6 +386,6 @@ def test_elements_of_a_derived_datatype_are_counted_by_their_bytes():
 def test_a_size_that_is_not_recorded_proves_nothing():
     run = Run(2)
     run.call(0, "Alltoallv")
-    with pytest.raises(NotProven, match="how much rank 0 gave to Alltoallv at"):
+    with pytest.raises(NotProven, match="how much rank 0 passed to Alltoallv at"):
         assert_collective_size(run.trace(), 1, 8)
     assert_collective_size(run.trace(), 1, 8, names={"Allreduce"})

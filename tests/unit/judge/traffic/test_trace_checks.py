@@ -194,7 +194,7 @@ def test_a_function_that_nobody_knows_proves_nothing():
     run.call(0, "Teleport")
     for rule in RULES:
         with pytest.raises(
-            NotProven, match=r"rank 0 called at ring.py:50 makes no sense \(Teleport"
+            NotProven, match=r"rank 0 called at ring.py:50 is inconsistent \(Teleport"
         ):
             rule(run.trace())
 
@@ -531,7 +531,7 @@ def test_a_send_that_makes_no_sense_proves_nothing(check, fields):
     """A record like this was not written by us."""
     run = naive(2, 13)
     run.wait(0, run.isend(0, 1, **fields))
-    with pytest.raises(NotProven, match="makes no sense"):
+    with pytest.raises(NotProven, match="is inconsistent"):
         check(run.trace())
 
 

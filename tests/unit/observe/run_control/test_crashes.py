@@ -25,7 +25,7 @@ def test_argparse_is_quoted_with_how_the_program_was_started():
         cases=(case(probe="bare_script"),),
     )
     assert failure.message == (
-        "rank 0: argparse ended the program at work.py:5: the following arguments are "
+        "rank 0: argparse stopped the program at work.py:5: the following arguments are "
         "required: --rank; the program is started without arguments: `python work.py`"
     )
     assert "inside argparse" in failure.detail

@@ -351,7 +351,7 @@ def test_a_crash_names_signal_and_line():
         """
     )
     assert failure.verdict is Verdict.RUN_TIME_ERROR
-    assert failure.message.startswith("rank 1 gave no result: its process was ended by SIGSEGV")
+    assert failure.message.startswith("rank 1 gave no result: its process was killed by SIGSEGV")
     assert "work.py:5" in failure.message
 
 

@@ -172,7 +172,7 @@ def test_a_silent_container_is_given_up_and_replaced(grade):
     """The judge has said by when it will have moved; the next one goes on."""
     told, judge = grade(in_container(1, "test_b", fell_silent))
     assert told[:3] == [f"{test}: passed" for test in TESTS]
-    assert "the judge made no progress for 1 s (a case), so it was ended" in told[3]
+    assert "the judge made no progress for 1 s (a case), so it was stopped" in told[3]
     assert judge.tried == ["test_a", "test_b", "test_b", "test_c"]
 
 

@@ -238,8 +238,8 @@ def test_a_report_with_the_graders_own_failure_is_a_report(submission, daemon):
 @pytest.mark.parametrize(
     ("raw", "sentence"),
     [
-        (b"\x01\0\0", "broke off"),
-        (b"\x01\0\0\0\0\0\0\x09only", "broke off"),
+        (b"\x01\0\0", "ended early"),
+        (b"\x01\0\0\0\0\0\0\x09only", "ended early"),
         (b"hello, I am a terminal", "not in its multiplexed format"),
     ],
 )
@@ -270,7 +270,7 @@ def test_a_silent_container_is_removed(submission, daemon):
     """A container that says nothing until the limit is ended, not waited for."""
     running = daemon(lambda streams: len(streams.stdin.read()) and 0)
     with pytest.raises(
-        GraderError, match=r"made no progress for 0 s \(starting\), so it was ended"
+        GraderError, match=r"made no progress for 0 s \(starting\), so it was stopped"
     ):
         grade(submission, limits=ContainerLimits(first_word_s=0.05))
     assert running.removed.is_set()

@@ -103,8 +103,8 @@ def test_one_success_is_one_missing_protection(name):
         ("Groups:\t", "Groups:\t0", OTHER_USER),
         ("CapPrm:\t0000000000000000", "CapPrm:\t00000000000000e0", "Ranks have no capabilities"),
         ("NoNewPrivs:\t1", "NoNewPrivs:\t0", "Ranks gain no new privileges"),
-        ("Seccomp:\t2", "Seccomp:\t0", "Ranks have their own filter of system calls"),
-        ("filters:\t2", "filters:\t1", "Ranks have their own filter of system calls"),
+        ("Seccomp:\t2", "Seccomp:\t0", "Ranks have their own system call filter"),
+        ("filters:\t2", "filters:\t1", "Ranks have their own system call filter"),
     ],
 )
 def test_what_the_kernel_says_of_a_rank(line, other, name):

@@ -52,7 +52,7 @@ def test_the_note_names_every_missing_protection_and_its_flag():
 def test_students_are_told_in_one_short_line(missing, number):
     """They cannot use the flags, and need no protection against themselves."""
     said = note([HOLDS, *missing], is_for_students=True)
-    assert said == f"feedback, not your mark: without {number} of the course's grading"
+    assert said == f"feedback, not your mark: it lacks {number} of the course's grading"
     assert len(f"note: {said}") <= 80
     assert note([HOLDS], is_for_students=True) == ""
 

@@ -108,7 +108,7 @@ def test_own_gradients_cost_what_reducing_pays():
 @pytest.mark.parametrize(
     ("used", "lost", "words"),
     [
-        (lambda rank, g: g[rank], {"steps_use_all", "one_model"}, "used its own gradient alone; "),
+        (lambda rank, g: g[rank], {"steps_use_all", "one_model"}, "used only its own gradient; "),
         (lambda rank, g: 0 * g[rank], {"steps_use_all", "model_kept"}, "used no rank's gradient; "),
     ],
 )

@@ -188,7 +188,7 @@ def test_steps_that_do_not_add_up_are_told(move, key, distance):
 
 def test_a_loss_that_hardly_falls_is_told():
     """Half the way is less than three quarters."""
-    with pytest.raises(WrongAnswer, match="must fall at least 75% as far") as error:
+    with pytest.raises(WrongAnswer, match="must fall by at least 75%") as error:
         assert_loss_falls(CASE, run_of(move=lambda steps, who: steps.sum(axis=0) / 2))
     facts = facts_of(error, "hogwild.loss_falls_too_little")
     assert facts["before"] > facts["after"] > facts["plain_sgd"]
@@ -294,7 +294,7 @@ def test_steps_outside_the_shared_memory_are_told(change, words, key, facts):
 
 def test_private_weights_beside_a_common_sum_are_told():
     """All steps are written where all processes write, and no gradient was computed there."""
-    with pytest.raises(RuleViolation, match="hold its own steps alone") as error:
+    with pytest.raises(RuleViolation, match="contain only its own steps") as error:
         assert_shared(CASE, run_of(is_shared=False))
     assert facts_of(error, "hogwild.own_steps_only") == {"process": 0}
 

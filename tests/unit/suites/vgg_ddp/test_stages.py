@@ -89,6 +89,6 @@ def test_steps_by_some_parameters_gradients_are_the_lower_stage():
     results = given()
     for each in results:
         each["given"] = np.array([[9, *spread(each["local"][0][:9])[1:]]])
-    with pytest.raises(WrongAnswer, match=r"gave 9 numbers to all_reduce; its gradient has \d+"):
+    with pytest.raises(WrongAnswer, match=r"passed 9 numbers to all_reduce; its gradient has \d+"):
         stages.assert_all_give_gradients(running(results), CASES)
     stages.assert_most_give_gradients(running(results), CASES)

@@ -88,7 +88,7 @@ def test_what_is_as_the_label_says_is_not_told():
         ({"points": 5}, "expected 5 points, found 4 of 10"),
         ({"points": "all"}, "expected all points, found 4 of 10"),
         ({"subject": ("test_one",)}, "points are lost in test_two, which the label does not list"),
-        ({"fair_share": 0.6}, "a fair reader pays 60%, found 4 of 10"),
+        ({"fair_share": 0.6}, "found 4 of 10 points paid, but fair_share is 60%"),
         ({"failing_tests": ()}, "expected that no test fails, found test_two"),
     ],
 )
