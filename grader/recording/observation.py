@@ -20,13 +20,13 @@ class CaseTime:
     """What has passed since the inputs of a case were handed out."""
 
     clock_s: float
-    denied_s: float
+    run_queue_delay_s: float
     """In which the run's processes could have run, and the machine let others; 0 if not known."""
 
     @property
     def given_s(self) -> float:
         """Return how long it would have taken on a machine of its own."""
-        return self.clock_s - self.denied_s
+        return self.clock_s - self.run_queue_delay_s
 
     @property
     def compared_s(self) -> float:

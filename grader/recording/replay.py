@@ -119,9 +119,9 @@ def _inconsistencies(plan: LaunchPlan, observed: LaunchObservation) -> Iterator[
     if nums_ranks != {plan.ranks}:
         yield "it is of other ranks"
     times_s = [observed.wall_time_s, *(case.lasted.clock_s for case in observed.cases)]
-    times_s += [case.lasted.denied_s for case in observed.cases]
+    times_s += [case.lasted.run_queue_delay_s for case in observed.cases]
     if end is not None and end.lasted is not None:
-        times_s += [end.lasted.clock_s, end.lasted.denied_s, end.limit_s]
+        times_s += [end.lasted.clock_s, end.lasted.run_queue_delay_s, end.limit_s]
     if not all(map(math.isfinite, times_s)):
         yield "a time is not a number"
 

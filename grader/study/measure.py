@@ -23,7 +23,7 @@ from grader.intake.placement.table import place
 from grader.intake.submission import Submission
 from grader.model.errors import UsageError
 from grader.observe.forkserver.processes import descendants
-from grader.observe.forkserver.run_queue_delay import DeniedTime
+from grader.observe.forkserver.run_queue_delay import RunQueueDelay
 from grader.observe.run_control.machine import (
     ending_with_us,
     free_port,
@@ -263,7 +263,7 @@ def _run(
     """
     environment = _environment(point, repeat, folder, data)
     began_s = time.monotonic()
-    denied = DeniedTime(len(os.sched_getaffinity(0)))
+    denied = RunQueueDelay(len(os.sched_getaffinity(0)))
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for rank in range(1 if point.launcher is Launcher.MPIRUN else point.ranks):
@@ -299,12 +299,12 @@ def _run(
         kill_marked(f"{_REPORTS}={folder / 'reports'}".encode())
 
 
-def is_late(passed_s: float, denied_s: float, limit_s: float, most_s: float) -> bool:
+def is_late(passed_s: float, run_queue_delay_s: float, limit_s: float, most_s: float) -> bool:
     """Return whether a run has had its time, without what others have kept it waiting.
 
     That is at most as long again; most_s is by the clock.
     """
-    return passed_s > min(limit_s + min(denied_s, limit_s), most_s)
+    return passed_s > min(limit_s + min(run_queue_delay_s, limit_s), most_s)
 
 
 def _shorten_outputs(folder: Path) -> None:

@@ -147,7 +147,7 @@ class _Session:
         if any(each.problem for each in ranks) and self._watch.still_s(ended) > _SETTLED_S:
             return self._end_of_problem(ranks, self._watch)
         end = self._watch.look(ended)
-        lasted = CaseTime(time.monotonic() - self._began_s, denied_s=0)
+        lasted = CaseTime(time.monotonic() - self._began_s, run_queue_delay_s=0)
         if end is None and case.limit_s and lasted.is_up(case.limit_s):
             end = self._watch.out_of_time(ended, lasted, case.limit_s)
         # What was read while the ranks went on to the next case would prove nothing.

@@ -20,7 +20,7 @@ from .memory import MemoryOfDescendants
 from .mpirun_placeholders import PlaceholderRegistry
 from .process_census import ProcessCensus
 from .processes import descendants
-from .run_queue_delay import DeniedTime
+from .run_queue_delay import RunQueueDelay
 from .run_users import RunUsers, make_folders
 from .student_confinement import confine_student, make_shared_folders
 from .supervisor import RunSupervisor, SupervisedRun
@@ -93,8 +93,8 @@ class Run:
                 judge=os.getppid(),
             )
             self._supervisor = RunSupervisor(self._supervised)
-        self._denied = DeniedTime(len(os.sched_getaffinity(0)))
-        self._told_denied_s = 0.0
+        self._run_queue_delay = RunQueueDelay(len(os.sched_getaffinity(0)))
+        self._told_delay_s = 0.0
         # Ranks that have others would see each other wait there.
         self._census = ProcessCensus(
             self._folder / _CENSUS_SOCKET, self._uids, is_open=order.ranks == 1
@@ -169,7 +169,7 @@ class Run:
 
     def poll(self) -> list[dict[str, Any]]:
         """Do what there is to do, a few times a second at least; return what the judge is told."""
-        told = [*self._excess(), *self._denied_time()]
+        told = [*self._excess(), *self._delay()]
         self._census.count_waiting()
         # A run that is being killed starts no more ranks.
         if self._placeholders is not None and not self._has_told_excess:
@@ -193,18 +193,21 @@ class Run:
                 self._has_told_excess = True
                 yield {"excess": {"kind": kind, "used": used, "allowed": allowed}}
 
-    def _denied_time(self) -> Iterator[dict[str, Any]]:
+    def _delay(self) -> Iterator[dict[str, Any]]:
         """Yield for how long, in all, the machine has kept the run waiting, when that has grown."""
-        if self._denied.is_due and self.denied_s() - self._told_denied_s > _WORTH_TELLING_S:
-            self._told_denied_s = self._denied.total_s
-            yield {"denied": self._denied.total_s}
+        if (
+            self._run_queue_delay.is_due
+            and self.run_queue_delay_s() - self._told_delay_s > _WORTH_TELLING_S
+        ):
+            self._told_delay_s = self._run_queue_delay.total_s
+            yield {"run_queue_delay": self._run_queue_delay.total_s}
 
-    def denied_s(self) -> float:
+    def run_queue_delay_s(self) -> float:
         """Return for how long, up to now, the machine has kept the run waiting."""
         supervisor = self._supervisor.pid if self._supervisor is not None else -1
         pids = descendants(os.getpid(), with_ended=True)
-        self._denied.look([pid for pid in pids if pid != supervisor])
-        return self._denied.total_s
+        self._run_queue_delay.look([pid for pid in pids if pid != supervisor])
+        return self._run_queue_delay.total_s
 
     def _used_memory(self) -> int:
         return (self._memory and self._memory.excess_num_bytes()) or 0

@@ -42,7 +42,7 @@ class Times:
 _NEW = Times()
 
 
-class DeniedTime:
+class RunQueueDelay:
     """Adds up what a run was denied, from looks a few times a second."""
 
     def __init__(self, num_cores: int) -> None:
@@ -82,13 +82,13 @@ class DeniedTime:
         ran_ns += max(0, told_of_ended_ns - known_ns)
         self._known_of_ended_ns = max(0, known_ns - told_of_ended_ns)
         lasted_s = began_s - self._looked_s
-        self.total_s += denied_s(lasted_s, ran_ns / 1e9, waited_ns / 1e9, self._num_cores)
+        self.total_s += run_queue_delay_s(lasted_s, ran_ns / 1e9, waited_ns / 1e9, self._num_cores)
         self._seen, self._ended_ns, self._looked_s = now, ended_ns, began_s
         cost_s = time.monotonic() - began_s
         self._next_s = began_s + max(_MIN_PAUSE_S, cost_s * _PAUSE_PER_COST)
 
 
-def denied_s(lasted_s: float, ran_s: float, waited_s: float, num_cores: int) -> float:
+def run_queue_delay_s(lasted_s: float, ran_s: float, waited_s: float, num_cores: int) -> float:
     """Return how much sooner a run would have come as far on an idle machine.
 
     ran_s, waited_s: of all its threads together, within the time of lasted_s: how long they were on

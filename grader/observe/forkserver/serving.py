@@ -1,13 +1,13 @@
 """The forkserver's life: import once, then start and end runs as the judge says.
 
 Standard input brings one JSON object a line: `{"run": {...}}`, `{"dump": [rank, ...]}`,
-`{"log": true}`, `{"count": true}`, `{"carried": true}`, `{"denied": true}` or `{"end": true}`; its
-closing, by the judge or by the judge's death, ends the run and the forkserver. Standard output
-tells `ready`, `mpirun` (its exit status), `rank` with `status`, `excess` (what the run used too
-much of), `denied` (for how many seconds the machine has kept the run waiting), `log`, `counted`
-(the processes that have shown themselves), `carried` (bytes that went over the loopback; null where
-they need not be the run's), `ended` (whether all its files could be removed), `lost` (the run
-cannot be trusted any more) and `impossible` (no run can be started here).
+`{"log": true}`, `{"count": true}`, `{"carried": true}`, `{"run_queue_delay": true}` or `{"end":
+true}`; its closing, by the judge or by the judge's death, ends the run and the forkserver. Standard
+output tells `ready`, `mpirun` (its exit status), `rank` with `status`, `excess` (what the run used
+too much of), `run_queue_delay` (for how many seconds the machine has kept the run waiting), `log`,
+`counted` (the processes that have shown themselves), `carried` (bytes that went over the loopback;
+null where they need not be the run's), `ended` (whether all its files could be removed), `lost`
+(the run cannot be trusted any more) and `impossible` (no run can be started here).
 """
 
 import atexit
@@ -99,8 +99,8 @@ class _Runs:
             _tell({"counted": self.current.census()})
         elif "carried" in command and self.current is not None:
             _tell({"carried": self.current.carried_num_bytes()})
-        elif "denied" in command and self.current is not None:
-            _tell({"denied": self.current.denied_s()})
+        elif "run_queue_delay" in command and self.current is not None:
+            _tell({"run_queue_delay": self.current.run_queue_delay_s()})
         elif "dump" in command and self.current is not None:
             self.current.dump_stacks(command["dump"])
 

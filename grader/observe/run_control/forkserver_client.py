@@ -100,7 +100,7 @@ class ForkserverClient:
         self._rank_statuses: dict[int, int] = {}
         self._left = -1
         self._excess: dict[str, Any] | None = None
-        self._denied_s = 0.0
+        self._run_queue_delay_s = 0.0
         self._census: Mapping[str, Any] = {}
         self._carried_num_bytes: int | None = None
         self._log = ""
@@ -125,7 +125,7 @@ class ForkserverClient:
         """
         self._get_ready()
         self._mpirun_status, self._rank_statuses, self._left = None, {}, -1
-        self._excess, self._denied_s = None, 0.0
+        self._excess, self._run_queue_delay_s = None, 0.0
         environment = {**order["environment"], _MARK: self._mark}
         self._say({"run": {**order, "environment": environment}})
 
@@ -152,16 +152,16 @@ class ForkserverClient:
         self._listen(0.0)
         return self._excess
 
-    def denied_s(self, *, up_to_now: bool = False) -> float:
+    def run_queue_delay_s(self, *, up_to_now: bool = False) -> float:
         """Return how long the machine has kept the run waiting so far; 0 if nobody knows.
 
         up_to_now: ask, rather than say what was told last, which on a busy machine is a while ago.
         """
         self._listen(0.0)
         if up_to_now:
-            self._say({"denied": True})
-            self._wait_for("denied", _COUNT_LIMIT_S)
-        return self._denied_s
+            self._say({"run_queue_delay": True})
+            self._wait_for("run_queue_delay", _COUNT_LIMIT_S)
+        return self._run_queue_delay_s
 
     def dump_stacks(self, ranks: Sequence[int]) -> None:
         """Have these ranks, as far as they live, write where they are."""
@@ -288,8 +288,8 @@ class ForkserverClient:
             self._left = message["left"]
         elif "excess" in message:
             self._excess = message["excess"]
-        elif "denied" in message:
-            self._denied_s = message["denied"]
+        elif "run_queue_delay" in message:
+            self._run_queue_delay_s = message["run_queue_delay"]
         elif "counted" in message:
             self._census = message["counted"]
         elif "carried" in message:

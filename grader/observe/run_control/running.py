@@ -132,7 +132,7 @@ class Run:
         self._watch.begin_case(tells_of_silent=not case.is_timed)
         self.outputs.begin_case()
         on_begun()
-        denied_before_s = self._server.denied_s(up_to_now=True) if case.is_timed else 0.0
+        delay_before_s = self._server.run_queue_delay_s(up_to_now=True) if case.is_timed else 0.0
         started_s = time.monotonic()
         self._began_ns = before.at_ns
         self._student_has_run = True
@@ -144,8 +144,8 @@ class Run:
             self._connections.send(rank, "go", {"values": values}, arrays)
         frames, finished_s = self._collect("result")
         self._watch.end_case()
-        denied_after_s = self._server.denied_s(up_to_now=True) if case.is_timed else 0.0
-        lasted = CaseTime(finished_s - started_s, denied_after_s - denied_before_s)
+        delay_after_s = self._server.run_queue_delay_s(up_to_now=True) if case.is_timed else 0.0
+        lasted = CaseTime(finished_s - started_s, delay_after_s - delay_before_s)
         # Only ranks that are nothing but processes of one machine are asked to start more of them.
         is_alone = self._plan.backend == "none"
         census = self._server.census() if is_alone else {}
@@ -214,7 +214,7 @@ class Run:
         returned: set[int] = set()
         troubled: dict[int, Frame] = {}
         finished_s = started_s = time.monotonic()
-        denied_before_s = self._server.denied_s()
+        delay_before_s = self._server.run_queue_delay_s()
         settle_until_s = 0.0
         limits = self._plan.limits
         # To get ready is our own work, which a busy machine may delay.
@@ -244,10 +244,10 @@ class Run:
                     raise RunEnded(self._begun(self._end_of(troubled, returned)))
                 continue
             end = self._watch.look(gone)
-            lasted = CaseTime(now_s - started_s, self._server.denied_s() - denied_before_s)
+            lasted = CaseTime(now_s - started_s, self._server.run_queue_delay_s() - delay_before_s)
             if lasted.is_up(limit_s):
-                denied_s = self._server.denied_s(up_to_now=True) - denied_before_s
-                lasted = CaseTime(now_s - started_s, denied_s)
+                run_queue_delay_s = self._server.run_queue_delay_s(up_to_now=True) - delay_before_s
+                lasted = CaseTime(now_s - started_s, run_queue_delay_s)
             if end is None and lasted.is_up(limit_s):
                 end = self._watch.out_of_time(gone, lasted, limit_s)
             if end is not None and not self._student_has_run:

@@ -78,7 +78,9 @@ def test_a_busy_machine_is_not_recorded():
     """It says nothing of the submission."""
     late = observations()["time limit"]
     assert late.end is not None and late.end.lasted is not None
-    starved = replace(late.end, lasted=replace(late.end.lasted, clock_s=51.0, denied_s=45.0))
+    starved = replace(
+        late.end, lasted=replace(late.end.lasted, clock_s=51.0, run_queue_delay_s=45.0)
+    )
     ranks, launches = Ranks(replace(late, end=starved)), {}
     filling(launches.get, ranks.observe, launches.__setitem__)(plan())
     assert launches == {}

@@ -134,12 +134,12 @@ def trouble(*ranks: RankEnd):
     return told(End(EndKind.TROUBLE, ranks, Run(len(ranks)).trace()))
 
 
-def out_of_time(clock_s, denied_s):
+def out_of_time(clock_s, run_queue_delay_s):
     end = End(
         EndKind.TIME_LIMIT,
         (RankEnd(), RankEnd(has_returned=True)),
         Run(2).trace(),
-        lasted=CaseTime(clock_s, denied_s),
+        lasted=CaseTime(clock_s, run_queue_delay_s),
         limit_s=LIMIT_S,
     )
     return told(end)
@@ -147,8 +147,8 @@ def out_of_time(clock_s, denied_s):
 
 def test_the_sentence_says_what_the_machine_held_back():
     """Nothing of it where it held back next to nothing."""
-    for clock_s, denied_s in ((10.1, 0.0), (11.0, 0.9)):
-        failure = out_of_time(clock_s, denied_s)
+    for clock_s, run_queue_delay_s in ((10.1, 0.0), (11.0, 0.9)):
+        failure = out_of_time(clock_s, run_queue_delay_s)
         assert failure.verdict is Verdict.TIME_LIMIT_EXCEEDED
         assert failure.message == "stopped after 10 s without finishing: rank 0 is still computing"
     slow = out_of_time(31.2, 21.0).message

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from grader.observe.forkserver.run_queue_delay import (
-    DeniedTime,
+    RunQueueDelay,
     _ran_by_those_we_waited_for_ns,
     _times_of,
-    denied_s,
+    run_queue_delay_s,
 )
 
 SPIN = "while True: pass"
@@ -34,7 +34,7 @@ SPIN = "while True: pass"
 )
 def test_a_run_is_compared_with_itself_on_an_idle_machine(ran_s, waited_s, expected_s):
     """In one second, on two cores."""
-    assert denied_s(1.0, ran_s, waited_s, 2) == pytest.approx(expected_s)
+    assert run_queue_delay_s(1.0, ran_s, waited_s, 2) == pytest.approx(expected_s)
 
 
 def started(number):
@@ -52,7 +52,7 @@ def stop(processes):
 
 def looked_at_for(processes, lasts_s):
     """Return what was denied to these processes while the clock passed this."""
-    denied = DeniedTime(len(os.sched_getaffinity(0)))
+    denied = RunQueueDelay(len(os.sched_getaffinity(0)))
     time.sleep(lasts_s)
     denied.look([each.pid for each in processes])
     return denied.total_s
@@ -103,7 +103,7 @@ class Told:
         monkeypatch.setattr(f"{module}.time.monotonic", lambda: self._now_s)
         monkeypatch.setattr(f"{module}.time.clock_gettime_ns", self._ran_of)
         monkeypatch.setattr(f"{module}._ran_by_those_we_waited_for_ns", self._ended_ns)
-        self.denied = DeniedTime(2)
+        self.denied = RunQueueDelay(2)
 
     def __call__(self, pid, *, ran_s, waited_s, children_s=0.0):
         """Tell this of a process from now on; waited_s: by thread."""

@@ -27,30 +27,30 @@ def server() -> Iterator[ForkserverClient]:
 
 def test_what_others_had_of_the_machine_does_not_count():
     """Half of the time was denied: the limit is reached after twice as long."""
-    assert not CaseTime(clock_s=9.9, denied_s=0.0).is_up(LIMIT_S)
-    assert CaseTime(clock_s=10.1, denied_s=0.0).is_up(LIMIT_S)
-    assert not CaseTime(clock_s=19.9, denied_s=10.0).is_up(LIMIT_S)
-    assert CaseTime(clock_s=20.1, denied_s=10.0).is_up(LIMIT_S)
+    assert not CaseTime(clock_s=9.9, run_queue_delay_s=0.0).is_up(LIMIT_S)
+    assert CaseTime(clock_s=10.1, run_queue_delay_s=0.0).is_up(LIMIT_S)
+    assert not CaseTime(clock_s=19.9, run_queue_delay_s=10.0).is_up(LIMIT_S)
+    assert CaseTime(clock_s=20.1, run_queue_delay_s=10.0).is_up(LIMIT_S)
 
 
 def test_nobody_waits_for_ever():
     """By the clock a case ends as well, and that it was given less than its limit is known."""
     end_s = MAX_SLOWDOWN * LIMIT_S
     for time in (
-        CaseTime(clock_s=end_s + 0.1, denied_s=0.9 * end_s),
-        CaseTime(clock_s=end_s + 0.1, denied_s=end_s),
+        CaseTime(clock_s=end_s + 0.1, run_queue_delay_s=0.9 * end_s),
+        CaseTime(clock_s=end_s + 0.1, run_queue_delay_s=end_s),
     ):
         assert time.is_up(LIMIT_S)
         assert time.is_starved(LIMIT_S)
-    assert not CaseTime(clock_s=end_s - 0.1, denied_s=0.9 * end_s).is_up(LIMIT_S)
-    assert not CaseTime(clock_s=end_s + 0.1, denied_s=0.0).is_starved(LIMIT_S)
+    assert not CaseTime(clock_s=end_s - 0.1, run_queue_delay_s=0.9 * end_s).is_up(LIMIT_S)
+    assert not CaseTime(clock_s=end_s + 0.1, run_queue_delay_s=0.0).is_starved(LIMIT_S)
 
 
 def test_times_are_compared_without_what_others_had():
     """But nobody becomes faster without end by keeping its own processes waiting."""
-    assert CaseTime(clock_s=5.0, denied_s=2.0).compared_s == 3.0
-    assert CaseTime(clock_s=5.0, denied_s=4.9).compared_s == 5.0 / MAX_SLOWDOWN
-    assert CaseTime(clock_s=5.0, denied_s=-0.1).compared_s == 5.0
+    assert CaseTime(clock_s=5.0, run_queue_delay_s=2.0).compared_s == 3.0
+    assert CaseTime(clock_s=5.0, run_queue_delay_s=4.9).compared_s == 5.0 / MAX_SLOWDOWN
+    assert CaseTime(clock_s=5.0, run_queue_delay_s=-0.1).compared_s == 5.0
 
 
 @pytest.fixture
