@@ -263,7 +263,7 @@ def _run(
     """
     environment = _environment(point, repeat, folder, data)
     began_s = time.monotonic()
-    denied = RunQueueDelay(len(os.sched_getaffinity(0)))
+    delay = RunQueueDelay(len(os.sched_getaffinity(0)))
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for rank in range(1 if point.launcher is Launcher.MPIRUN else point.ranks):
@@ -283,10 +283,10 @@ def _run(
             if any(process.poll() for process in processes):
                 time.sleep(0.5)  # the others may have something to say as well
                 break
-            if denied.is_due:
+            if delay.is_due:
                 pids = [process.pid for process in processes]
-                denied.look({*pids, *(each for pid in pids for each in descendants(pid))})
-            if is_late(time.monotonic() - began_s, denied.total_s, limit_s, most_s):
+                delay.look({*pids, *(each for pid in pids for each in descendants(pid))})
+            if is_late(time.monotonic() - began_s, delay.total_s, limit_s, most_s):
                 return None
             _shorten_outputs(folder)
             time.sleep(_TICK_S)

@@ -2,7 +2,7 @@
 
 The kernel tells of each thread how long it ran, and how long it waited for a core (`schedstat` in
 Linux's documentation of the scheduler). A run may ask for more cores than there are, as ranks that
-poll do. Waiting for that reason is not time denied by others, so a run is compared with what it
+poll do. Waiting for that reason is not delay by others, so a run is compared with what it
 would get on an idle machine.
 
 What ran is counted by process: threads and processes that come and go between two looks, seen by
@@ -43,7 +43,7 @@ _NEW = Times()
 
 
 class RunQueueDelay:
-    """Adds up what a run was denied, from looks a few times a second."""
+    """Adds up the delay of a run, from looks a few times a second."""
 
     def __init__(self, num_cores: int) -> None:
         """num_cores: that the run may use."""
