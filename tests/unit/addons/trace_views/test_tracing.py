@@ -18,8 +18,6 @@ ROOT = Path(__file__).resolve().parents[4]
 SUBMISSIONS = Path("tests", "submissions")
 WRONG_SIDE = SUBMISSIONS / "deadlock" / "mpi_sgd" / "ring_receives_from_the_wrong_side"
 RING = "reference/mpi_sgd", "--part", "ring_allreduce"
-PAGE = ROOT / "docs" / "trace.md"
-EXAMPLE = re.compile(r"^\$ grade trace (.*)\n((?:.*\n)*?)```$", re.MULTILINE)
 
 
 def grade_trace(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -50,15 +48,6 @@ def test_a_right_ring_on_three_ranks():
     assert ["1", "T", "Irecv", "from", "2", "0", "(any)", "640", "38", "done", "in", "#3"] in lines
     assert ["+", "passed", "three_processes"] in lines
     assert "still waiting" not in done.stdout and "never completed" not in done.stdout
-
-
-def test_the_example_of_the_page():
-    """A deadlocking ring: word for word, but for the times."""
-    command, shown = EXAMPLE.search(PAGE.read_text()).groups()
-    done = grade_trace(*command.split())
-    assert done.returncode == 0, done.stderr
-    assert str(WRONG_SIDE) in command and "still waiting" in shown
-    assert without_times(done.stdout) == without_times(shown)
 
 
 def test_the_case_that_failed_the_test_is_shown():
