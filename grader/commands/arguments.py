@@ -19,10 +19,10 @@ DEFAULT_ENGINE_IMAGE = "grade-engine"
 HELP = {
     "Students": {
         "check": "check a folder on this machine",
-        "open": "run checks on ranks that you can print from and debug",
-        "trace": "show every MPI and torch.distributed call of a case",
+        "open": "run checks with your prints and breakpoints",
+        "trace": "show every MPI and torch.distributed call of a check",
         "template": "write the files to start from",
-        "study": "measure and draw the figures of a report",
+        "study": "measure, and draw the figures for your report",
     },
     "Courses": {
         "run": "grade a folder in a sealed container",
@@ -253,7 +253,9 @@ def _add_selecting_options(command: argparse.ArgumentParser) -> None:
         nargs="?",
         help="name a folder, zip or tar [the current folder]",
     )
-    command.add_argument("--assignment", metavar="NAME", help="name it [recognised by its files]")
+    command.add_argument(
+        "--assignment", metavar="NAME", help="name the assignment [recognised by its files]"
+    )
     command.add_argument("--part", metavar="NAME", action="append", help="grade only this part")
     command.add_argument(
         *("-k", "--only"),
@@ -276,7 +278,7 @@ def _add_selecting_options(command: argparse.ArgumentParser) -> None:
 
 def _add_report_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--json", metavar="FILE", help="write the report as JSON; - prints only that"
+        "--json", metavar="FILE", help="write the report as JSON; with -, print nothing else"
     )
     command.add_argument(
         "--report",
@@ -284,7 +286,7 @@ def _add_report_options(command: argparse.ArgumentParser) -> None:
         type=option_values.report_file,
         action="append",
         default=[],
-        help="write it by suffix: .html, .json, .md or .xml (JUnit)",
+        help="write the report; the suffix (.html, .json, .md, .xml) decides how",
     )
     command.add_argument(
         "--export",
@@ -292,7 +294,7 @@ def _add_report_options(command: argparse.ArgumentParser) -> None:
         type=option_values.export,
         action="append",
         default=[],
-        help="write it for a platform: " + ", ".join(PLATFORMS),
+        help="write the report for a platform: " + ", ".join(PLATFORMS),
     )
     command.add_argument(
         "--full-json",
@@ -307,7 +309,7 @@ def _add_report_options(command: argparse.ArgumentParser) -> None:
         "--min-score",
         metavar="N",
         type=option_values.score,
-        help="exit 0 from this score on, and 1 below it",
+        help="exit 0 if the score is at least N, otherwise 1",
     )
     _add_verbosity_options(command)
     command.add_argument(

@@ -86,7 +86,7 @@ def add_seed_option(command: argparse.ArgumentParser) -> None:
         "--seed-of",
         metavar="REPORT",
         type=Path,
-        help="use the inputs of this --full-json report",
+        help="repeat the inputs of a report written by --full-json",
     )
 
 
@@ -96,5 +96,5 @@ def add_data_option(command: argparse.ArgumentParser) -> None:
         "--data",
         metavar="FOLDER",
         type=Path,
-        help="use MNIST or CIFAR-10 here [GRADER_DATA, or small digits]",
+        help="read MNIST or CIFAR-10 from here [GRADER_DATA, or small digits]",
     )

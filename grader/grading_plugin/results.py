@@ -179,8 +179,8 @@ def paid(
     maximum = total(test.max_points for test in tests)
     note = found(
         "stage.paid",
-        f"at least {written(after)} of {written(maximum)} points {'is' if after == 1 else 'are'} "
-        f"paid, because your code {best.title}",
+        f"you get at least {written(after)} of {written(maximum)} points, "
+        f"because your code {best.title}",
         points=after,
         shown=best.title,
     )

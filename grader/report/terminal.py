@@ -107,7 +107,7 @@ def check_line(page: Page, test: TestResult) -> list[str]:
     """Return `0 of 3.5  works for any length`."""
     points = check_points(test)
     where = f" ({one_line(test.where)})" if test.where else ""
-    return page.paragraph(f"{one_line(test.sentence)}{where}", first=f"{INDENT * 2}{points:>8}  ")
+    return page.paragraph(f"{one_line(test.sentence)}{where}", first=f"{INDENT * 2}{points:>12}  ")
 
 
 def _commands(page: Page, report: Report, part: PartResult, cause: Cause) -> Iterator[str]:
@@ -214,7 +214,7 @@ def _table(page: Page, report: Report) -> Iterator[str]:
 def _stage(part: PartResult) -> str:
     """Return what a part is paid for where no check is; empty where no stage pays."""
     paid = [note for note in part.notes if note.key == STAGE_PAID]
-    return f"paid: it {one_line(str(paid[0].facts['shown']))}" if paid else ""
+    return f"paid: your code {one_line(str(paid[0].facts['shown']))}" if paid else ""
 
 
 def _names_a_file(report: Report, part: PartResult) -> bool:

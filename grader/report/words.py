@@ -198,7 +198,7 @@ def _shown_places(cause: Cause) -> set[str]:
 def blocked_text(cause: Cause) -> str:
     """Return how many checks could not run, and what that costs."""
     points = points_text(lost(cause.blocked))
-    without = " without that" if cause.tests else ""
+    without = " because of this" if cause.tests else ""
     return f"{checks_text(cause.blocked)} could not run{without} ({points})."
 
 

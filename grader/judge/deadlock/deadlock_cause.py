@@ -56,7 +56,7 @@ def _collective(situation: StalledRun) -> Finding | None:
         if not gathering.missing:
             return found(
                 "deadlock.few_in_collective",
-                f"Not all ranks of the communicator call {name}.",
+                f"Not all ranks of the communicator have called {name}.",
                 call=name,
             )
         so_often = " as often" if gathering.number else ""
@@ -64,7 +64,7 @@ def _collective(situation: StalledRun) -> Finding | None:
             "deadlock.absent_from_collective",
             f"{_wait(gathering.calls)} in {name}; {ranks_have(gathering.missing)} not called it"
             f"{so_often}.",
-            help="every rank of a communicator must make its collective calls, "
+            help="every rank of a communicator must call its collectives, "
             f"{ranks_text(gathering.missing)} included",
             call=name,
             absent=gathering.missing,

@@ -20,7 +20,7 @@ _MOST_ITEMS = 3
 _MOST_REQUESTS = 2
 _MOST_SHOWN = 8
 _MOST_PAIRS = 4
-_RECEIVES, _SENDS, _WAITS, _STANDS = "receives", "sends", "waits", "never returns"
+_RECEIVES, _SENDS, _WAITS, _STANDS = "receives", "sends", "waits forever", "never returns"
 
 
 def find_deadlock(

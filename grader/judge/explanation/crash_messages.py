@@ -117,7 +117,7 @@ def _told(
         told = Finding("not_attempted", text, facts)
         return RunFailure.of(Verdict.NOT_ATTEMPTED, told, is_lasting=True)
     if kind == "memory":
-        text = f"rank {rank} asked for more memory than one process may have{where}"
+        text = f"rank {rank} asked{where} for more memory than one process may have"
         told = Finding("limit.memory_of_process", text, facts)
         return RunFailure.of(Verdict.MEMORY_LIMIT_EXCEEDED, told, detail=detail)
     if name in ("SyntaxError", "IndentationError", "TabError"):

@@ -17,7 +17,7 @@ def assert_no_doubts(trace: Trace) -> None:
         raise NotProven(
             found(
                 "evidence.disagrees",
-                f"our records of this run disagree: {trace.doubts[0]}; your instructor reviews "
+                f"our records of this run disagree: {trace.doubts[0]}; your instructor will review "
                 "this part",
                 doubts=trace.doubts,
             )
@@ -206,8 +206,9 @@ def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) ->
                 raise RuleViolation(
                     found(
                         "volume.not_own_array",
-                        f"rank {rank} sent rank {other} "
-                        f"{_elements(num_bytes, item_num_bytes)}; in the naive exchange, each "
+                        f"rank {rank} sent "
+                        f"{_elements(num_bytes, item_num_bytes)} to rank {other}; "
+                        "in the naive exchange, each "
                         f"rank sends its own array of {length} elements to every other rank",
                         rank=rank,
                         peer=other,
@@ -246,8 +247,9 @@ def _assert_volume(
             raise RuleViolation.over(
                 found(
                     "volume.of_a_rank",
-                    f"rank {rank} sent {_elements(num_bytes, item_num_bytes)}; {algorithm} sends "
-                    f"{limit}{by_each[rank][1]} from each rank, {by_each_formula}",
+                    f"rank {rank} sent {_elements(num_bytes, item_num_bytes)}; "
+                    f"in {algorithm}, each rank sends "
+                    f"{limit}{by_each[rank][1]}: {by_each_formula}",
                     rank=rank,
                     num_bytes=num_bytes,
                     allowed=by_each[rank][1] * item_num_bytes,

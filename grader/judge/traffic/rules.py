@@ -47,7 +47,7 @@ def assert_only_nonblocking(
     also: functions that this part tolerates beside them.
     Raises RuleViolation, NotProven: as assert_only_point_to_point.
     """
-    allowed = "non-blocking point-to-point calls (Isend, Irecv, ...) and waits only"
+    allowed = "only non-blocking point-to-point calls (Isend, Irecv, ...) and waits"
     _assert_only(trace, _NONBLOCKING.union(also), allowed)
     _assert_evidence(trace, may_be_silent)
 
@@ -146,7 +146,7 @@ def assert_uses_operations(trace: Trace, required: Collection[str]) -> None:
             raise RuleViolation(
                 found(
                     "rule.operation_missing",
-                    f"this part requires {listed(missing)}, but rank {rank} does not call "
+                    f"this part requires {listed(missing)}, but rank {rank} did not call "
                     f"{'it' if len(missing) == 1 else 'them'}; {_made(trace, rank)}",
                     rank=rank,
                     missing=missing,
@@ -269,7 +269,11 @@ def _made(trace: Trace, rank: int) -> str:
     made = dict.fromkeys(
         name_of(call) for call in trace.ranks[rank].calls if call.function not in NEUTRAL
     )
-    return f"rank {rank} called {listed(list(made)[:4])}" if made else f"rank {rank} called none"
+    return (
+        f"rank {rank} called {listed(list(made)[:4])}"
+        if made
+        else f"rank {rank} made no communication call"
+    )
 
 
 def _one_of(names: Iterable[str]) -> str:

@@ -200,7 +200,7 @@ def agreement_text(
         return ""
     if len(set(map(_content, expected))) > 1:
         right = sorted(set(range(len(arrays))) - set(wrong))
-        return f"; {ranks_text(right)} {_are(right)} right" if right else "; no rank is correct"
+        return f"; {ranks_text(right)} {_are(right)} correct" if right else "; no rank is correct"
     groups: dict[Any, list[int]] = {}
     for rank, array in enumerate(arrays):
         groups.setdefault(_content(np.asarray(array)), []).append(rank)

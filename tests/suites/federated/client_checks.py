@@ -9,7 +9,7 @@ from .rounds import BATCH_SIZE, NUM_ROUNDS, RIGHT, Rounds
 from .training_cases import Rows, counted, shared_example, some_text
 
 _PART = "compare the number of parts with that of clients, and a client's part with its batches"
-_SPLIT = "compare the number of parts with the number of clients, and which client gets which part"
+_SPLIT = "are there as many parts as clients, and does each client get a different part?"
 
 
 def assert_own_examples(rounds: Rounds) -> None:

@@ -157,7 +157,8 @@ def _weights(made: Mixture, rounds: Rounds) -> Finding:
     wanted = ", ".join(f"{number / sum(sizes.values()):.3f}" for number in sizes.values())
     return found(
         "global.weights",
-        f"The weights are {weights}; for {', '.join(map(str, sizes.values()))} examples they must "
+        f"The mean has the weights {weights}; for clients with "
+        f"{', '.join(map(str, sizes.values()))} examples they must "
         f"be {wanted}.",
         weights=_rounded(made),
     )

@@ -56,7 +56,7 @@ def _assert_momentum(made: Mixture, rank: int, step: Step) -> None:
     if not others or are(SGD):
         return
     if are(NO_MOMENTUM):
-        told = f"{when} took a step without momentum; {lenet.MOMENTUM} is required."
+        told = f"{when} used no momentum; {lenet.MOMENTUM} is required."
         reason = found("sgd.no_momentum", told, help=_ASKED, rank=rank)
     elif are(NOT_CLEARED) or are((1.0, 0.0)):
         told = f"{when} took a step that still contains the gradient of the previous step."

@@ -11,7 +11,7 @@ from .training_cases import Rows, Shared, Trained, counted, shared_example, some
 NUM_EPOCHS = 3
 BATCH_SIZE = 100
 
-_COMPARE = "compare on each rank the batch it draws, and where its slice begins and ends"
+_COMPARE = "compare the batch that each rank draws, and where its slice begins and ends"
 
 
 def assert_slice_sizes(trained: Trained, computing: Sequence[int]) -> None:
@@ -85,7 +85,7 @@ def _shared(step: int, shared: Shared) -> Finding:
     if shared.is_all:
         told = f"{told} both trained on the same slice."
         return found("slice.same_on_two_ranks", told, help=_COMPARE, **facts)
-    told = f"{told} both trained on the same example, number {shared.example}."
+    told = f"{told} both trained on example {shared.example}."
     return found("slice.shared_example", told, help=_COMPARE, **facts)
 
 

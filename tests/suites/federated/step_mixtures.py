@@ -25,8 +25,8 @@ def mixture_of(step: Step, rank: int) -> Mixture:
     """Return of which gradients a step was made; raises WrongAnswer where it is of none."""
     if step.made_of is None:
         text = (
-            f"After step {step.number}, rank {rank}'s model differs from serial training, and no "
-            "sum of the ranks' gradients explains it."
+            f"After step {step.number}, rank {rank}'s model differs from the serial one, and no "
+            "sum of the ranks' gradients explains the difference."
         )
         helps = "does each parameter get its own gradient, and only that?"
         reason = found("step.of_no_gradients", text, help=helps, rank=rank, step=step.number)

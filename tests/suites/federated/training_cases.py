@@ -205,8 +205,8 @@ class Trained:
         """Return the packed parameters with which a rank computed gradient `number`."""
         seen = self.outcome["seen"][rank]
         if seen.shape != (len(self.outcome["rows_per_batch"][rank]), lenet.NUM_PARAMETERS):
-            net = f"Net of utils.py, which has {lenet.NUM_PARAMETERS} parameters"
-            text = f"Rank {rank} trained a network of a different size from {net}."
+            net = f"Net in utils.py, which has {lenet.NUM_PARAMETERS} parameters"
+            text = f"Rank {rank} trained a network that is not the size of {net}."
             raise WrongAnswer(found("model.other_network", text, rank=rank))
         return _finite(seen[number], rank, f"at batch {number}")
 

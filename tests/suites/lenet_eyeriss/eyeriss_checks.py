@@ -36,8 +36,8 @@ def assert_ofmap(case: Convolution, outcome: Outcome) -> None:
 def _known_ofmap(held: Matrix, flipped: Matrix, transposed: Matrix) -> Iterator[Finding]:
     """Yield the mistake that would give this ofmap, if it is a usual one."""
     if np.array_equal(held, flipped):
-        text = "The ofmap is the convolution with the kernel turned by 180 degrees."
-        helps = "compare your indices of kernel and ifmap with the formula in the handout"
+        text = "The ofmap is the convolution with the kernel rotated by 180 degrees."
+        helps = "compare your indices into kernel and ifmap with the formula in the handout"
         yield found("ofmap.kernel_turned", text, help=helps)
     elif np.array_equal(held, transposed):
         text = "The ofmap is transposed: its rows hold what its columns must hold."

@@ -142,11 +142,11 @@ def _wrong_operands(work: Work, made: ByElement, ifmap: Matrix, kernel: Matrix) 
             cycle, operand_value = operand
             value += operand_value
             if cycle >= work.cycle:
-                text = f"{but} {name} is made in cycle {cycle}. It is ready in cycle {cycle + 1}."
+                text = f"{but} {name} is not ready until cycle {cycle + 1}."
                 early = found("dataflow.operand_too_early", text, **facts, made_in=cycle)
                 yield Broken(Rule.OPERANDS, early)
     if work.value != value:
-        text = f"{work}. That makes {value:g}; the schedule says {work.value:g}."
+        text = f"{work}. The value must be {value:g}; the schedule says {work.value:g}."
         facts |= {"value": f"{work.value:g}", "expected": f"{value:g}"}
         yield Broken(Rule.VALUE, found("dataflow.wrong_value", text, **facts))
 

@@ -266,7 +266,7 @@ def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
         altered, changed = len(happened), len(changing)
         text = (
             f"The ranks hardly use what they receive: we changed {altered} messages, each in "
-            f"its own run, and {changed} changed a result."
+            f"its own run, and {changed} of these changes affected a result."
         )
         return found("messages.hardly_used", text, altered=altered, changing=changed)
     return None

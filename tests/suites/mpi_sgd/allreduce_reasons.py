@@ -84,8 +84,8 @@ def any_source(outcome: Outcome) -> Finding | None:
         if is_wild and (call.is_receive or "robe" in call.function):
             return found(
                 "calls.any_source",
-                f"Rank {rank}'s {call_text(call)} takes a message from any source, which may be "
-                "one of a later call.",
+                f"Rank {rank}'s {call_text(call)} takes a message from any source, so it may "
+                "take one that belongs to a later call.",
                 help="name the source: a rank's messages then come in the order of its calls",
                 **call_facts(rank, call),
             )
@@ -161,7 +161,8 @@ def _sums_of_some(terms: Sequence[float]) -> dict[float, frozenset[int]]:
 
 
 def _only_own(rank: int) -> Finding:
-    text = f"Rank {rank}'s recv is wrong: it contains only rank {rank}'s own contribution."
+    first = f"its first wrong element holds only rank {rank}'s own contribution."
+    text = f"Rank {rank}'s recv is wrong: {first}"
     helps = "which line puts what was received into recv?"
     return found("allreduce.only_own_numbers", text, help=helps, rank=rank)
 
@@ -195,7 +196,7 @@ def _tail_left_out(got: Values, expected: Values, ranks: int) -> Finding | None:
     last = f"last of {length} elements was" if left == 1 else f"last {left} of {length} were"
     return found(
         "ring.tail_left_out",
-        f"The {last} left out: {length} is not divisible by {ranks} ranks.",
+        f"The {last} left out: {length} elements do not divide evenly by {ranks} ranks.",
         help="which rank's chunk does the remainder belong to?",
         length=length,
         ranks=ranks,

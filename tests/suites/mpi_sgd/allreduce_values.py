@@ -153,7 +153,9 @@ def _assert_groups_reduced(case: GroupReduction, outcome: Outcome) -> None:
         over_all = [r for r, recv in enumerate(outcome["recv"]) if np.array_equal(recv, everybody)]
         if over_all:
             rank = over_all[0]
-            text = f"Rank {rank}'s recv is the result of all ranks, including those not on comm."
+            text = (
+                f"Rank {rank}'s recv holds the result over all ranks, including those not in comm."
+            )
             reason = found("comm.reduced_over_all", text, help=_USE_COMM, rank=rank)
         raise led_by(error, reason) from None
 

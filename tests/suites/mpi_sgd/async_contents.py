@@ -79,8 +79,9 @@ def _not_proven(worker: int, what: str, num_bytes: int, needed: int) -> NotProve
     return NotProven(
         found(
             "evidence.training_not_sent",
-            f"worker rank {worker} {what} of its batches in {num_bytes} bytes of messages, by "
-            f"samples of what they hold; {needed} are needed. The training may not come from "
+            f"worker rank {worker} {what} of its batches in only {num_bytes} bytes of "
+            "messages, judging by "
+            f"samples of them; at least {needed} are needed. The training may not come from "
             "messages; your instructor reviews this part",
             rank=worker,
             num_bytes=num_bytes,

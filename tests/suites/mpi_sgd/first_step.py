@@ -218,7 +218,7 @@ def _other_change(case: Fit, outcome: Outcome, rank: int, name: str) -> Finding:
             text = f"{place} the gradients of {biases}, the same in every row."
             helps = "back_prop returns the gradients of the biases first, then those of the weights"
             return found("step.biases_for_weights", text, help=helps, rank=rank, name=name)
-    text = f"{place} numbers that are not a sum of the ranks' gradients."
+    text = f"{place} an amount that is not a sum of the ranks' gradients."
     return found("step.no_sum_of_gradients", text, rank=rank, name=name)
 
 

@@ -100,9 +100,9 @@ def _layers_per_batch(
         raise RuleViolation(
             found(
                 "layers.not_whole",
-                f"Rank {worker} sent rank {master} {num_bytes / num_batches:,.0f} bytes a "
-                f"batch ({num_bytes:,} in {_batches(num_batches)}), which is not a set of "
-                "whole layers.",
+                f"Rank {worker} sent {num_bytes / num_batches:,.0f} bytes a "
+                f"batch ({num_bytes:,} in {_batches(num_batches)}) to rank {master}: no set of "
+                "whole layers has that size.",
                 help="the weights and biases of a layer belong together",
                 rank=worker,
                 master=master,

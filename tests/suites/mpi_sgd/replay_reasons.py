@@ -25,8 +25,8 @@ def reason_of_break(
         if same(update.after[name], update.before[name], rtol):
             return found(
                 "async.reply_before_step",
-                f"Rank {update.rank} held the same {name} after its batch {update.batch} as "
-                "before: the reply came before the step, or was not used.",
+                f"Rank {update.rank}'s {name} did not change after its batch {update.batch}: "
+                "the master replied before its step, or the worker ignored the reply.",
                 help="compare the order: the master steps first, then it replies",
                 **_facts(update, name),
             )

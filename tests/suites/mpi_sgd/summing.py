@@ -128,7 +128,7 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
                     "sync_ring.collective_carries_gradients",
                     f"Rank {rank} called {call_text(given[0])}, a collective that carries the "
                     "gradients.",
-                    help="this part requires your own ringallreduce, in point-to-point messages",
+                    help="this part requires your own ringallreduce, made of point-to-point calls",
                     **call_facts(rank, given[0]),
                 )
             )

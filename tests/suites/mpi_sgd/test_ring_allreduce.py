@@ -261,7 +261,7 @@ def test_name_is_misspelt(run):
 # A ring that hangs after its first phase has done no more.
 @stage(8)
 def test_ring_has_begun(run):
-    """begins as a ring does, with a chunk for one neighbour"""
+    """starts like a ring, with a chunk for one neighbour"""
     assert_ring_has_begun(run, CASES)
 
 

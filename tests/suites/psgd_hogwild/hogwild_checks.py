@@ -142,11 +142,19 @@ def assert_processes(case: Hogwild, outcome: Outcome) -> None:
             return
         facts: dict[str, Any] = {"number": number, "expected": case.num_processes}
         told = f"{counted(number, 'process')} computed gradients"
-        expected = f"expected num_processes = {case.num_processes}"
+        expected = f"num_processes is {case.num_processes}"
         num_threads = len(set(outcome["threads"][0].tolist()))
         if num_threads > number:
             text = f"{told}, in {num_threads} threads; {expected}."
-            raise WrongAnswer(found("hogwild.threads", text, num_threads=num_threads, **facts))
+            raise WrongAnswer(
+                found(
+                    "hogwild.threads",
+                    text,
+                    help="start processes, not threads",
+                    num_threads=num_threads,
+                    **facts,
+                )
+            )
         raise WrongAnswer(found("hogwild.number_of_processes", f"{told}; {expected}.", **facts))
 
 
@@ -155,7 +163,13 @@ def assert_in_threads(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         told = list(batches_by_worker(case, outcome))
         if len(told) != case.num_processes or not told[0].startswith("thread"):
-            raise WrongAnswer(found("hogwild.not_threads", "These are not threads.", told=told))
+            raise WrongAnswer(
+                found(
+                    "hogwild.not_threads",
+                    "The gradients were not computed by num_processes threads of one process.",
+                    told=told,
+                )
+            )
 
 
 def assert_parts_disjoint(case: Hogwild, outcome: Outcome) -> None:
@@ -255,7 +269,7 @@ def assert_own_gradients(case: Hogwild, outcome: Outcome) -> None:
             name, _, place = shared.partition(", at ")
             text = "A process took a step with a gradient in shared memory, where the others "
             text += f"write theirs: {shared}."
-            helps = "only the weights may be shared: which gradients exist already at "
+            helps = "only the weights may be shared: which gradients exist when you call "
             helps += "share_memory(), and which does zero_grad() keep?"
             raise WrongAnswer(
                 found("hogwild.gradients_shared", text, help=helps, name=name, place=place)
@@ -302,7 +316,7 @@ def _missing_steps(case: Hogwild, outcome: Outcome) -> list[Finding]:
     if len(by_process) == 1:
         return []
     if np.allclose(moved, steps.sum(axis=0) / len(by_process), atol=ATOL):
-        text = "The processes' steps are averaged in the returned weights, not added."
+        text = "The returned weights contain the mean of the processes' steps, not their sum."
         return [found("hogwild.steps_averaged", text)]
     for number, own in enumerate(by_process):
         if np.allclose(moved, own, atol=ATOL):

@@ -140,7 +140,7 @@ def _crash(outcome: Outcome) -> list[Finding]:
     (crash,) = outcome["crash"]
     if not crash:
         return []
-    text = f"The forward pass ended with {crash}."
+    text = f"The forward pass failed with {crash}."
     told = layers_told(_layers(outcome, "in_training"))
     return [found("network.forward_crashed", text, crash=crash), told]
 

@@ -95,7 +95,7 @@ def assert_come_together(case: Psgd, outcome: Outcome) -> None:
         together = [weights for weights, _, of_all in likely_ends(case, outcome, 0) if of_all]
         held = [trained(outcome, rank) for rank in range(outcome.ranks)]
         if not any(is_same(each, weights) for each in held for weights in together):
-            text = "No rank ended with the mean of all ranks' weights, nor with their sum."
+            text = "No rank ended with the mean or the sum of all ranks' weights."
             raise WrongAnswer(*known_mistake(case, outcome), found("psgd.never_together", text))
 
 
@@ -130,7 +130,8 @@ def assert_plain_sgd_bit_for_bit(case: Psgd, outcome: Outcome) -> None:
             for name, array in unpacked(expected).items():
                 assert_every_rank([arrays[name].astype(np.float32)], equals=array, name=name)
         except WrongAnswer as error:
-            text = "On one rank, the weights differ from plain SGD's, by rounding only."
+            text = "On one rank, the weights must equal plain SGD's bit for bit; they differ "
+            "by rounding."
             helps = "what happens to the weights of a single rank after its last step?"
             rounded = [found("psgd.weights_rounded", text, help=helps)]
             reason = rounded if is_same(trained(outcome, 0), expected) else []

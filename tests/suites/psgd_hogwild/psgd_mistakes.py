@@ -56,7 +56,7 @@ def likely_ends(
     helps = "all ranks must start from the weights of rank 0"
     differing = found("psgd.starts_differ", text, help=helps, rank=rank)
     yield np.mean(own_starts, axis=0), differing, False
-    text = f"{told} a mean weighted by the numbers of examples, not with the plain mean."
+    text = f"{told} a mean weighted by the number of examples, not with the plain mean."
     weighted = np.average(own, axis=0, weights=sizes)
     yield weighted, found("psgd.mean_weighted", text, rank=rank), True
 

@@ -41,7 +41,7 @@ def assert_one_epoch(case: Training | Printing, outcome: Outcome) -> None:
     times = Counter(each for examples in examples_of(case, outcome) for each in examples)
     most = max(times.values())
     if len(times) == case.num_examples and set(times.values()) == {most} and most > 1:
-        text = f"The program trained for {most} epochs, not for one; "
+        text = f"The program trained for {most} epochs instead of one; "
         text += f"it used every example {most} times."
         raise WrongAnswer(found("epoch.several", text, epochs=most))
     missing = [each for each in range(case.num_examples) if each not in times]
@@ -52,7 +52,7 @@ def assert_one_epoch(case: Training | Printing, outcome: Outcome) -> None:
         helps = "is drop_last=True set?"
         raise WrongAnswer(found("epoch.last_batch_left_out", text, help=helps, **facts))
     if missing:
-        text = f"The program {left_out}, such as example {missing[0]}."
+        text = f"The program {left_out}, including example {missing[0]}."
         raise WrongAnswer(found("epoch.examples_left_out", text, **facts))
     twice = next((each for each, count in sorted(times.items()) if count > 1), None)
     if twice is not None:

@@ -30,7 +30,7 @@ def assert_not_through_ddp(case: Training, outcome: Outcome) -> None:
     num_steps(case, outcome)
     for rank, wrapped in enumerate(outcome["through_ddp"]):
         if wrapped.any():
-            text = f"Rank {rank} trains the model within DistributedDataParallel, "
+            text = f"Rank {rank} trains a model wrapped in DistributedDataParallel, "
             text += "which averages the gradients itself."
             helps = "in this part, the program must average them"
             helps += "; DistributedDataParallel belongs to part 3"
@@ -64,7 +64,7 @@ def assert_wrapped(case: Training, outcome: Outcome) -> None:
             raise RuleViolation(found("ddp.averaged_by_hand", text, help=helps, **facts))
         if not wrapped.all():
             wrapper = "torch.nn.parallel.DistributedDataParallel"
-            text = f"Rank {rank} trains a model that is not within {wrapper}."
+            text = f"Rank {rank} trains a model that is not wrapped in {wrapper}."
             raise RuleViolation(found("ddp.not_wrapped", text, rank=rank))
 
 

@@ -46,8 +46,8 @@ def assert_trained(case: Training | Printing, outcome: Outcome) -> None:
 def _seen_instead(forwards: int, backwards: int, steps: int) -> Finding:
     return found(
         "training.seen_instead",
-        f"A VGG11 of model.py got {forwards} batches outside torch.no_grad(), backward ran "
-        f"{backwards} times, and an optimizer of torch.optim stepped {steps} times.",
+        f"Calls seen: VGG11 of model.py (outside torch.no_grad()) {forwards}, backward "
+        f"{backwards}, step of an optimizer of torch.optim {steps}.",
         forwards=forwards,
         backwards=backwards,
         steps=steps,
