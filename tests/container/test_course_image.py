@@ -100,7 +100,7 @@ def test_the_student_image_has_no_solution_and_no_hidden_test(course):
     assert "10 of 10 points in" in done.stdout
     assert "hidden checks grade 3 further points" in done.stdout
     (told,) = [line for line in done.stdout.splitlines() if "protection" in line]
-    assert told.startswith("note: feedback, not your mark: without ")
+    assert told.startswith("note: feedback, not your mark: it lacks ")
 
 
 def test_hidden_lines_in_what_students_get_stop_the_build(course):

@@ -326,7 +326,7 @@ WEAKENINGS = (
         "believes which calls are none of the student's",
         (
             Change(
-                "judge/traffic/student_calls.py",
+                "judge/explanation/launch_result.py",
                 "return trace if all_count else trace.of_phases",
                 "return trace.of_phases",
             ),
@@ -358,7 +358,7 @@ WEAKENINGS = (
         (
             Change(
                 "judge/explanation/trace_doubts.py",
-                "            *gloo_check.unrecorded_payloads(trace, sent_by_gloo),\n",
+                "            *unrecorded_payloads(trace, sent_by_gloo),\n",
                 "",
             ),
         ),
@@ -369,13 +369,13 @@ WEAKENINGS = (
         "takes a message for sent that nobody receives",
         (
             Change(
-                "judge/explanation/gloo_calls.py",
+                "judge/explanation/bytes_carried.py",
                 "            if not own and not others:\n                break\n",
                 "            own = own or deque([(num_bytes, False)])\n",
             ),
             Change(
                 "judge/explanation/trace_doubts.py",
-                "            *gloo_check.unrecorded_payloads(trace, sent_by_gloo),\n",
+                "            *unrecorded_payloads(trace, sent_by_gloo),\n",
                 "",
             ),
         ),

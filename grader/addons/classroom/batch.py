@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -157,10 +158,12 @@ def _result(future: "Future[Outcome]") -> tuple[str, str]:
 @contextlib.contextmanager
 def on_this_machine(num_jobs: int) -> Iterator[Submit]:
     """Yield what takes a task and returns its future. num_jobs: how many go on at once."""
-    pool = ThreadPoolExecutor(num_jobs)
+    pool, ended = ThreadPoolExecutor(num_jobs), threading.Event()
     try:
-        yield lambda task: pool.submit(grade, task)
+        yield lambda task: pool.submit(grade, task, ended)
     except BaseException:
+        # Those that wait for cores must not take what the killed ones leave.
+        ended.set()
         pool.shutdown(wait=False, cancel_futures=True)
         for pid in descendants(os.getpid()):
             with contextlib.suppress(ProcessLookupError):
@@ -235,15 +238,17 @@ def _executor(cluster: Cluster, file: Path, cores: int, memory_num_bytes: int, f
     )
 
 
-def grade(task: Task) -> Outcome:
+def grade(task: Task, ended: threading.Event | None = None) -> Outcome:
     """Grade a hand-in, unless somebody has; keep what came of it, and return how it ended.
 
     Called where it is graded, perhaps on another machine. The processors are given to the container
     by name: it inherits none of what we are limited to. Raises OSError where the folder of the
     gradings cannot be written to.
+
+    ended: is set when the command ends: nothing is begun then, and GraderError raised.
     """
     gradings = Gradings(Path(task.gradings))
-    with taken(blocks(cores_here(), task.cores)) as (cpus, locks):
+    with taken(blocks(cores_here(), task.cores), ended) as (cpus, locks):
         if gradings.has(task.key):  # by a worker that was lost before it could say so
             return gradings.load(task.key).outcome
         with tempfile.TemporaryDirectory(prefix="grading-") as folder:
@@ -364,14 +369,16 @@ def _siblings(cpu: int) -> set[int]:
 
 
 @contextlib.contextmanager
-def taken(free: Sequence[tuple[Core, ...]]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+def taken(
+    free: Sequence[tuple[Core, ...]], ended: threading.Event | None = None
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Wait for a block of cores that no grading has; yield (its processors, descriptors).
 
     The descriptors hold the locks: a process that inherits them has the cores for as long as it
-    lives. Raises GraderError where the locks cannot be made.
+    lives. Raises GraderError where the locks cannot be made, or the command has ended meanwhile.
     """
     folder = _folder()
-    while True:
+    while ended is None or not ended.is_set():
         for block in free:
             with contextlib.ExitStack() as closing:
                 held = _locked(folder, block, closing)
@@ -379,6 +386,7 @@ def taken(free: Sequence[tuple[Core, ...]]) -> Iterator[tuple[tuple[int, ...], t
                     yield tuple(cpu for core in block for cpu in core), held
                     return
         time.sleep(_PAUSE_S)
+    raise GraderError("the command has ended")
 
 
 def _locked(folder: Path, block: Sequence[Core], closing: contextlib.ExitStack) -> tuple[int, ...]:

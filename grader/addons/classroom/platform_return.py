@@ -134,7 +134,7 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
             left.append(f"{found.student.id} has no final mark: {found.status}")
         else:
             row[table.at] = written(round(found.final, 6))
-            if comments in head:
+            if comments and comments in head:
                 row[head.index(comments)] = inert("; ".join(mark_lines(found)[1:]))
             num_filled += 1
     if num_unknown and num_unknown == len(left) and not num_filled:

@@ -36,9 +36,14 @@ def falling_back(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the keys, where one has a problem that of its published mark, and the other problems.
 
-    All are by digest. A regrade that fails takes nobody's mark away.
+    All are by digest. A regrade that fails takes nobody's mark away. What was published as it
+    could not be graded, and cannot be graded again, keeps the reason of today.
     """
-    stays = {digest: published[digest] for digest in problems if digest in published}
+    stays = {
+        digest: published[digest]
+        for digest in problems
+        if digest in published and published[digest] != keys[digest]
+    }
     left = {digest: why for digest, why in problems.items() if digest not in stays}
     return {**keys, **stays}, left
 

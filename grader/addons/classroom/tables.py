@@ -88,7 +88,7 @@ def read_table(
     problems = [f"has no column {each}" for each in required if each not in head]
     if known is not None:
         problems += [f"has a column {each!r:.40}" for each in head if each not in known]
-        problems += [f"has two columns {each}" for each in known if head.count(each) > 1]
+        problems += [f"has two columns called {each}" for each in known if head.count(each) > 1]
     if problems:
         columns = ", ".join(known or required)
         raise UsageError(f"{file} {problems[0]}; expected a header with columns of {columns}")

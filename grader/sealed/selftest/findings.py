@@ -95,7 +95,7 @@ def _of_the_ranks(found: Mapping[str, Any], judges: str) -> Iterator[Protection]
     )
     version = found["landlock"]
     yield Protection(
-        "Ranks that MPI or torch connects use no file of each other",
+        "The kernel has Landlock, which keeps connected ranks from each other's files",
         version > 0,
         f"Landlock {version}" if version > 0 else _NO_LANDLOCK,
         is_essential=False,

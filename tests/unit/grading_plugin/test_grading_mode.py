@@ -558,7 +558,7 @@ def test_a_launch_that_the_machine_refuses_is_the_graders_failure(tmp_path):
 def test_an_argument_that_nothing_gives_is_named(tmp_path):
     tests, _ = grade(tmp_path, "@points(1)\ndef test_it(runs): pass\n")
     assert tests["it"].verdict is Verdict.JUDGE_ERROR
-    assert tests["it"].message.startswith("the test has an argument runs, which is no fixture")
+    assert tests["it"].message.startswith("the test has an argument runs, which is not a fixture")
 
 
 def test_a_suite_that_cannot_be_read_raises(tmp_path):

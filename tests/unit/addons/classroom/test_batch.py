@@ -65,6 +65,17 @@ def test_a_block_is_one_gradings_at_a_time(locks):
     assert all(len(set(each)) == len(each) <= 2 for each in most)
 
 
+def test_who_waits_for_cores_begins_nothing_once_the_command_has_ended(locks):
+    """An interrupt kills the gradings, and so frees their cores."""
+    free, ended = batch.blocks([(0,)], 1), threading.Event()
+    with batch.taken(free):
+        ended.set()
+        with pytest.raises(GraderError, match="has ended"), batch.taken(free, ended):
+            pass
+    with pytest.raises(GraderError, match="has ended"), batch.taken(free, ended):
+        pass
+
+
 def is_free(block):
     with contextlib.ExitStack() as closing:
         return bool(batch._locked(batch._folder(), block, closing))

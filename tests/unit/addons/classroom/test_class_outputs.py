@@ -322,7 +322,7 @@ def test_one_hand_in_of_a_group_is_counted_once():
     found, strays = standings([work], Rules(two, {"zz": {}}, Policy(), Questions(), NAMES))
     assert [each.decision.final for each in found] == [5, 5]
     assert len(reports_of(found)) == 1
-    assert strays.keys == ("marks are given to zz, which is no student's id and no group",)
+    assert strays.keys == ("marks are given to zz, which is neither a student's id nor a group",)
 
 
 def test_a_regrade_that_fails_takes_nobodys_mark_away():
@@ -331,3 +331,8 @@ def test_a_regrade_that_fails_takes_nobodys_mark_away():
     found, left = falling_back(newest, known, {"one": "lost", "three": "damaged"})
     assert found == {"one": "old 1", "two": "new 2", "three": "new 3"}
     assert left == {"three": "damaged"}
+    # Published as one that could not be graded: today's reason is told.
+    assert falling_back({"one": "old 1"}, known, {"one": "lost"}) == (
+        {"one": "old 1"},
+        {"one": "lost"},
+    )

@@ -50,6 +50,13 @@ def test_canvas_gets_its_column_filled():
     assert found.left == ("Other, O was not graded",)
 
 
+def test_an_empty_heading_of_canvas_takes_no_comments():
+    """Spreadsheets leave one behind the last column."""
+    table = "".join(f"{line},\n" for line in CANVAS.splitlines())
+    row = rows(fill(table, "g.csv", [standing(label="aa", roster=ROSTER)], "HW3"))[2]
+    assert (row[5], row[-1]) == ("5", "")
+
+
 def test_a_table_with_semicolons_stays_one():
     """As Canvas writes it where numbers have decimal commas; names of assignments may have some."""
     european = CANVAS.replace(", ", "@").replace(",", ";").replace("@", ", ").replace('"', "")
