@@ -155,7 +155,7 @@ def test_an_author_who_is_not_on_the_roster_is_told(students):
             "id,group\n7,\n8,7\n",
             ("line 3: the group 7 has the id of a student.*rename it to group-7"),
         ),
-        ("id,name,name\na,b,c\n", "has two columns name"),
+        ("id,name,name\na,b,c\n", "has two columns called name"),
         (f"id\n{'a' * 200_000}\n", "is not CSV"),
         ("id\na,b\n", "line 2: has 2 cells; expected 1"),
     ],
