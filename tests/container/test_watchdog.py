@@ -36,7 +36,7 @@ CONTEXT = {
     .read_text()
     .replace("GRACE_S = 120.0", "GRACE_S = 2.0")
     .replace("READY_LIMIT_S + limits.start_s", "20.0")
-    .replace("import MAX_SLOWDOWN", "import MAX_SLOWDOWN as _\n\nMAX_SLOWDOWN = 0.2"),
+    + "\nMAX_SLOWDOWN = 0.2\n",
     "launch.cpython-311.pyc": "",  # none, so that the source is read
 }
 """A judge that grants itself little: the test need not wait as long as a busy machine may take."""
