@@ -146,7 +146,8 @@ def test_the_wheel_holds_the_engine_and_nothing_else(wheels):
         "grader",
         f"distributed_grader-{__version__}.dist-info",
     }
-    assert len([name for name in names if re.search(r"trace/interposer-[0-9a-f]+\.so$", name)]) == 1
+    interposer = re.compile(r"observe/interposer/interposer-[0-9a-f]+\.so$")
+    assert len([name for name in names if interposer.search(name)]) == 1
 
 
 @pytest.mark.slow
