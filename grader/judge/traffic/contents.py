@@ -28,8 +28,12 @@ _MOST_RANKS = 6
 _MOST_SUMS = 1 << 18
 _WORD_NUM_BYTES = 8
 _SHORT_NUM_BYTES = 32
-_RTOL = 1e-9
+_RTOL = 1e-11
 """Of a number that was computed in another order."""
+_FLOAT32_RTOL = 1e-6
+_SHARE_OF_LARGEST = 0.01
+_APART = 10
+"""Times the tolerance: numbers that differ by less are taken for one."""
 
 
 @dataclass(frozen=True)
@@ -75,25 +79,67 @@ def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
     """Return whether a message, or what a collective is given, may be some of these numbers.
 
     scaled: or of a multiple of them, whose factor is the same for all. Most of its samples have to
-    be among them; a single number is no evidence of a multiple. True where nothing was sampled.
+    be among them; a single number is no evidence of a multiple. A list of Python floats shows its
+    first and last only; where the first is zero, the last has to be one of the numbers itself.
+    float32 will do as well. True where nothing was sampled.
     """
-    samples = samples_of(call, numbers.dtype)
-    if not len(samples):
-        return not call.sampled_num_bytes
-    telling = np.unique(np.abs(samples[np.isfinite(samples) & (samples != 0)]))
-    known = np.unique(np.abs(numbers[np.isfinite(numbers) & (numbers != 0)]))
-    if not len(telling) or not len(known):
-        return False
-    factors = np.ravel(telling[:, np.newaxis] / known) if scaled else np.ones(1)
-    num_found = sum(_are_among(sample / factors, known) for sample in telling)
-    return 2 * int(np.max(num_found)) >= max(len(samples), 3 if scaled else 1)
+    if not call.sampled_num_bytes:
+        return True
+    for dtype in dict.fromkeys([numbers.dtype, np.dtype("f4")]):
+        samples = samples_of(call, dtype)
+        is_list = call.pickled and call.sampled_num_bytes == dtype.itemsize < call.num_bytes / 25
+        is_scaled = scaled and not is_list
+        least = max(-(-len(samples) // 2), _least_numbers(dtype, is_scaled))
+        if len(samples) and num_among(samples, numbers, scaled=is_scaled, least=least) >= least:
+            return True
+    return False
 
 
-def _are_among(values: Values, known: Values) -> NDArray[np.int64]:
-    """Return for each value 1 if it is nearly one of these sorted numbers, else 0."""
-    after = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    nearest = (np.abs(known[at] - values) for at in (after, np.maximum(after - 1, 0)))
-    return np.asarray(np.minimum(*nearest) <= _RTOL * values, np.int64)
+def num_among(samples: Values, numbers: Values, *, scaled: bool = False, least: int = 1) -> int:
+    """Return how many samples are among these numbers, or among one multiple of them.
+
+    Each counts that is a number of its own. 0 where it is clear that they are less than `least`.
+    """
+    is_long = samples.dtype.itemsize == _WORD_NUM_BYTES
+    rtol = _RTOL if is_long else _FLOAT32_RTOL
+    with np.errstate(all="ignore"):
+        telling = _apart(samples, rtol)
+        if len(telling) < least:
+            return 0
+        # Rounding errors would be near to everything small.
+        known = _apart(numbers, rtol, least_share=rtol)
+        if not len(known):
+            return 0
+        # One of these samples is found if so many are.
+        sources = telling[: len(telling) - least + 1]
+        factors = np.ravel(sources[:, np.newaxis] / known) if scaled else np.ones(1)
+        values = telling[:, np.newaxis] / factors[np.isfinite(factors) & (factors > 0)]
+        after = np.searchsorted(known, values).clip(1, max(len(known) - 1, 1)) % len(known)
+        before = np.maximum(after - 1, 0)
+        nearest = np.where(values - known[before] < known[after] - values, before, after)
+        # Small numbers that come of a difference have a larger error for their size.
+        error = rtol * (values + known[-1] * _SHARE_OF_LARGEST)
+        is_found = np.isfinite(values) & (np.abs(known[nearest] - values) <= error)
+        places = np.sort(np.where(is_found, nearest, -1), axis=0)
+        is_new = np.diff(places, axis=0, prepend=-1) > 0
+        return int(np.max(np.sum(is_new, axis=0), initial=0))
+
+
+def _least_numbers(dtype: np.dtype[Any], is_scaled: bool) -> int:
+    """Return how many numbers have to be found, so that hardly any others pass for them."""
+    if dtype.itemsize < _WORD_NUM_BYTES:
+        return 4 if is_scaled else 2
+    return 2 if is_scaled else 1
+
+
+def _apart(numbers: Values, rtol: float, least_share: float = 0.0) -> Values:
+    """Return the absolute values of numbers, in order, without zeros and what is nearly equal.
+
+    least_share: of the largest; smaller ones are left out.
+    """
+    found = np.unique(np.abs(numbers[np.isfinite(numbers)].astype("f8")))
+    found = found[found > least_share * np.max(found, initial=0.0)]
+    return np.asarray(found[np.diff(found, prepend=0) > _APART * rtol * found])
 
 
 def messages_with_contents(trace: Trace, arrays: Sequence[Values]) -> list[list[Message]]:
