@@ -90,39 +90,59 @@ def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
         is_list = call.pickled and call.sampled_num_bytes == dtype.itemsize < call.num_bytes / 25
         is_scaled = scaled and not is_list
         least = max(-(-len(samples) // 2), _least_numbers(dtype, is_scaled))
-        if len(samples) and num_among(samples, numbers, scaled=is_scaled, least=least) >= least:
+        if len(samples) and _are_among(samples, numbers, least, scaled=is_scaled):
             return True
     return False
 
 
-def num_among(samples: Values, numbers: Values, *, scaled: bool = False, least: int = 1) -> int:
-    """Return how many samples are among these numbers, or among one multiple of them.
+def _are_among(samples: Values, numbers: Values, least: int, *, scaled: bool) -> bool:
+    """Return whether so many samples are among these numbers, or among one multiple of them.
 
-    Each counts that is a number of its own. 0 where it is clear that they are less than `least`.
+    Each counts that is a number of its own.
     """
-    is_long = samples.dtype.itemsize == _WORD_NUM_BYTES
-    rtol = _RTOL if is_long else _FLOAT32_RTOL
+    rtol = _RTOL if samples.dtype.itemsize == _WORD_NUM_BYTES else _FLOAT32_RTOL
     with np.errstate(all="ignore"):
-        telling = _apart(samples, rtol)
+        # The largest first: by these a factor is known best.
+        telling = _apart(samples, rtol)[::-1]
         if len(telling) < least:
-            return 0
+            return False
         # Rounding errors would be near to everything small.
         known = _apart(numbers, rtol, least_share=rtol)
-        if not len(known):
-            return 0
-        # One of these samples is found if so many are.
-        sources = telling[: len(telling) - least + 1]
-        factors = np.ravel(sources[:, np.newaxis] / known) if scaled else np.ones(1)
-        values = telling[:, np.newaxis] / factors[np.isfinite(factors) & (factors > 0)]
-        after = np.searchsorted(known, values).clip(1, max(len(known) - 1, 1)) % len(known)
-        before = np.maximum(after - 1, 0)
-        nearest = np.where(values - known[before] < known[after] - values, before, after)
-        # Small numbers that come of a difference have a larger error for their size.
-        error = rtol * (values + known[-1] * _SHARE_OF_LARGEST)
-        is_found = np.isfinite(values) & (np.abs(known[nearest] - values) <= error)
-        places = np.sort(np.where(is_found, nearest, -1), axis=0)
-        is_new = np.diff(places, axis=0, prepend=-1) > 0
-        return int(np.max(np.sum(is_new, axis=0), initial=0))
+        if not scaled:
+            return bool(np.sum(_nearest(telling, known, rtol) >= 0) >= least)
+        return any(
+            _follow(telling[first:], known, least, rtol)
+            for first in range(len(telling) - least + 1)
+        )
+
+
+def _follow(telling: Values, known: Values, least: int, rtol: float) -> bool:
+    """Return whether so many are among a multiple of the known numbers that has the first of them.
+
+    Each factor is given up as soon as too few are left.
+    """
+    factors = telling[0] / known
+    is_left = np.isfinite(factors) & (factors > 0)
+    factors, places = factors[is_left], np.flatnonzero(is_left)[np.newaxis]
+    for number, sample in enumerate(telling[1:], start=2):
+        nearest = _nearest(sample / factors, known, rtol)
+        is_new = np.all(places != nearest, axis=0)
+        places = np.vstack([places, np.where(is_new, nearest, -1)])
+        is_left = np.sum(places >= 0, axis=0) + len(telling) - number >= least
+        factors, places = factors[is_left], places[:, is_left]
+    return len(factors) > 0
+
+
+def _nearest(values: Values, known: Values, rtol: float) -> NDArray[np.intp]:
+    """Return for each value the place of the known number that it is; -1 where it is none."""
+    if not len(known):
+        return np.full(len(values), -1)
+    after = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    before = np.maximum(after - 1, 0)
+    nearest = np.where(values - known[before] < known[after] - values, before, after)
+    # Small numbers that come of a difference have a larger error for their size.
+    error = rtol * (values + known[-1] * _SHARE_OF_LARGEST)
+    return np.where(np.abs(known[nearest] - values) <= error, nearest, -1)
 
 
 def _least_numbers(dtype: np.dtype[Any], is_scaled: bool) -> int:
