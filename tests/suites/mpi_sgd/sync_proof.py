@@ -24,7 +24,7 @@ from grader.api import (
 from . import serial
 from .first_step import combined_num_bytes, first_gradient, same_contributions_as
 from .fit_cases import FLOAT64_NUM_BYTES, Fit
-from .summing import PICKLE_NUM_BYTES, gradient_num_bytes, is_collective
+from .summing import PICKLE_NUM_BYTES, gives, gradient_num_bytes
 from .sync_cases import (
     FIRST_STEP,
     MANY_RANKS,
@@ -118,7 +118,7 @@ def _gives_gradients(case: Fit, outcome: Outcome, rank: int, needed: float) -> b
         for some, each in zip(chosen, sums, strict=True)
         for times in (1, n)
     ]
-    given = [call for call in outcome.trace.ranks[rank].calls if _gives(call)]
+    given = [call for call in outcome.trace.ranks[rank].calls if gives(call)]
     num_bytes = sum(_unseen_num_bytes(call, needed) for call in given)
     arrays = [*sums, *steps]
     sampled = _numbers_together(call for call in given if call.sampled_num_bytes)
@@ -168,13 +168,6 @@ def _numbers_together(calls: Iterable[Call]) -> Iterator[Call]:
                 sample_middle=middle,
                 sample_last=last,
             )
-
-
-def _gives(call: Call) -> bool:
-    """Return whether a rank sends others something by a call, or gives it to a collective."""
-    is_root_only = call.function.removeprefix("I").lower() in ("bcast", "bcast_init")
-    can_be_unseen = is_collective(call.function) and not is_root_only
-    return call.is_send or call.sampled_num_bytes > 0 or can_be_unseen
 
 
 def _first_use(run: Run, cases: Cases, used: Check) -> tuple[Fit, Outcome, Check]:
