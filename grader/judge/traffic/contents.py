@@ -28,6 +28,8 @@ _MOST_RANKS = 6
 _MOST_SUMS = 1 << 18
 _WORD_NUM_BYTES = 8
 _SHORT_NUM_BYTES = 32
+_PICKLED_NUMBER_NUM_BYTES = 200
+"""More than the pickle of a single number has."""
 _RTOL = 1e-11
 """Of a number that was computed in another order."""
 _FLOAT32_RTOL = 1e-6
@@ -87,7 +89,8 @@ def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
         return True
     for dtype in dict.fromkeys([numbers.dtype, np.dtype("f4")]):
         samples = samples_of(call, dtype)
-        is_list = call.pickled and call.sampled_num_bytes == dtype.itemsize < call.num_bytes / 25
+        is_single = call.sampled_num_bytes <= dtype.itemsize
+        is_list = call.pickled and is_single and call.num_bytes > _PICKLED_NUMBER_NUM_BYTES
         is_scaled = scaled and not is_list
         least = max(-(-len(samples) // 2), _least_numbers(dtype, is_scaled))
         if len(samples) and _are_among(samples, numbers, least, scaled=is_scaled):
