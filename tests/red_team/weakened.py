@@ -297,7 +297,7 @@ WEAKENINGS = (
         (
             Change(
                 "judge/traffic/contents.py",
-                "    if not len(samples):\n        return not call.sampled_num_bytes\n",
+                "    if not call.sampled_num_bytes:\n        return True\n",
                 "    if True:\n        return True\n",
             ),
         ),

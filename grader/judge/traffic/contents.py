@@ -28,8 +28,14 @@ _MOST_RANKS = 6
 _MOST_SUMS = 1 << 18
 _WORD_NUM_BYTES = 8
 _SHORT_NUM_BYTES = 32
-_RTOL = 1e-9
+_PICKLED_NUMBER_NUM_BYTES = 200
+"""More than the pickle of a single number has."""
+_RTOL = 1e-11
 """Of a number that was computed in another order."""
+_FLOAT32_RTOL = 1e-6
+_SHARE_OF_LARGEST = 0.01
+_APART = 10
+"""Times the tolerance: numbers that differ by less are taken for one."""
 
 
 @dataclass(frozen=True)
@@ -75,25 +81,88 @@ def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
     """Return whether a message, or what a collective is given, may be some of these numbers.
 
     scaled: or of a multiple of them, whose factor is the same for all. Most of its samples have to
-    be among them; a single number is no evidence of a multiple. True where nothing was sampled.
+    be among them; a single number is no evidence of a multiple. A list of Python floats shows its
+    first and last only; where the first is zero, the last has to be one of the numbers itself.
+    float32 will do as well. True where nothing was sampled.
     """
-    samples = samples_of(call, numbers.dtype)
-    if not len(samples):
-        return not call.sampled_num_bytes
-    telling = np.unique(np.abs(samples[np.isfinite(samples) & (samples != 0)]))
-    known = np.unique(np.abs(numbers[np.isfinite(numbers) & (numbers != 0)]))
-    if not len(telling) or not len(known):
-        return False
-    factors = np.ravel(telling[:, np.newaxis] / known) if scaled else np.ones(1)
-    num_found = sum(_are_among(sample / factors, known) for sample in telling)
-    return 2 * int(np.max(num_found)) >= max(len(samples), 3 if scaled else 1)
+    if not call.sampled_num_bytes:
+        return True
+    for dtype in dict.fromkeys([numbers.dtype, np.dtype("f4")]):
+        samples = samples_of(call, dtype)
+        is_single = call.sampled_num_bytes <= dtype.itemsize
+        is_list = call.pickled and is_single and call.num_bytes > _PICKLED_NUMBER_NUM_BYTES
+        is_scaled = scaled and not is_list
+        least = max(-(-len(samples) // 2), _least_numbers(dtype, is_scaled))
+        if len(samples) and _are_among(samples, numbers, least, scaled=is_scaled):
+            return True
+    return False
 
 
-def _are_among(values: Values, known: Values) -> NDArray[np.int64]:
-    """Return for each value 1 if it is nearly one of these sorted numbers, else 0."""
+def _are_among(samples: Values, numbers: Values, least: int, *, scaled: bool) -> bool:
+    """Return whether so many samples are among these numbers, or among one multiple of them.
+
+    Each counts that is a number of its own.
+    """
+    rtol = _RTOL if samples.dtype.itemsize == _WORD_NUM_BYTES else _FLOAT32_RTOL
+    with np.errstate(all="ignore"):
+        # The largest first: by these a factor is known best.
+        telling = _apart(samples, rtol)[::-1]
+        if len(telling) < least:
+            return False
+        # Rounding errors would be near to everything small.
+        known = _apart(numbers, rtol, least_share=rtol)
+        if not scaled:
+            return bool(np.sum(_nearest(telling, known, rtol) >= 0) >= least)
+        return any(
+            _follow(telling[first:], known, least, rtol)
+            for first in range(len(telling) - least + 1)
+        )
+
+
+def _follow(telling: Values, known: Values, least: int, rtol: float) -> bool:
+    """Return whether so many are among a multiple of the known numbers that has the first of them.
+
+    Each factor is given up as soon as too few are left.
+    """
+    factors = telling[0] / known
+    is_left = np.isfinite(factors) & (factors > 0)
+    factors, places = factors[is_left], np.flatnonzero(is_left)[np.newaxis]
+    for number, sample in enumerate(telling[1:], start=2):
+        nearest = _nearest(sample / factors, known, rtol)
+        is_new = np.all(places != nearest, axis=0)
+        places = np.vstack([places, np.where(is_new, nearest, -1)])
+        is_left = np.sum(places >= 0, axis=0) + len(telling) - number >= least
+        factors, places = factors[is_left], places[:, is_left]
+    return len(factors) > 0
+
+
+def _nearest(values: Values, known: Values, rtol: float) -> NDArray[np.intp]:
+    """Return for each value the place of the known number that it is; -1 where it is none."""
+    if not len(known):
+        return np.full(len(values), -1)
     after = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    nearest = (np.abs(known[at] - values) for at in (after, np.maximum(after - 1, 0)))
-    return np.asarray(np.minimum(*nearest) <= _RTOL * values, np.int64)
+    before = np.maximum(after - 1, 0)
+    nearest = np.where(values - known[before] < known[after] - values, before, after)
+    # Small numbers that come of a difference have a larger error for their size.
+    error = rtol * (values + known[-1] * _SHARE_OF_LARGEST)
+    return np.where(np.abs(known[nearest] - values) <= error, nearest, -1)
+
+
+def _least_numbers(dtype: np.dtype[Any], is_scaled: bool) -> int:
+    """Return how many numbers have to be found, so that hardly any others pass for them."""
+    if dtype.itemsize < _WORD_NUM_BYTES:
+        return 4 if is_scaled else 2
+    return 2 if is_scaled else 1
+
+
+def _apart(numbers: Values, rtol: float, least_share: float = 0.0) -> Values:
+    """Return the absolute values of numbers, in order, without zeros and what is nearly equal.
+
+    least_share: of the largest; smaller ones are left out.
+    """
+    found = np.unique(np.abs(numbers[np.isfinite(numbers)].astype("f8")))
+    found = found[found > least_share * np.max(found, initial=0.0)]
+    return np.asarray(found[np.diff(found, prepend=0) > _APART * rtol * found])
 
 
 def messages_with_contents(trace: Trace, arrays: Sequence[Values]) -> list[list[Message]]:

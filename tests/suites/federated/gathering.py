@@ -32,6 +32,7 @@ _ONLY_ROOT_GIVES = {
     *("Bcast_init", "Scatter_init", "Scatterv_init"),
 }
 _ONLY_ROOT_TAKES = {"Gather", "Gatherv", "Igather", "Igatherv"}
+_STARTS = {"Start", "Startall"}
 _BY_PIECES = {
     *("Reduce_scatter_block", "Ireduce_scatter_block", "Reduce_scatter_block_init"),
     *("Alltoall", "Ialltoall", "Alltoall_init"),
@@ -160,14 +161,32 @@ def assert_star(trace: Trace) -> None:
 def given_num_bytes(trace: Trace, rank: int) -> int:
     """Return how many bytes a rank sent, or put into collectives."""
     given = bytes_sent(trace)[rank]
+    prepared: dict[tuple[int, ...], int] = {}
     for call in trace.ranks[rank].calls:
-        if call.function in functions.COLLECTIVES and call.num_bytes > 0 and not call.error:
-            if call.function in _ONLY_ROOT_GIVES and call.peer != rank:
-                continue
-            # Of these a call tells the piece that each rank gets.
-            pieces = call.communicator_size if call.function in _BY_PIECES else 1
-            given += call.num_bytes * pieces
+        if call.num_bytes <= 0 or call.error:
+            continue
+        # What a start does is known by the call that has prepared it.
+        meant = (call.communicator, call.peer, call.tag, call.num_bytes)
+        if prepares_only(call):
+            prepared[meant] = _num_bytes_given_to_collective(call, rank)
+        elif call.function in _STARTS and not (call.is_send or call.is_receive):
+            given += prepared.get(meant, 0)
+        else:
+            given += _num_bytes_given_to_collective(call, rank)
     return given
+
+
+def prepares_only(call: Call) -> bool:
+    """Return whether a call makes a persistent request, and does not start it."""
+    return call.function.endswith("_init") and not call.creates_request
+
+
+def _num_bytes_given_to_collective(call: Call, rank: int) -> int:
+    is_root_only = call.function in _ONLY_ROOT_GIVES and call.peer != rank
+    if call.function not in functions.COLLECTIVES or is_root_only:
+        return 0
+    # Of these a call tells the piece that each rank gets.
+    return call.num_bytes * (call.communicator_size if call.function in _BY_PIECES else 1)
 
 
 def reaching_num_bytes(call: Call, rank: int) -> int:

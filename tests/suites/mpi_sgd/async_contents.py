@@ -5,13 +5,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from grader.api import Call, NotProven, Outcome, case_context, found, functions, may_hold, messages
+from grader.api import Call, NotProven, Outcome, case_context, found, may_hold, messages
 
 from . import serial
 from .async_checks import updates_of
 from .fit_cases import Fit
 from .ownership import layer_num_bytes
 from .serial import Vector
+from .summing import gives
 from .updates import Update
 
 _AHEAD = 2
@@ -22,10 +23,10 @@ def assert_contents(case: Fit, outcome: Outcome, *, is_right: bool) -> None:
     """Assert that messages hold the workers' gradients and what the workers go on with.
 
     A gradient may be scaled, or a step from the weights before it; new values may come as their
-    change. is_right: all batches are needed; else one gradient is enough. Raises NotProven.
+    change. What masters and workers give to collectives counts as well; that these are not allowed
+    is for other tests. is_right: all batches are needed; else one gradient is enough. Raises
+    NotProven.
     """
-    if any(seen.calls.functions() & functions.ONE_SIDED for seen in outcome.trace.ranks):
-        return
     layers = sum(layer_num_bytes(case.sizes).values())
     masters = range(case.num_masters)
     gradients = 0
@@ -34,12 +35,14 @@ def assert_contents(case: Fit, outcome: Outcome, *, is_right: bool) -> None:
             updates = [each for each in updates_of(case, outcome) if each.rank == worker]
             held = [[*_gradients(case, update)] for update in updates]
             there = [call for rank in masters for call in messages(outcome.trace, worker, rank)]
+            there += _given_to_collectives(outcome, worker)
             num_bytes = _num_bytes_holding(there, held)
             gradients += num_bytes
             if is_right and num_bytes < len(updates) * layers:
                 raise _not_proven(worker, "sent the gradients", num_bytes, len(updates) * layers)
             values = [[*_values(case, *pair)] for pair in pairwise(updates)]
             back = [call for rank in masters for call in messages(outcome.trace, rank, worker)]
+            back += [call for rank in masters for call in _given_to_collectives(outcome, rank)]
             num_bytes = _num_bytes_holding(back, values)
             if is_right and num_bytes < len(values) * layers:
                 raise _not_proven(worker, "got the new values", num_bytes, len(values) * layers)
@@ -63,13 +66,19 @@ def _values(case: Fit, update: Update, following: Update) -> Iterator[tuple[Vect
     yield new - old, True
 
 
+def _given_to_collectives(outcome: Outcome, rank: int) -> list[Call]:
+    return [call for call in outcome.trace.ranks[rank].calls if gives(call) and not call.is_send]
+
+
 def _num_bytes_holding(sent: Sequence[Call], held: list[list[tuple[Vector, bool]]]) -> int:
     """Return the bytes of the messages that hold these arrays, each batch after those before it."""
     num_bytes = batch = 0
-    for call in sorted(sent, key=lambda call: call.entered_ns):
+    # A pickle of which nothing was sampled holds no numbers.
+    with_numbers = [call for call in sent if call.sampled_num_bytes or not call.pickled]
+    for call in sorted(with_numbers, key=lambda call: call.entered_ns):
         for number in range(batch, min(batch + _AHEAD, len(held))):
             if any(may_hold(call, each, scaled=scaled) for each, scaled in held[number]):
-                num_bytes += call.num_bytes
+                num_bytes += max(call.num_bytes, 0)
                 batch = number
                 break
     return num_bytes

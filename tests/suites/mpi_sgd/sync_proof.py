@@ -1,5 +1,8 @@
 """Whether synchronous training comes from what is sent: it is altered, and does training change?"""
 
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import combinations
 
 from grader.api import (
@@ -15,12 +18,13 @@ from grader.api import (
     inject_faults,
     may_hold,
     not_run,
+    samples_of,
 )
 
 from . import serial
 from .first_step import combined_num_bytes, first_gradient, same_contributions_as
-from .fit_cases import Fit
-from .summing import gradient_num_bytes, is_collective
+from .fit_cases import FLOAT64_NUM_BYTES, Fit
+from .summing import PICKLE_NUM_BYTES, gives, gradient_num_bytes
 from .sync_cases import (
     FIRST_STEP,
     MANY_RANKS,
@@ -35,6 +39,10 @@ ALTERED_RANKS = (4, 3, *MANY_RANKS, 2)
 """On which messages are altered: the first of these on which there is something to alter."""
 _MOST_RANKS = 5
 """On which it can be looked through whose gradients a sum may hold."""
+_MOST_CALLS = 100
+"""Of a rank, the longest first, that are looked through: each takes milliseconds."""
+_TOGETHER_NUM_BYTES = 24
+"""As many numbers given one by one as are samples of a message."""
 
 
 def assert_gradients_come_from_messages(run: Run, cases: Cases, used: Check) -> None:
@@ -102,27 +110,64 @@ def _gives_gradients(case: Fit, outcome: Outcome, rank: int, needed: float) -> b
     gradients = [serial.packed(first_gradient(case, outcome, r), case.sizes) for r in range(n)]
     others = [gradients[other] for other in range(n) if other != rank]
     # The sum over all ranks but itself is nothing that a rank could give.
-    sums = [
-        sum(chosen, start=gradients[rank])
-        for number in range(n)
-        for chosen in combinations(others, number)
+    chosen = [some for number in range(n) for some in combinations(others, number)]
+    sums = [sum(some, start=gradients[rank]) for some in chosen]
+    # A rank that passes on a sum of weights has added as many starts.
+    steps = [
+        (1 + len(some)) * start - case.learning_rate * times * each
+        for some, each in zip(chosen, sums, strict=True)
+        for times in (1, n)
     ]
-    steps = [start - case.learning_rate * times * gradients[rank] for times in (1, n)]
-    given = [call for call in outcome.trace.ranks[rank].calls if _gives(call)]
-    num_bytes = 0.0
-    for call in given:
-        if any(may_hold(call, each, scaled=True) for each in (*sums, *steps)):
-            num_bytes += call.num_bytes if call.sampled_num_bytes else needed
+    given = [call for call in outcome.trace.ranks[rank].calls if gives(call)]
+    num_bytes = sum(_unseen_num_bytes(call, needed) for call in given)
+    arrays = [*sums, *steps]
+    sampled = _numbers_together(call for call in given if call.sampled_num_bytes)
+    longest = sorted(sampled, key=lambda call: call.num_bytes, reverse=True)
+    for call in longest[:_MOST_CALLS]:
         if num_bytes >= needed:
-            return True
-    return False
+            break
+        for number, array in enumerate(arrays):
+            if may_hold(call, array, scaled=True):
+                num_bytes += call.num_bytes
+                # The next one is likely to be a piece of the same.
+                arrays.insert(0, arrays.pop(number))
+                break
+    return num_bytes >= needed
 
 
-def _gives(call: Call) -> bool:
-    """Return whether a rank sends others something by a call, or gives it to a collective."""
-    is_root_only = call.function.removeprefix("I").lower() in ("bcast", "bcast_init")
-    can_be_unseen = is_collective(call.function) and not is_root_only
-    return call.is_send or call.sampled_num_bytes > 0 or can_be_unseen
+def _unseen_num_bytes(call: Call, needed: float) -> float:
+    """Return the size of what was not sampled; a pickle of which none was has no numbers."""
+    if call.sampled_num_bytes or call.pickled:
+        return 0
+    return call.num_bytes if call.num_bytes >= 0 else needed
+
+
+def _numbers_together(calls: Iterable[Call]) -> Iterator[Call]:
+    """Yield calls, those of one number each as messages of several: one alone is no evidence."""
+    numbers: dict[int, dict[bytes, Call]] = {4: {}, 8: {}}
+    for call in calls:
+        words = {word for word in samples_of(call, "i8").tolist() if word}
+        if call.sampled_num_bytes < FLOAT64_NUM_BYTES:
+            words = {call.sample_first}
+        if len(words) != 1 or call.num_bytes >= PICKLE_NUM_BYTES / 2:
+            yield call
+        elif (size := min(call.sampled_num_bytes, FLOAT64_NUM_BYTES)) in numbers:
+            number = words.pop() & ((1 << 8 * size) - 1)
+            numbers[size].setdefault(number.to_bytes(size, "little"), call)
+    for singles in numbers.values():
+        raw = b"".join(singles)
+        for begin in range(0, len(raw), _TOGETHER_NUM_BYTES):
+            part = raw[begin : begin + _TOGETHER_NUM_BYTES]
+            first, middle, last = struct.unpack("<3q", part.ljust(_TOGETHER_NUM_BYTES, b"\0"))
+            yield replace(
+                next(iter(singles.values())),
+                pickled=False,
+                num_bytes=len(part),
+                sampled_num_bytes=_TOGETHER_NUM_BYTES,
+                sample_first=first,
+                sample_middle=middle,
+                sample_last=last,
+            )
 
 
 def _first_use(run: Run, cases: Cases, used: Check) -> tuple[Fit, Outcome, Check]:

@@ -267,12 +267,12 @@ def test_a_rank_knows_what_came_with_what_it_has_received():
 GRADIENT = np.random.default_rng(5).standard_normal(200)
 
 
-def given(numbers):
+def given(numbers, random=None, **more):
     """Return a call that gives these numbers to a collective."""
     raw = np.asarray(numbers).tobytes()
-    fields = samples_of_bytes(raw, np.random.default_rng(len(raw)))
+    fields = samples_of_bytes(raw, random or np.random.default_rng(len(raw)))
     run = Run(1)
-    run.call(0, "Allreduce", num_bytes=len(raw), **fields)
+    run.call(0, "Allreduce", **{"num_bytes": len(raw), **fields, **more})
     return run.trace().ranks[0].calls[0]
 
 
@@ -285,6 +285,9 @@ def given(numbers):
         np.concatenate([[3.0], GRADIENT[::-1]]),
         np.concatenate([2 * GRADIENT, np.zeros(500)]),
         GRADIENT[:2],
+        GRADIENT.astype("f4"),
+        (-0.3 * GRADIENT / 7).astype("f4"),
+        np.concatenate([[3.0], GRADIENT[:9]]).astype("f4"),
     ],
 )
 def test_a_multiple_may_be_held_in_any_order(numbers):
@@ -307,8 +310,39 @@ def test_what_is_for_show_is_no_multiple(numbers):
     assert not may_hold(given(numbers), GRADIENT, scaled=True)
 
 
+def test_a_list_may_show_no_more_than_its_last_number():
+    """Of Python floats, where the first is zero."""
+    shown = {"pickled": True, "num_bytes": 9 * len(GRADIENT)}
+    assert may_hold(given(GRADIENT[-1:], **shown), GRADIENT, scaled=True)
+    assert not may_hold(given(2 * GRADIENT[-1:], **shown), GRADIENT, scaled=True)
+    assert not may_hold(given(GRADIENT[-1:], pickled=True), GRADIENT, scaled=True)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        lambda random: random.standard_normal(3),
+        lambda random: random.standard_normal(200),
+        lambda random: 1 + 1e-11 * random.standard_normal(200),
+        lambda random: 1 + 1e-6 * random.standard_normal(200),
+        lambda random: random.choice([1.7e308, 1e-3, 1e-300], 200),
+        lambda random: random.integers(1, 100, 200),
+    ],
+)
+def test_no_numbers_pass_by_chance(drawn, dtype):
+    random = np.random.default_rng(2)
+    numbers = np.random.default_rng(5).standard_normal(1000)
+    for _ in range(40):
+        with np.errstate(over="ignore"):
+            shown = given(drawn(random).astype(dtype), random)
+        assert not may_hold(shown, numbers, scaled=True)
+
+
 def test_without_a_factor_numbers_have_to_be_the_same():
     assert may_hold(given(GRADIENT), GRADIENT)
+    assert may_hold(given(GRADIENT.astype("f4")), GRADIENT)
+    assert not may_hold(given(2 * GRADIENT.astype("f4")), GRADIENT)
     assert not may_hold(given(2 * GRADIENT), GRADIENT)
     assert not may_hold(given(np.zeros(200)), GRADIENT)
     assert not may_hold(given(GRADIENT), np.zeros(200))

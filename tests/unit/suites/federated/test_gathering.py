@@ -95,6 +95,14 @@ def test_of_a_reduce_scatter_all_pieces_are_given():
     assert given_num_bytes(trace, 0) == 100 * trace.ranks[0].calls[0].communicator_size + 100
 
 
+def test_a_persistent_collective_counts_when_it_is_started():
+    started = replace(call("Start", 100), creates_request=True)
+    from_root = replace(call("Start", 60, peer=1), creates_request=True)
+    calls = [call("Allreduce_init", 100), call("Bcast_init", 60, peer=1), from_root]
+    trace = trace_of([*calls, *[started] * 3], calls)
+    assert [given_num_bytes(trace, rank) for rank in range(2)] == [300, 60]
+
+
 def test_too_little_is_told_with_both_numbers():
     trace = trace_of([], [MODEL_TO_SERVER])
     assert_gives(trace, [1], 1, what="models of the rounds")

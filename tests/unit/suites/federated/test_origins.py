@@ -153,6 +153,54 @@ def test_who_gives_nothing_is_told_with_what_a_model_has():
         Script({1: (8, 8)}).faults().assert_some_matter(WORKERS, 1, others=lambda: True)
 
 
+def given(function, *, is_zeros):
+    """Return a call that gives a model to a collective."""
+    samples = {"sampled_num_bytes": 8} if is_zeros else {"sampled_num_bytes": MODEL}
+    peer = {"peer": NO_PEER, "is_send": False, "pickled": False}
+    return replace(send(0, 0, MODEL), function=function, **peer, **samples)
+
+
+class Collectives(Script):
+    """Ranks that give these calls to collectives."""
+
+    def __init__(self, calls_of):
+        super().__init__({})
+        ranks = [
+            replace(
+                seen, calls=[replace(call, sequence=i) for i, call in enumerate(calls_of(rank))]
+            )
+            for rank, seen in enumerate(self.trace.ranks)
+        ]
+        self.trace = replace(self.trace, ranks=tuple(ranks))
+
+
+def persistent(rank):
+    """What a buffer holds when its request is made is not given."""
+    return [given("Allreduce_init", is_zeros=True), given("Start", is_zeros=False)]
+
+
+def gathered_by_sums(rank):
+    """Of every rank in turn, with zeros of all others."""
+    return [given("Allreduce", is_zeros=root != rank) for root in range(RANKS)] * NUM_STEPS
+
+
+@pytest.mark.parametrize("calls_of", [persistent, gathered_by_sums])
+def test_zeros_beside_what_is_needed_are_right(calls_of):
+    Collectives(calls_of).faults().assert_some_matter(WORKERS, 1, others=lambda: True)
+
+
+@pytest.mark.parametrize(
+    "calls_of",
+    [
+        lambda rank: [given("Allreduce", is_zeros=True)] * NUM_STEPS,
+        lambda rank: [given("Allreduce_init", is_zeros=False), given("Start", is_zeros=True)],
+    ],
+)
+def test_who_gives_zeros_only_proves_nothing(calls_of):
+    with raises("evidence.zeros_given", kind=NotProven, rank=1):
+        Collectives(calls_of).faults().assert_some_matter(WORKERS, 1, others=lambda: True)
+
+
 def test_a_script_that_never_trains_twice_alike_is_judged_by_its_checks():
     """Which hold without an alteration, and do not with one."""
     numbers = iter(range(1, 100))

@@ -34,27 +34,37 @@ def packed(values: serial.Vector) -> Arrays:
     return [np.concatenate([[7.0, 1.0], values])]
 
 
-def sent(arrays: Sequence[Any], peer: int) -> list[Call]:
+def sent(arrays: Sequence[Any], peer: int, function: str = "Isend") -> list[Call]:
     raws = [np.asarray(array).tobytes() for array in arrays]
     return [
-        replace(call("Isend", len(raw), peer=peer), **samples_of_bytes(raw, RANDOM)) for raw in raws
+        replace(call(function, len(raw), peer=peer), **samples_of_bytes(raw, RANDOM))
+        for raw in raws
     ]
 
 
 def training(
-    gradients: Shown, values: Shown, *, as_changes: bool = False, step_factor: float = 1.0
+    gradients: Shown,
+    values: Shown,
+    *,
+    as_changes: bool = False,
+    step_factor: float = 1.0,
+    by: tuple[str, str] = ("Isend", "Isend"),
+    beside: Sequence[Call] = (),
 ) -> Outcome:
-    """Return a training whose messages hold what is shown of gradients and new values."""
+    """Return a training whose messages hold what is shown of gradients and new values.
+
+    by: the functions that give these. beside: what each worker calls first.
+    """
     found = serve(CASE, RANKS, step_factor=step_factor)
-    made: list[list[Call]] = [[] for _ in range(RANKS)]
+    made: list[list[Call]] = [[], *([*beside] for _ in range(1, RANKS))]
     updates = updates_of(CASE, found)
     for worker in range(1, RANKS):
         own = [each for each in updates if each.rank == worker]
         for update in own:
-            made[worker] += sent(gradients(serial.packed(update.gradient, CASE.sizes)), 0)
+            made[worker] += sent(gradients(serial.packed(update.gradient, CASE.sizes)), 0, by[0])
         for one, other in pairwise(own):
             old, new = (serial.packed(each.before, CASE.sizes) for each in (one, other))
-            made[0] += sent(values(new - old if as_changes else new), worker)
+            made[0] += sent(values(new - old if as_changes else new), worker, by[1])
     # Time goes on from call to call.
     numbered = [
         [replace(each, entered_ns=number + 1) for number, each in enumerate(calls)]
@@ -75,6 +85,18 @@ def test_a_right_training_is_never_doubted(form: Shown, factor: float, as_change
 def test_one_gradient_is_enough_of_a_wrong_one(form: Shown) -> None:
     found = training(form, lambda values: [np.zeros(4)], step_factor=2.0)
     assert_contents(CASE, found, is_right=False)
+
+
+def in_float32(values: serial.Vector) -> Arrays:
+    return [array.astype("f4") for array in by_array(values)]
+
+
+def test_float32_and_collectives_are_not_doubted_either() -> None:
+    assert_contents(CASE, training(in_float32, in_float32, step_factor=2.0), is_right=False)
+    collectives = training(by_array, by_array, by=("Gather", "Bcast"))
+    assert_contents(CASE, collectives, is_right=True)
+    in_place = [call("Allreduce", 8 * serial.num_parameters(CASE.sizes))]
+    assert_contents(CASE, training(zeros, zeros, beside=in_place), is_right=False)
 
 
 def zeros(values: serial.Vector) -> Arrays:
@@ -107,3 +129,14 @@ def test_messages_for_show_prove_nothing(show: Shown, is_right: bool) -> None:
 def test_nor_do_replies_for_show(show: Shown) -> None:
     with raising(NotProven, "evidence.training_not_sent", rank=1):
         assert_contents(CASE, training(by_array, show), is_right=True)
+
+
+@pytest.mark.parametrize(
+    "beside", [call("Win_create", 0), call("Isend", 10**6, peer=0, pickled=True)]
+)
+@pytest.mark.parametrize("by", ["Isend", "Gather"])
+def test_nor_does_a_window_or_a_pickle_without_numbers(beside: Call, by: str) -> None:
+    found = training(zeros, zeros, by=(by, by), beside=[beside])
+    for is_right in (True, False):
+        with raising(NotProven, "evidence.training_not_sent", rank=1):
+            assert_contents(CASE, found, is_right=is_right)
