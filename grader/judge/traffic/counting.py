@@ -17,7 +17,7 @@ def assert_no_doubts(trace: Trace) -> None:
         raise NotProven(
             found(
                 "evidence.disagrees",
-                f"our records of this run disagree: {trace.doubts[0]}; your instructor will review "
+                f"our records of this run disagree: {trace.doubts[0]}; your instructor reviews "
                 "this part",
                 doubts=trace.doubts,
             )

@@ -125,8 +125,7 @@ def test_the_dearest_stage_that_holds_is_paid_on_the_tests_that_failed(tmp_path)
     assert [(each.key, each.text, each.facts) for each in found.notes] == [
         (
             "stage.paid",
-            "at least 9 of 15 points are paid, because your code sends its first chunk to the "
-            "right",
+            "you get at least 9 of 15 points, because your code sends its first chunk to the right",
             {"points": 9.0, "shown": "sends its first chunk to the right"},
         )
     ]
@@ -236,7 +235,7 @@ def test_a_stage_pays_no_more_than_what_is_graded_here(tmp_path):
 def test_one_point_is_paid(tmp_path):
     """In the singular."""
     _, (note,) = paid([result(4)], [Stage(1, "starts")])
-    assert str(note) == "at least 1 of 4 points is paid, because your code starts"
+    assert str(note) == "you get at least 1 of 4 points, because your code starts"
 
 
 def test_a_stage_that_breaks_is_the_graders_failure(tmp_path):

@@ -55,7 +55,7 @@ def test_what_a_stage_has_paid_on_a_test_is_not_lost():
     )
     assert found_in(*tests) == [(7, ["b", "a"], ["c"])]
     (cause,) = causes(example.part("ring", "A ring", *tests))
-    assert blocked_text(cause) == "1 check could not run without that (4 points)."
+    assert blocked_text(cause) == "1 check could not run because of this (4 points)."
 
 
 def test_what_names_no_root_is_a_cause_of_its_own():

@@ -164,7 +164,8 @@ def test_blocking_calls_where_non_blocking_ones_are_asked_for(function):
     said = violation(rules.assert_only_nonblocking, run)
     assert f"rank 0 called {function} at ring.py:50" in said
     assert (
-        "this part allows non-blocking point-to-point calls (Isend, Irecv, ...) and waits" in said
+        "this part allows only non-blocking point-to-point calls (Isend, Irecv, ...) and waits"
+        in said
     )
     assert ("lower-case recv" in said) == (function in ("Mprobe", "Mrecv"))
 
@@ -372,7 +373,7 @@ def test_a_chain_of_whole_arrays_is_no_ring(num_ranks, num_pieces):
     neighbours.assert_one_neighbour(run.trace())
     assert sum(counting.bytes_sent(run.trace())) == 2 * (num_ranks - 1) * 960 * ITEM_NUM_BYTES
     said = violation(counting.assert_ring_volume, run, 960, ITEM_NUM_BYTES)
-    assert "rank 0 sent 1920 elements (15360 bytes); a ring sends at most" in said
+    assert "rank 0 sent 1920 elements (15360 bytes); in a ring, each rank sends at most" in said
 
 
 @pytest.mark.parametrize("num_ranks", [3, 4, 5, 8, 16])
@@ -386,8 +387,8 @@ def test_a_relay_of_whole_arrays_is_no_ring(num_ranks):
         said = violation(counting.assert_ring_volume, each, 97, ITEM_NUM_BYTES)
         most = 2 * (num_ranks - 1) * -(-97 // num_ranks)
         assert said == (
-            f"rank 0 sent {97 * (num_ranks - 1)} elements ({8 * 97 * (num_ranks - 1)} bytes); a "
-            f"ring sends at most {most} from each rank, 2 (n - 1) ceil(L / n) with "
+            f"rank 0 sent {97 * (num_ranks - 1)} elements ({8 * 97 * (num_ranks - 1)} bytes); in "
+            f"a ring, each rank sends at most {most}: 2 (n - 1) ceil(L / n) with "
             f"n = {num_ranks} ranks and L = 97 elements"
         )
 
@@ -421,7 +422,7 @@ def test_the_naive_exchange_is_exact(num_ranks):
     counting.assert_naive_volume(naive(num_ranks, 13).trace(), 13, ITEM_NUM_BYTES)
     for length in (12, 14):
         said = violation(counting.assert_naive_volume, naive(num_ranks, length), 13, ITEM_NUM_BYTES)
-        assert f"the naive exchange sends {13 * (num_ranks - 1)} from each rank, (n - 1) L" in said
+        assert f"the naive exchange, each rank sends {13 * (num_ranks - 1)}: (n - 1) L" in said
 
 
 def test_a_star_is_not_the_naive_exchange():
@@ -431,7 +432,9 @@ def test_a_star_is_not_the_naive_exchange():
         run.send(rank, 0, num_elements=13)
         run.send(0, rank, num_elements=13)
     said = violation(counting.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
-    assert said.startswith("rank 1 sent 13 elements (104 bytes); the naive exchange sends 39 from")
+    assert said.startswith(
+        "rank 1 sent 13 elements (104 bytes); in the naive exchange, each rank sends 39"
+    )
 
 
 def test_arrays_that_are_passed_on_are_not_the_naive_exchange():
@@ -441,7 +444,7 @@ def test_arrays_that_are_passed_on_are_not_the_naive_exchange():
         for _ in range(3):
             run.send(rank, (rank + 1) % 4, num_elements=13)
     assert violation(counting.assert_naive_volume, run, 13, ITEM_NUM_BYTES) == (
-        "rank 0 sent rank 1 39 elements (312 bytes); in the naive exchange, each rank sends "
+        "rank 0 sent 39 elements (312 bytes) to rank 1; in the naive exchange, each rank sends "
         "its own array of 13 elements to every other rank"
     )
 

@@ -86,7 +86,7 @@ def test_one_expectation_for_each_rank():
     """Agreement means nothing then; who is right does."""
     expected = [np.full(2, rank) for rank in range(3)]
     arrays = [np.full(2, rank) for rank in (0, 0, 2)]
-    assert message_of(arrays, expected).endswith("; ranks 0 and 2 are right")
+    assert message_of(arrays, expected).endswith("; ranks 0 and 2 are correct")
     assert_every_rank(expected, expected)
     assert_every_rank(expected, tuple(expected))
 

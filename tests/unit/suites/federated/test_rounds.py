@@ -45,7 +45,12 @@ def test_momentum_may_outlive_a_round():
     ("aggregated", "lost", "key", "words"),
     [
         (lambda m, s: np.mean(m, axis=0), {"weights"}, "unweighted", "0.500, 0.500; "),
-        (lambda m, s: weighted(m, s[::-1]), {"weights"}, "wrong_weights", "are 0.190, 0.810"),
+        (
+            lambda m, s: weighted(m, s[::-1]),
+            {"weights"},
+            "wrong_weights",
+            "has the weights 0.190, 0.810",
+        ),
         (lambda m, s: weighted(m, s) * 1.5, {"means"}, "weights_not_1", "add up to 1.5"),
         (lambda m, s: weighted(m, s) + START, {"means", "weights"}, "model_before_added", "plus 1"),
         (lambda m, s: m[0] * 64 / 79, {"means", "weights"}, "client_missing", "rank 2"),

@@ -189,7 +189,7 @@ def test_a_sentence_names_cycle_element_and_what_it_should_have_been() -> None:
     assert early.key == "dataflow.operand_too_early"
     assert early.text == (
         "In cycle 3, PE(0, 1) adds the psum of PE(1, 1) for output column 0, but its own complete "
-        "sum is made in cycle 3. It is ready in cycle 4."
+        "sum is not ready until cycle 4."
     )
 
 
