@@ -124,7 +124,7 @@ def assert_workers(case: Hogwild, outcome: Outcome) -> None:
             noun = "process" if number == 1 else next(iter(workers)).split()[0]
             expected = case.num_processes
             text = f"{counted(number, noun)} computed gradients; "
-            text += f"expected num_processes = {expected}."
+            text += f"num_processes is {expected}."
             raise WrongAnswer(
                 found("hogwild.number_of_workers", text, number=number, expected=expected)
             )

@@ -455,7 +455,7 @@ def test_bytes_that_are_no_whole_elements():
     run.send(0, 1, num_bytes=100)
     run.send(1, 0, num_bytes=104)
     said = violation(counting.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
-    assert said.startswith("rank 0 sent 100 bytes, that is 12.5 elements; the naive exchange")
+    assert said.startswith("rank 0 sent 100 bytes, that is 12.5 elements; in the naive exchange")
 
 
 def test_pickles_are_forgiven_their_header():
@@ -494,7 +494,7 @@ def test_sums_made_by_hand():
     assert said.startswith(
         "this part requires a collective such as Allreduce, but ranks 0 and 1 call none"
     )
-    assert said.endswith("rank 0 called none")
+    assert said.endswith("rank 0 made no communication call")
     rules.assert_uses_collective(Run(1).trace(), ["Allreduce"])
 
 
