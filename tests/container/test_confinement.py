@@ -669,8 +669,9 @@ def test_ranks_have_no_other_way_to_each_other(world, windows, seen):
     """Than MPI, or TCP where gloo needs it, which the kernel counts."""
     (answer,) = runs(in_world(world, BETWEEN_RANKS, windows=windows), modules=["torch"])
     assert (answer["verdict"], answer["values"]) == ("", [7, 7])
-    found = f"found: {', '.join(seen)}".strip()
-    assert [printed.strip() for printed in answer["printed"]] == [found, found]
+    # Of both: the first rank that follows the link changes its time, which then stays for a day.
+    found = [printed.strip().removeprefix("found: ").split(", ") for printed in answer["printed"]]
+    assert set(found[0]) | set(found[1]) == set(seen)
 
 
 def test_without_the_second_confinement_there_are_such_ways():

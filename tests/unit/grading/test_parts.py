@@ -194,12 +194,12 @@ def test_a_part_graded_again_is_paid_by_the_stages_of_that_grading(folder):
     """
     fit = grade(folder, hang)[1]
     assert fit.points == 8
-    said = "at least 8 of 10 points are paid, because your code does a step on three ranks"
+    said = "you get at least 8 of 10 points, because your code does a step on three ranks"
     assert said in notes_of(fit)
     assert any("graded again with our sum" in each for each in notes_of(fit))
     (folder / "test_fit.py").write_text(FIT.replace("@stage(8)", "@stage(4.5, own='sum')"))
     fit = grade(folder, hang)[1]
-    said = "at least 5 of 10 points are paid, because your code does a step with its own sum"
+    said = "you get at least 5 of 10 points, because your code does a step with its own sum"
     assert (fit.points, notes_of(fit)) == (5, [said])
 
 
