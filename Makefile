@@ -28,6 +28,9 @@ comma := ,
 # Their names: the folders that hold an assignment.toml.
 SUITES := $(notdir $(patsubst %/,%,$(dir $(wildcard tests/suites/*/assignment.toml))))
 
+# Where no bytecode is kept, every `grade` of a test compiles the engine anew, and every suite.
+unexport PYTHONDONTWRITEBYTECODE
+
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := setup
 .PHONY: setup demo test check platforms coverage sanitize fuzz image wheels wheel-aarch64 wheel-by-cross-compiler \
