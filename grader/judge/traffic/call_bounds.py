@@ -98,7 +98,7 @@ def _assert_per_iteration(
                 raise RuleViolation(
                     found(
                         "rule.calls_per_iteration",
-                        f"rank {rank} {doing.format(f'{more / iterations:.3g}')} an iteration "
+                        f"rank {rank} {doing.format(f'{more / iterations:.3g}')} per iteration "
                         f"({len(before)} in {shorter}, {len(after)} in {longer}); expected "
                         f"{bounds_text(bounds)}{_places(after)}",
                         rank=rank,

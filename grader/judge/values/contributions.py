@@ -180,7 +180,7 @@ def _elsewhere_text(
         if place != first and counts is not None and any(counts):
             ranks = [rank for rank, number in enumerate(counts) if number]
             have = "has" if len(ranks) == 1 else "have"
-            return f"it is made of what {ranks_text(ranks)} {have} at {_place_text(place, shape)}"
+            return f"it contains what {ranks_text(ranks)} {have} at {_place_text(place, shape)}"
     return ""
 
 
