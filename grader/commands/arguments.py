@@ -26,7 +26,7 @@ HELP = {
     },
     "Courses": {
         "run": "grade a folder in a sealed container",
-        "class": "grade everything that a class handed in",
+        "class": "grade a whole class",
         "selftest": "attack the container, and report what got through",
         "build": "build a course's images, or its students' installation",
         "export": "write a saved report for a platform",
@@ -34,7 +34,7 @@ HELP = {
         "judge": "judge a recording without starting ranks",
     },
     "Authors": {
-        "new": "write a new assignment that grades at once",
+        "new": "write a new assignment that is ready to grade",
         "verify": "check that assignments grade correctly",
         "list": "list the assignments, their parts and prices",
     },
@@ -108,7 +108,7 @@ def parser(
     listing = commands["list"]
     listing.add_argument("--markdown", action="store_true", help="print it as a page")
     listing.add_argument(
-        "--prices", metavar="ASSIGNMENT", help="print what each check asks and pays"
+        "--prices", metavar="ASSIGNMENT", help="print what each check asks for and is worth"
     )
     write = commands["template"]
     write.add_argument("assignment", metavar="ASSIGNMENT")
@@ -239,7 +239,7 @@ def _add_study_options(command: argparse.ArgumentParser) -> None:
     extent = command.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="take at most 2 minutes [10]")
     extent.add_argument(
-        "--full", action="store_true", help="measure all repetitions of every point, however long"
+        "--full", action="store_true", help="measure every repetition of every point"
     )
     looking_options.add_data_option(command)
     command.add_argument("--plain", action="store_true", help="show progress line by line")
@@ -286,7 +286,7 @@ def _add_report_options(command: argparse.ArgumentParser) -> None:
         type=option_values.report_file,
         action="append",
         default=[],
-        help="write the report; the suffix (.html, .json, .md, .xml) decides how",
+        help="write the report in the format of the suffix (.html, .json, .md, .xml)",
     )
     command.add_argument(
         "--export",

@@ -21,7 +21,7 @@ def add_class_options(command: argparse.ArgumentParser) -> None:
     add("--cores", metavar="N", type=positive, default=4, help=cores)
     memory = "limit the memory of each grading [4GiB]"
     add("--memory", metavar="SIZE", type=num_bytes, default=4 << 30, help=memory)
-    cluster = "grade on the cluster that this TOML file describes"
+    cluster = "grade on the cluster described in this TOML file"
     add("--cluster", metavar="FILE", type=Path, help=cluster)
     unsealed = "grade without containers, where a cluster has no Docker"
     add("--unsealed", action="store_true", help=unsealed)

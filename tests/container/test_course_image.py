@@ -98,7 +98,7 @@ def test_the_student_image_has_no_solution_and_no_hidden_test(course):
     assert not any("hidden" in name or name.startswith("reference/") for name in files)
     done = run(f"{COURSE_IMAGE}-student", course / "reference/sums")
     assert "10 of 10 points in" in done.stdout
-    assert "hidden checks grade 3 further points" in done.stdout
+    assert "your course grades 3 further points" in done.stdout
     (told,) = [line for line in done.stdout.splitlines() if "protection" in line]
     assert told.startswith("note: feedback, not your mark: it lacks ")
 

@@ -78,14 +78,14 @@ def test_equally_many_files_need_a_name():
     with pytest.raises(UsageError) as raised:
         recognise(handed_in("psgd.py", "part1/main.py"), KNOWN)
     assert str(raised.value) == (
-        "handin may be for hogwild or vgg: it holds as many files of each; name one with "
+        "handin could be for hogwild or vgg: it has as many files of each; name one with "
         "--assignment hogwild"
     )
 
 
 def test_a_support_file_alone_is_no_submission():
     """Only files that are handed in are graded."""
-    with pytest.raises(UsageError, match=r"holds no file of an assignment. Found utils\.py"):
+    with pytest.raises(UsageError, match=r"has no file of an assignment. Found utils\.py"):
         recognise(handed_in("utils.py"), KNOWN)
 
 
@@ -171,7 +171,7 @@ def test_files_of_another_assignment_are_told_from_none_at_all():
     """Who names an assignment and hands in another one has mixed up something."""
     with pytest.raises(UsageError) as raised:
         require_likely(handed_in("psgd.py", "hogwild.py"), MPI, KNOWN)
-    assert "handin holds no file of mpi" in str(raised.value)
+    assert "handin has no file of mpi" in str(raised.value)
     assert "hogwild" in str(raised.value)
     require_likely(handed_in("psgd.py", "ring.py"), MPI, KNOWN)
     require_likely(handed_in("psgd.py", "Ring.py"), MPI, KNOWN)
