@@ -155,7 +155,7 @@ def _last_line(statement: ast.stmt) -> int:
 def _hole(solution: _Solution, file: str) -> list[str]:
     """Return the lines that take a solution's place."""
     if '"' in solution.words or "\\" in solution.words:
-        raise GraderError(f"{file}:{solution.begin}: a marker cannot hold a quote or a backslash")
+        raise GraderError(f"{file}:{solution.begin}: a marker cannot contain a quote or a backslash")
     indent = solution.indent
     message = f"{PurePath(file).name}: {solution.words} is still to be written"
     raising = [f'{indent}raise NotImplementedError("{message}")']
@@ -307,7 +307,7 @@ def drift(
     expected, actual = _template_of(reference_dir, shared), _files_in(template_dir)
     sources = {Path(relative): path for relative, path in shared.items()}
     sentences = [
-        f"{template_dir / relative} is made from no file of {reference_dir}"
+        f"{template_dir / relative} comes from no file of {reference_dir}"
         for relative in actual.keys() - expected.keys()
     ]
     for relative, content in expected.items():

@@ -148,7 +148,7 @@ def test_what_is_not_there_is_named(root):
     (root / "reference/sums/my_sum.py").unlink()
     told = "\n".join(found(root))
     assert "students need a handout" in told
-    assert "assignment.toml names it, but the reference does not hold it" in told
+    assert "assignment.toml names it, but the reference does not have it" in told
 
 
 def test_hidden_tests_in_what_students_get_are_found(root):
@@ -160,7 +160,7 @@ def test_hidden_tests_in_what_students_get_are_found(root):
     told = "\n".join(found(root))
     assert "hidden_sum.py: students get this hidden test" in told
     assert "hidden_layer.py: students get this hidden test" not in told
-    assert "test_sum.py: students get it, but it holds a line of hidden_sum.py" in told
+    assert "test_sum.py: students get it, but it has a line of hidden_sum.py" in told
     assert "hidden_sum.py: its tests pay 10 points, but assignment.toml says 0" in told
 
 
@@ -172,7 +172,7 @@ def test_what_students_get_is_looked_at_as_they_get_it(root):
     line = '"""Numbers that no visible test of this assignment has."""\n'
     (folder / "hidden_sum.py").write_text(line)
     (folder / "not_given.py").write_text(line)
-    leak = "students get it, but it holds a line of hidden_sum.py"
+    leak = "students get it, but it has a line of hidden_sum.py"
     assert leak not in "\n".join(found(root))
     (folder / "students").mkdir()
     (folder / "students/probes.py").write_text(line)
