@@ -169,7 +169,7 @@ def assert_sequential_cycles(case: SequentialCycles, outcome: Outcome) -> None:
                     "sequential.wrong_number",
                     f"{call} is {cycles}; expected {expected}.",
                     help=f"a single PE does {sizes.num_multiplies} multiplies and "
-                    f"{sizes.num_adds} adds, one in a cycle",
+                    f"{sizes.num_adds} adds, one per cycle",
                     call=call,
                     cycles=cycles,
                     expected=expected,

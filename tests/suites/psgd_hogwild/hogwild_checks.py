@@ -226,7 +226,7 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
                 text = f"{told} updated weights in its own memory."
                 helps = "the parameters must be shared before the processes start"
                 raise RuleViolation(found("hogwild.weights_not_shared", text, help=helps, **facts))
-            text = f"{told} wrote into no parameter."
+            text = f"{told} wrote to no parameter."
             helps = "is every step taken, and written into the parameters in place?"
             raise RuleViolation(found("hogwild.no_step_written", text, help=helps, **facts))
         if private:

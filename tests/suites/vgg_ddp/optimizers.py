@@ -40,7 +40,7 @@ def seen_instead(
     moved = before[:-1] - before[1:]
     if not moved.any():
         text = f"No step changed a parameter of rank {rank}."
-        helps = "which parameters was the optimizer made with?"
+        helps = "which parameters was the optimizer created with?"
         return found("sgd.parameters_unchanged", text, help=helps, rank=rank)
     large = np.abs(gradients[0]) > np.median(np.abs(gradients[0]))
     sizes = np.abs(moved[0][large])
