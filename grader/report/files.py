@@ -18,8 +18,7 @@ def require_writable(files: Iterable[str | Path | None]) -> None:
     for file in (Path(each) for each in files if each not in (None, "-")):
         if file.is_dir() or not os.access(file.parent, os.W_OK | os.X_OK):
             raise UsageError(
-                f"{file} cannot be written; name a file in an existing folder that you can "
-                "write to"
+                f"{file} cannot be written; name a file in an existing folder that you can write to"
             )
 
 

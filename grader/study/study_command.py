@@ -111,8 +111,7 @@ def _shown(study: Study, results: Results, out: Path) -> tuple[Sequence[Figure],
         return study.figures(results), tuple(study.findings(results))
     except Exception as error:
         raise GraderError(
-            f"the results cannot be drawn, see {out / FILE}: {type(error).__name__}: "
-            f"{error}"
+            f"the results cannot be drawn, see {out / FILE}: {type(error).__name__}: {error}"
         ) from error
 
 
@@ -211,7 +210,9 @@ def _ending(made: Made, out: Path) -> list[str]:
         if len(reasons) > _MOST_REASONS:
             lines.append(f"  and other reasons, listed in {PAGE}")
     if made.failed_runs:
-        lines.append("left out of the figures, because they failed (others of the same kind passed):")
+        lines.append(
+            "left out of the figures, because they failed (others of the same kind passed):"
+        )
         failed = made.failed_runs[:_MOST_REASONS]
         lines += [f"  {one_line(name)}: {one_line(why)}" for name, why in failed]
         if len(made.failed_runs) > _MOST_REASONS:

@@ -22,9 +22,7 @@ def build(options: argparse.Namespace) -> int:
     if len(named_courses(options)) > 1:
         raise UsageError("name the one --course to build")
     if options.installation is None and options.url is not None:
-        raise UsageError(
-            "--url says where an installation is published; add --installation FOLDER"
-        )
+        raise UsageError("--url says where an installation is published; add --installation FOLDER")
     course = courses_of(options).courses[0]
     refusals = list(_refusals(course))
     if refusals:

@@ -195,7 +195,9 @@ def summary(
     yield from (f"note on every grading: {each}" for each in _shared_notes(standings))
     # Of what is nobody's the gradebook has no line: this is where it is told.
     nobodys = [*strays.hand_ins, *strays.authors, *strays.keys]
-    nobodys += [f"the table of times has {label}, which was not handed in" for label in unknown_times]
+    nobodys += [
+        f"the table of times has {label}, which was not handed in" for label in unknown_times
+    ]
     problems = [f"{each.student.id}: {each.problem}" for each in standings if each.problem]
     if nobodys or problems:
         yield "For you to decide:"

@@ -73,8 +73,7 @@ def _absence(gathering: Gathering, call: Call, gone: frozenset[int]) -> str:
         return listed(texts)
     number = gathering.number + 1
     return (
-        f"this {name_of(call)} is collective call {number} on its communicator, but "
-        f"{listed(texts)}"
+        f"this {name_of(call)} is collective call {number} on its communicator, but {listed(texts)}"
     )
 
 

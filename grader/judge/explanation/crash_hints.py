@@ -175,7 +175,8 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
         )
     if _is_refused(crash) and _PYTHON in crash.message:
         return (
-            "your code cannot start other programs here. Use multiprocessing's start method 'fork'; "
+            "your code cannot start other programs here. Use multiprocessing's start method "
+            "'fork'; "
             "share memory as torch tensors or multiprocessing.Array"
         )
     if _is_refused(crash) and _SHM in crash.message:

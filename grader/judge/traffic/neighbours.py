@@ -88,7 +88,8 @@ def assert_neighbours(trace: Trace, graph: Graph, *, may_be_silent: bool = False
                 raise RuleViolation(
                     found(
                         "rule.not_a_neighbour",
-                        f"rank {rank} called {name_of(call)}{at(call)} to send to rank {call.peer}, "
+                        f"rank {rank} called {name_of(call)}{at(call)} to send to rank "
+                        f"{call.peer}, "
                         f"which is not its neighbour; {_has(graph, rank)}",
                         rank=rank,
                         peer=call.peer,

@@ -134,7 +134,8 @@ def _assert_sent(trace: Trace, times: int, formula: str, epochs: int) -> None:
         raise RuleViolation(
             found(
                 "traffic.too_few_sent",
-                f"The {len(trace.ranks)} ranks together sent {sent / epochs:.0f} elements per epoch "
+                f"The {len(trace.ranks)} ranks together sent {sent / epochs:.0f} elements per "
+                "epoch "
                 f"in messages; expected {formula} = {least // epochs}, with L = {NUM_PARAMETERS} "
                 "gradients.",
                 help="how do the gradients get from rank to rank?",

@@ -144,8 +144,8 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
                     f"The workers trained on {counted(trained, 'batch', 'batches')} ({told}), "
                     f"expected number_of_batches x epochs = {case.number_of_batches} x "
                     f"{case.epochs} = {asked}.",
-                    help="the workers share number_of_batches; what is left over after an even "
-                    "division goes to some of them",
+                    help="the workers share number_of_batches; if it does not divide evenly, "
+                    "some train on one more",
                     trained=trained,
                     expected=asked,
                 )
@@ -235,7 +235,7 @@ def updates_of(case: Fit, outcome: Outcome) -> list[Update]:
         if len(updates) + len(batches) > _MOST_BATCHES * case.num_steps:
             asked = case.num_steps
             text = (
-                f"The workers trained on more than {_MOST_BATCHES} times the {asked} batches required."
+                f"Workers trained on more than {_MOST_BATCHES} times the {asked} batches required."
             )
             raise WrongAnswer(found("async.far_too_many_batches", text, expected=asked))
         if len(seen) != len(batches):

@@ -66,7 +66,10 @@ def assert_nothing_left(case: Training, outcome: Outcome) -> None:
 
 def _not_zeroed(step: int, rank: int) -> Finding:
     gradient = f"the gradient of rank {rank} still contains that of iteration {step - 1}"
-    text, helps = f"In iteration {step}, {gradient}.", "look at where optimizer.zero_grad() is called"
+    text, helps = (
+        f"In iteration {step}, {gradient}.",
+        "look at where optimizer.zero_grad() is called",
+    )
     return found("gradient.not_zeroed", text, help=helps, rank=rank, iteration=step)
 
 

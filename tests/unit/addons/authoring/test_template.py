@@ -44,7 +44,7 @@ def double(x):
     """Return 2 x."""
     y = 0
     # TODO: the doubling of x in y
-    raise NotImplementedError("a.py: the doubling of x in y is still to be written")
+    raise NotImplementedError("a.py: TODO: the doubling of x in y")
     return y
 '''
 
@@ -82,7 +82,7 @@ def test_a_long_marker_is_wrapped_and_says_the_same(num_words: int):
     )
     assert max(map(len, stripped.splitlines())) <= 100
     (raising,) = [node for node in ast.walk(ast.parse(stripped)) if isinstance(node, ast.Constant)]
-    assert raising.value == f"a.py: {words} is still to be written"
+    assert raising.value == f"a.py: TODO: {words}"
 
 
 def test_the_words_name_the_file_without_its_folder():
@@ -371,5 +371,4 @@ def test_every_part_of_the_template_is_not_implemented_before_any_message(tmp_pa
     assert len(lines) == len(parts) * (1 + 2 + 3 + 8)
     for line in lines:
         part, _, _, sentence = line.split(" ", 3)
-        assert sentence.startswith(f"{parts[part]}: ")
-        assert sentence.endswith(" is still to be written")
+        assert sentence.startswith(f"{parts[part]}: TODO: ")

@@ -163,7 +163,9 @@ def test_what_is_noted_on_every_grading_is_told_once():
     ]
     found = [standing(grading(each), label=f"s{n}") for n, each in enumerate(both)]
     told = list(outputs.summary(found, Strays(), [], Path("out")))
-    assert [line for line in told if "note" in line] == ["note on every grading: the image is older"]
+    assert [line for line in told if "note" in line] == [
+        "note on every grading: the image is older"
+    ]
 
 
 def test_nobody_has_a_final_mark_while_something_is_pending():

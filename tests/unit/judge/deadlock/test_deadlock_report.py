@@ -829,8 +829,7 @@ def test_one_rank_makes_fewer_collective_calls():
     run.enter(1, "Allreduce")
     run.enter(2, "Allreduce")
     assert explained(run, returned={0}).endswith(
-        "; this Allreduce is collective call 4 on its communicator, but rank 0 has returned "
-        "after 2"
+        "; this Allreduce is collective call 4 on its communicator, but rank 0 has returned after 2"
     )
 
 

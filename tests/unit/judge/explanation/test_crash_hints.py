@@ -69,7 +69,8 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "[Errno 1] Operation not permitted: '/opt/venv/bin/python'", is_apart=True),
-            "your code cannot start other programs here. Use multiprocessing's start method 'fork'; "
+            "your code cannot start other programs here. Use multiprocessing's start method "
+            "'fork'; "
             "share memory as torch tensors or multiprocessing.Array",
         ),
         (

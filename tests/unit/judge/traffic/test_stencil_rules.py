@@ -206,7 +206,9 @@ def test_messages_per_iteration_by_rank():
     traces = {2: halo(steps=3).trace(), 4: halo(steps=5).trace()}
     assert_messages_per_iteration(traces, {rank: len(others) for rank, others in ROW.items()})
     told = violation(assert_messages_per_iteration, traces, 1)
-    assert told.startswith("rank 1 sends 2 messages per iteration (6 in 2, 10 in 4); expected 1; it")
+    assert told.startswith(
+        "rank 1 sends 2 messages per iteration (6 in 2, 10 in 4); expected 1; it"
+    )
     with pytest.raises(ValueError, match="none of rank 1"):
         assert_messages_per_iteration(traces, {0: 1})
 

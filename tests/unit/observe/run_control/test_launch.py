@@ -196,7 +196,8 @@ def test_a_missing_file_is_told_with_what_is_there(ranks):
         backend="none" if ranks == 1 else "mpi",
     )
     assert failure.message.startswith(
-        "rank 0: work.py:4 opens 'data/train.csv', which does not exist. The working folder contains "
+        "rank 0: work.py:4 opens 'data/train.csv', which does not exist. The working folder "
+        "contains "
     )
     assert " contains mine.txt; of what was handed in, it has only" in failure.message
 

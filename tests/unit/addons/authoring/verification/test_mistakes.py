@@ -243,7 +243,8 @@ def test_an_assignment_without_wrong_submissions_shows_nothing(root):
             SUITE,
             '[{"send": random',
             '[{"sent": random',
-            r"the suite calls its probe with wrong arguments: sum_over_ranks\(\) got an unexpected .*'sent'",
+            r"the suite calls its probe with wrong arguments: sum_over_ranks\(\) got an "
+            r"unexpected .*'sent'",
         ),
         (
             SUITE,
