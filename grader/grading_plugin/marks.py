@@ -67,7 +67,7 @@ def stage(number: float, own: str | None = None) -> pytest.MarkDecorator:
 
 
 def not_run(reason: str) -> NoReturn:
-    """End a test that does not apply: it counts as not run, and pays nothing."""
+    """End a test that does not apply: it counts as not run, and earns nothing."""
     raise TestNotRun(reason)
 
 
