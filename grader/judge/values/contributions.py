@@ -34,7 +34,7 @@ def sum_text(
     own: int | None = None,
     strangers: Mapping[str, Values] | None = None,
 ) -> str:
-    """Return what a wrong sum is made of, such as `rank 1's numbers twice and rank 2's not at all`.
+    """Return what a wrong sum is made of, such as `it contains only rank 1's own contribution`.
 
     got: one rank's array, which differs from the sum. contributions: one array a rank, of the same
     shape; sums of them are exact. own: the rank whose array `got` is.
