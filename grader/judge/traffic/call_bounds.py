@@ -225,7 +225,7 @@ def assert_bytes_per_edge(trace: Trace, expected: Mapping[tuple[int, int], Bound
             raise RuleViolation(
                 found(
                     "rule.bytes_per_edge",
-                    f"rank {sender} sends rank {receiver} "
+                    f"rank {sender} sent rank {receiver} "
                     f"{_account(found_bytes[sender, receiver], sent)}; "
                     f"expected {bounds_text(bounds)} bytes",
                     rank=sender,

@@ -316,7 +316,7 @@ def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
             raise NotProven(
                 found(
                     "evidence.envelopes_could_tell",
-                    f"rank {rank} sends {len(sent)} messages of {num_kinds} kinds, told apart "
+                    f"rank {rank} sent {len(sent)} messages of {num_kinds} kinds, told apart "
                     f"by receiver, tag and length. The kinds alone can carry {num_bytes:.0f} "
                     f"bytes; {needed_num_bytes:.0f} are enough. The result may not come from "
                     "the messages' content; your instructor reviews this part",

@@ -320,6 +320,6 @@ def _missing_steps(case: Hogwild, outcome: Outcome) -> list[Finding]:
         return [found("hogwild.steps_averaged", text)]
     for number, own in enumerate(by_process):
         if np.allclose(moved, own, atol=ATOL):
-            text = f"Only the steps of process {number} are in the returned weights."
+            text = f"The returned weights contain only the steps of process {number}."
             return [found("hogwild.steps_of_one_process", text, process=number)]
     return []

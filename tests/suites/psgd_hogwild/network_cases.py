@@ -208,7 +208,7 @@ def assert_dropout_only_in_training(case: Network, outcome: Outcome) -> None:
     """
     with case_context(case, outcome):
         if not any(layer.name == DROPOUT for layer in _layers(outcome, "in_training")):
-            raise WrongAnswer(found("network.no_dropout", "No dropout runs in training."))
+            raise WrongAnswer(found("network.no_dropout", "Dropout does not run in training."))
         if any(layer.name == DROPOUT for layer in _layers(outcome, "in_evaluation")):
             text = "After eval(), the network still drops activations."
             helps = "nn.Dropout stops after eval(); F.dropout obeys its argument training"

@@ -33,7 +33,10 @@ def seen_instead(
     """
     before = np.array([start, *reached], dtype=np.float64)
     unknown = found(
-        "sgd.another_step", f"Rank {rank} did not step as SGD does.", help=_ASKED, rank=rank
+        "sgd.another_step",
+        f"Rank {rank} took a step that is not a step of SGD.",
+        help=_ASKED,
+        rank=rank,
     )
     if not (np.isfinite(before).all() and np.isfinite(gradients).all()):
         return unknown

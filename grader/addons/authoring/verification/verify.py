@@ -53,8 +53,8 @@ def check_template_gets_nothing(grader: Grader) -> Iterator[Problem]:
         if part.max_points and (part.points or part.verdict is not Verdict.NOT_ATTEMPTED):
             yield Problem(
                 f"template, {part.name}",
-                f"expected NOT_ATTEMPTED and no points; {_account(part)}. What students "
-                "must write has to raise NotImplementedError",
+                f"expected NOT_ATTEMPTED and no points; {_account(part)}. Functions that "
+                "students write must raise NotImplementedError",
             )
 
 
