@@ -130,7 +130,7 @@ def check_files(course: Course, assignment: Assignment) -> Iterator[Problem]:
                 text = "assignment.toml names it, but the reference does not have it"
                 yield Problem(file, f"{text}; add it to {assignment.reference}")
     if not (assignment.template / HANDOUT).is_file():
-        text = "students need a handout; write it beside the reference"
+        text = "students need a handout; write it into the reference folder"
         yield Problem(str(assignment.template / HANDOUT), f"{text}, and make the template")
     try:
         assignment.support_paths()

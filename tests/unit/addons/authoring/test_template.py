@@ -87,7 +87,7 @@ def test_a_long_marker_is_wrapped_and_says_the_same(num_words: int):
 
 def test_the_words_name_the_file_without_its_folder():
     """A file of a folder is named as the student sees it there."""
-    assert '"a.py: the doubling' in strip_solutions(SOURCE, "part1/a.py")
+    assert '"a.py: TODO: the doubling' in strip_solutions(SOURCE, "part1/a.py")
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_drift_names_changed_missing_and_foreign_files(tmp_path: Path):
     (template / "left_over.py").write_text("")
     changed, foreign, missing = drift(reference, template)
     assert "a.py differs in line 9" in changed
-    assert "left_over.py is made from no file" in foreign
+    assert "left_over.py comes from no file" in foreign
     assert "support.py is missing" in missing
 
 
