@@ -137,6 +137,6 @@ def test_nothing_is_shown_where_a_grading_would_be_sealed(monkeypatch):
     """Before anything is read."""
     monkeypatch.setattr(trace_command, "is_sealed", lambda environment: True)
     with pytest.raises(
-        UsageError, match=("a sealed grading does not show what `grade trace` shows; run it")
+        UsageError, match=("`grade trace` does not work in a sealed grading; run it")
     ):
         trace_command.trace(Namespace(submission=Path("/nowhere")), lambda text: None)

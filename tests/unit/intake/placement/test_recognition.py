@@ -125,7 +125,7 @@ def test_the_nearest_name_decides_between_assignments(path, expected):
     for known in (bundled().assignments(), bundled().assignments()[::-1]):
         with pytest.raises(UsageError) as raised:
             recognise(handed_in(path), known)
-        assert f"nearest is {assignment}" in str(raised.value)
+        assert f"most like {assignment}" in str(raised.value)
         assert name in str(raised.value)
         assert path in str(raised.value)
 
@@ -142,7 +142,7 @@ def test_between_equally_near_names_contents_decide(tmp_path, source, expected):
         (each.template / "ring.py").write_text(text)
     found = submissions.of_files("handin", {"rings.py": source})
     for order in (known, known[::-1]):
-        with pytest.raises(UsageError, match=f"nearest is {expected}"):
+        with pytest.raises(UsageError, match=f"most like {expected}"):
             recognise(found, order)
 
 
