@@ -26,7 +26,7 @@ def test_nothing_is_said_of_what_was_not_measured():
 
 
 def test_a_spread_is_of_something():
-    with pytest.raises(ValueError, match="takes a number"):
+    with pytest.raises(ValueError, match="needs a number"):
         Spread.of([])
     assert Spread.of([3, 1, 2]) == Spread(2, 1, 3, 3)
     assert Spread.of([2.0]).times(1e3).text(unit="ms") == "2e+03 ms (one run)"

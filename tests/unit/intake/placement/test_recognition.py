@@ -276,7 +276,7 @@ def test_another_accepted_name_counts():
     """A file under its other name speaks for the assignment, once."""
     known = [LENET, MPI]
     assert recognise(handed_in("1a.py"), known).name == "lenet"
-    with pytest.raises(UsageError, match="may be for lenet or mpi"):
+    with pytest.raises(UsageError, match="could be for lenet or mpi"):
         recognise(handed_in("all.py", "1a.py", "fit.py"), known)
 
 
