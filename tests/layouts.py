@@ -223,7 +223,7 @@ def page() -> str:
         "",
         "*For students and instructors: a reference.*",
         "",
-        "`grade check`, `grade run` and `grade class` find the work wherever it is in a hand-in. If",
+        "`grade check`, `grade run` and `grade class` find the work wherever it is. If",
         "several files count for one, a file that differs from the template comes first, then the",
         "better name, then the nearer place, then the newer one in an archive. In the report,",
         "`files` says what happened to each file that was handed in ([JSON](../json.md)).",
