@@ -115,8 +115,8 @@ def test_what_agrees_is_not_told(told):
         (
             ("parts", 1, "builds_on"),
             "fit",
-            'parts.fit.builds_on: found "fit", which does not come before; expected a part above '
-            "this one",
+            'parts.fit.builds_on: found "fit", which does not come before; expected an '
+            "earlier part",
         ),
         (
             ("parts", 1, "stand_in"),
