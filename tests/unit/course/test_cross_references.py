@@ -109,8 +109,8 @@ def test_what_agrees_is_not_told(told):
             ("parts", 1, "builds_on"),
             "rings",
             'parts.fit.builds_on: found "rings", which is not a part; '
-            "did you mean ring? expected a "
-            "part above this one",
+            "did you mean ring? expected an "
+            "earlier part",
         ),
         (
             ("parts", 1, "builds_on"),
