@@ -492,7 +492,7 @@ def test_sums_made_by_hand():
     )
     said = violation(rules.assert_uses_collective, Run(2), ["Allreduce"])
     assert said.startswith(
-        "this part requires a collective such as Allreduce, but ranks 0 and 1 call none"
+        "this part requires a collective such as Allreduce, but ranks 0 and 1 called none"
     )
     assert said.endswith("rank 0 made no communication call")
     rules.assert_uses_collective(Run(1).trace(), ["Allreduce"])
