@@ -97,4 +97,4 @@ def test_a_part_is_graded_on_the_files(tmp_path, monkeypatch, capsys, assignment
         main()
     printed = capsys.readouterr().out
     assert ended.value.code == 0, printed
-    assert f"graded on the {data} of the data folder" in printed
+    assert f"graded on {data} from the data folder" in printed

@@ -163,7 +163,7 @@ def test_students_get_what_is_listed_and_can_be_graded_by(students):
             "federated",
             "communication",
             0,
-            "only the course grades communication: this edition lacks its answers",
+            "only the course can grade communication: this edition lacks the answers",
         ),
         (
             "vgg_ddp",

@@ -21,12 +21,12 @@ HELP = {
         "check": "check a folder on this machine",
         "open": "run checks with your prints and breakpoints",
         "trace": "show every MPI and torch.distributed call of a check",
-        "template": "write the files to start from",
-        "study": "measure, and draw the figures for your report",
+        "template": "write an assignment's starter files",
+        "study": "take measurements, and draw figures for your report",
     },
     "Courses": {
         "run": "grade a folder in a sealed container",
-        "class": "grade everything that a class handed in",
+        "class": "grade a whole class",
         "selftest": "attack the container, and report what got through",
         "build": "build a course's images, or its students' installation",
         "export": "write a saved report for a platform",
@@ -34,7 +34,7 @@ HELP = {
         "judge": "judge a recording without starting ranks",
     },
     "Authors": {
-        "new": "write a new assignment that grades at once",
+        "new": "write a new assignment that is ready to grade",
         "verify": "check that assignments grade correctly",
         "list": "list the assignments, their parts and prices",
     },
@@ -87,7 +87,7 @@ def parser(
             metavar="FILE",
             type=Path,
             required=True,
-            help="name the file that observe writes and judge reads",
+            help="observe writes this file, judge reads it",
         )
     for command in (check, run):
         command.add_argument(
@@ -108,7 +108,7 @@ def parser(
     listing = commands["list"]
     listing.add_argument("--markdown", action="store_true", help="print it as a page")
     listing.add_argument(
-        "--prices", metavar="ASSIGNMENT", help="print what each check asks and pays"
+        "--prices", metavar="ASSIGNMENT", help="print what each check asks for and is worth"
     )
     write = commands["template"]
     write.add_argument("assignment", metavar="ASSIGNMENT")
@@ -117,15 +117,17 @@ def parser(
         "--part", metavar="NAME", action="append", help="write the handout of this part only"
     )
     new = commands["new"]
-    new.add_argument("name", metavar="NAME", help="name it like a Python package: halo_exchange")
+    new.add_argument(
+        "name", metavar="NAME", help="choose a name like that of a Python package: halo_exchange"
+    )
     build = commands["build"]
-    build.add_argument("--tag", metavar="NAME", help="name the image [the course's name]")
+    build.add_argument("--tag", metavar="NAME", help="give the image this name [the course's name]")
     build.add_argument(
         "--from",
         dest="base",
         metavar="IMAGE",
         default=DEFAULT_ENGINE_IMAGE,
-        help=f"name the engine's image [{DEFAULT_ENGINE_IMAGE}]",
+        help=f"build on this engine image [{DEFAULT_ENGINE_IMAGE}]",
     )
     build.add_argument(
         "--files",
@@ -144,27 +146,30 @@ def parser(
         metavar="FOLDER",
         type=Path,
         default=Path("dist"),
-        help="with --installation: name the engine's wheels [dist]",
+        help="with --installation: take the engine's wheels from here [dist]",
     )
     build.add_argument(
         "--url",
         type=option_values.address,
-        help="with --installation: give the address of its folder",
+        help="with --installation: give the address it is published at",
     )
     export = commands["export"]
     export.add_argument("format", metavar="FORMAT", help=", ".join(PLATFORMS) + ", html, ...")
     export.add_argument(
-        "report", metavar="REPORT", type=Path, help="name a report that --json wrote"
+        "report", metavar="REPORT", type=Path, help="convert this report, which --json wrote"
     )
     export.add_argument(
         "file", metavar="FILE", type=Path, nargs="?", help="write to this file [standard output]"
     )
     export.add_argument(
-        "--show-hidden", action="store_true", help="show hidden checks; for the course"
+        "--show-hidden", action="store_true", help="show hidden checks (courses only)"
     )
     verify = commands["verify"]
     verify.add_argument(
-        "assignments", metavar="ASSIGNMENT", nargs="*", help="name assignments [all of the course]"
+        "assignments",
+        metavar="ASSIGNMENT",
+        nargs="*",
+        help="check these assignments [all of the course]",
     )
     extent = verify.add_mutually_exclusive_group()
     extent.add_argument(
@@ -206,7 +211,7 @@ def _add_container_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--image",
         default=DEFAULT_IMAGE,
-        help=f"name the image to grade in [{DEFAULT_IMAGE}]",
+        help=f"grade in this image [{DEFAULT_IMAGE}]",
     )
 
 
@@ -239,7 +244,7 @@ def _add_study_options(command: argparse.ArgumentParser) -> None:
     extent = command.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="take at most 2 minutes [10]")
     extent.add_argument(
-        "--full", action="store_true", help="measure all repetitions of every point, however long"
+        "--full", action="store_true", help="measure every repetition of every point"
     )
     looking_options.add_data_option(command)
     command.add_argument("--plain", action="store_true", help="show progress line by line")
@@ -251,10 +256,10 @@ def _add_selecting_options(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         type=Path,
         nargs="?",
-        help="name a folder, zip or tar [the current folder]",
+        help="grade this folder, zip or tar [the current folder]",
     )
     command.add_argument(
-        "--assignment", metavar="NAME", help="name the assignment [recognised by its files]"
+        "--assignment", metavar="NAME", help="grade as this assignment [recognised by its files]"
     )
     command.add_argument("--part", metavar="NAME", action="append", help="grade only this part")
     command.add_argument(
@@ -286,7 +291,7 @@ def _add_report_options(command: argparse.ArgumentParser) -> None:
         type=option_values.report_file,
         action="append",
         default=[],
-        help="write the report; the suffix (.html, .json, .md, .xml) decides how",
+        help="write the report in the format of the suffix (.html, .json, .md, .xml)",
     )
     command.add_argument(
         "--export",
@@ -300,7 +305,7 @@ def _add_report_options(command: argparse.ArgumentParser) -> None:
         "--full-json",
         metavar="FILE",
         type=option_values.output_file,
-        help="write the full report, with what students do not see",
+        help="write the full report, including what students do not see",
     )
     command.add_argument(
         "--since", metavar="REPORT", type=Path, help="compare with an earlier JSON report"
@@ -313,7 +318,7 @@ def _add_report_options(command: argparse.ArgumentParser) -> None:
     )
     _add_verbosity_options(command)
     command.add_argument(
-        "--show-hidden", action="store_true", help="show hidden checks; for the course"
+        "--show-hidden", action="store_true", help="show hidden checks (courses only)"
     )
 
 

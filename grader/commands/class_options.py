@@ -14,16 +14,16 @@ def add_class_options(command: argparse.ArgumentParser) -> None:
     add("--out", metavar="DIR", type=Path, help="write the results here [graded-DIR]")
     settings = "read the class settings from this file [class.toml in DIR]"
     add("--config", metavar="FILE", type=Path, help=settings)
-    add("--assignment", metavar="NAME", help="name the assignment [as class.toml says]")
+    add("--assignment", metavar="NAME", help="grade as this assignment [as class.toml says]")
     jobs = "grade at most N hand-ins at once [as cores allow]"
     add("--jobs", metavar="N", type=positive, help=jobs)
     cores = "reserve cores for each grading [4]"
     add("--cores", metavar="N", type=positive, default=4, help=cores)
     memory = "limit the memory of each grading [4GiB]"
     add("--memory", metavar="SIZE", type=num_bytes, default=4 << 30, help=memory)
-    cluster = "grade on the cluster that this TOML file describes"
+    cluster = "grade on the cluster described in this TOML file"
     add("--cluster", metavar="FILE", type=Path, help=cluster)
-    unsealed = "grade without containers, where a cluster has no Docker"
+    unsealed = "grade without containers, on a cluster without Docker"
     add("--unsealed", action="store_true", help=unsealed)
     regrade = "grade again with the present versions, and show changes"
     add("--regrade", action="store_true", help=regrade)
@@ -33,7 +33,7 @@ def add_class_options(command: argparse.ArgumentParser) -> None:
     add("--publish", action="store_true", help=publish)
     fill = "fill in Canvas's gradebook or Moodle's grading worksheet"
     add("--fill", metavar="FILE", type=Path, help=fill)
-    add("--column", metavar="NAME", help="with --fill: name the assignment in Canvas")
+    add("--column", metavar="NAME", help="with --fill: fill this column of Canvas")
     sheets = "write a sheet for grading each submission by hand"
     add("--sheets", action="store_true", help=sheets)
     add("--forget", metavar="ID", help="remove everything about this student for good")

@@ -26,10 +26,12 @@ def add_open_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("-v", action="store_true", help="show every check")
     command.add_argument("-q", action="store_true", help="show less")
     command.add_argument("--part", metavar="NAME", action="append", help="run only this part")
-    command.add_argument("--assignment", metavar="NAME", help="name it [recognised by its files]")
+    command.add_argument(
+        "--assignment", metavar="NAME", help="use this assignment [recognised by its files]"
+    )
     command.add_argument("--plain", action="store_true", help="use no colour")
     command.add_argument(
-        "options", metavar="-- OPTION", nargs="*", help="give further options to pytest"
+        "options", metavar="-- OPTION", nargs="*", help="pass further options to pytest"
     )
 
 
@@ -39,7 +41,9 @@ def add_trace_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--part", metavar="NAME", help="show ranks of this part [the only one handed in]"
     )
-    command.add_argument("--assignment", metavar="NAME", help="name it [recognised by its files]")
+    command.add_argument(
+        "--assignment", metavar="NAME", help="use this assignment [recognised by its files]"
+    )
     command.add_argument(
         *("-k", "--only"), metavar="CHECK", help="show this check [the first that starts ranks]"
     )
@@ -59,7 +63,7 @@ def add_trace_options(command: argparse.ArgumentParser) -> None:
         "--recording",
         metavar="FILE",
         type=Path,
-        help="show this recording [of the last `grade check`]",
+        help="show this recording [that of the last `grade check`]",
     )
     add_seed_option(command)
     command.add_argument(

@@ -51,21 +51,20 @@ def judge(options: argparse.Namespace) -> int:
     submission = intake.read(named_submission(options), courses.wanted(header.assignment))
     if submission.digest != header.submission:
         raise UsageError(
-            f"{options.recording} was recorded from other files than {options.submission} has "
+            f"{options.recording} was recorded from different files than {options.submission} has "
             "now; record it again with `grade observe`"
         )
     _require_course(options, header, courses)
     if not header.is_whole:
         raise GraderError(
-            f"{options.recording} lacks launches of its grading, because they were too many or "
+            f"{options.recording} lacks launches of its grading, because there were too many or "
             "a judge died; grade it again"
         )
     is_mark = recording.is_authentic and header.host == "sealed" and not options.observer
     if options.require_mark and not is_mark:
         raise GraderError(
-            f"{options.recording} gives no mark: it was not made by a sealed grading and "
-            "signed with "
-            "the key that GRADER_RECORDING_KEY_FILE names; grade it again"
+            f"{options.recording} gives no mark: it was not both made by a sealed grading and "
+            "signed with the key that GRADER_RECORDING_KEY_FILE names; grade it again"
         )
     secret = secret_of(recording.header, named_seed(options))
     start = replaying(recording.launches.get, recording.launches.values)

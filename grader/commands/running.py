@@ -70,14 +70,14 @@ def _as_named(report: Report, options: argparse.Namespace) -> Report:
     if named and report.versions.course not in [course.name for course in named]:
         raise GraderError(
             f"the image {options.image!r} graded with its course {report.versions.course}, not "
-            f"with {named[0].name}; name with --image the one that `grade build` made"
+            f"with {named[0].name}; use --image with the image that `grade build` made"
         )
     for course in named:
         found = (report.versions.course, report.versions.course_digest)
         if course.name == found[0] and course.digest() != found[1]:
             text = (
-                f"the image {options.image!r} holds another version of the course "
-                f"{course.name} than the folder of --course. This mark is the image's; `grade "
+                f"the image {options.image!r} has a different version of the course "
+                f"{course.name} than the --course folder. The mark comes from the image; `grade "
                 "build` makes a new image"
             )
             report = replace(report, notes=(text, *report.notes))

@@ -180,8 +180,8 @@ class Assignment:
         if file.is_file() == first.is_file():
             found = "both" if file.is_file() else "neither"
             raise GraderError(
-                f"{self.name} has its probes either in probes.py, or in probes/__init__.py "
-                f"with modules beside it; found {found} in {self.folder}"
+                f"{self.name} must have either probes.py, or probes/__init__.py "
+                f"with its modules; found {found} in {self.folder}"
             )
         paths = [file] if file.is_file() else [first, *sorted({*folder.glob("*.py")} - {first})]
         return {"__init__" if path == file else path.stem: path.read_text() for path in paths}

@@ -91,7 +91,7 @@ class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     suite: SuiteFile
     """The file of its tests; no other part has it."""
     points: Points
-    """What its tests pay together."""
+    """What its tests are worth together."""
     backend: Backend
     """What connects its ranks; see the table of backends."""
     case_time_limit_s: Seconds
@@ -100,7 +100,7 @@ class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How long all runs of the part may take together, by the clock; by default 90 times
     `case_time_limit_s`, but at least 1800."""
     builds_on: Name | None = None
-    """A part above whose file this one uses. If that part has lost points, this one is graded
+    """An earlier part whose file this one uses. If that part has lost points, this one is graded
     with the course's version of it as well, and the better mark counts. Only with
     `stand_in`."""
     stand_in: StandIn | None = None
@@ -109,18 +109,18 @@ class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Other names under which a file of the part may be handed in; it is graded under the
     first. A name stands for one file only."""
     rules: Lines = ()
-    """What a solution must keep to beside being correct, for the list of parts."""
+    """The rules that a solution must follow besides being correct, for the list of parts."""
     windows: bool = False
     """Allow MPI's windows. Ranks share them as memory: no rule sees what is written there,
     and altering messages proves less."""
     hidden_points: Points = 0
-    """What the tests of `hidden_<name>.py` pay together, on top of `points`."""
+    """What the tests of `hidden_<name>.py` are worth together, on top of `points`."""
     course_only: TestNames = ()
     """Tests that the students' edition leaves out, because they need a file that it does not
     have. Its reports do not count their points and say that the course grades them. At least
     one test stays."""
     feedback: Level | None = None
-    """How much students are told of its tests: `verdict`, `sentence` (what a test asks for),
+    """How much reports tell students about its tests: `verdict`, `sentence` (what a test asks for),
     `values` (why it failed) or `all` (tracebacks, output, pictures); by default what
     `course.toml` says, else `all`."""
     hidden_feedback: Level | None = None
@@ -144,13 +144,13 @@ class ManualTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     title: Line
     """What is asked, for reports."""
     points: Points
-    """What a person can give for it."""
+    """How many points a person can give for it."""
     file: FilePath
     """The PDF in which it is answered; several may share one."""
     other_names: FilePaths = ()
-    """Names that count as well; the first that was handed in is taken."""
+    """Other accepted names; the first one that was handed in counts."""
     max_pages: Pages | None = None
-    """How many pages a person reads; a report says where there are more."""
+    """How many pages a person reads; a report says if there are more."""
     rubric: Annotated[tuple[RubricTable, ...], Meta(description="tables [[manual.rubric]]")] = ()
     """What a person gives the points for: `points` and `asked`, a text of one line; they add
     up to `points`."""
@@ -160,7 +160,7 @@ class AssignmentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """What a file says; see grader.course.assignment.Assignment."""
 
     name: Name | None = None
-    """What `--assignment` calls it: the name of the folder, which also is the default."""
+    """Its name in `--assignment`: the name of the folder, which is also the default."""
     title: Line
     """What reports and the list of assignments call it."""
     parts: Annotated[
@@ -173,11 +173,11 @@ class AssignmentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Files that are always the course's, whatever was handed in under these names: of the
     template, the reference or `grader/course/support`."""
     students: FilePaths = ()
-    """Files of this folder that students get, beside this one; by default all that is not
+    """Files of this folder that students get, besides this one; by default all that is not
     hidden. A file of the same path in the folder `students` replaces it. Test that no part
     can be handed in from them."""
     needs: Modules = ()
-    """What ranks import beside numpy and mpi4py; imported once for all of them."""
+    """What ranks import besides numpy and mpi4py; imported once for all of them."""
     source: Line | None = None
     """The exercise it was made from, for the list of assignments."""
 

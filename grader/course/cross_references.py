@@ -139,7 +139,7 @@ def _wrong_part_below(
         yield (
             f"{path}.builds_on: found {found_text(name)}, "
             f"{'which does not come before' if is_later else 'which is not a part'}; "
-            f"{did_you_mean(name, above)}expected a part above this one"
+            f"{did_you_mean(name, above)}expected an earlier part"
         )
         return
     for file in part.get("stand_in") or {}:

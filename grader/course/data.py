@@ -44,12 +44,12 @@ class Data:
         if not self._is_given:
             return ()
         said = tuple(
-            f"graded on the {name} of the data folder"
+            f"graded on {name} from the data folder"
             if held
-            else f"graded on the bundled digits: the data folder does not hold {name}"
+            else f"graded on the bundled digits: the data folder does not have {name}"
             for name, held in self._used.items()
         )
-        return said or ("no image of the data folder was needed",)
+        return said or ("no image from the data folder was needed",)
 
     def _images(self, name: str) -> Images:
         if name not in self._used:
@@ -73,7 +73,7 @@ def require_known_files(folder: Path) -> tuple[str, ...]:
         raise UsageError(str(error)) from None
     if not held:
         raise UsageError(
-            f"{folder} holds no known data files: expected those of MNIST "
+            f"{folder} has no known data files: expected those of MNIST "
             "(train-images-idx3-ubyte, ...) or of CIFAR-10 (data_batch_1, ...); leave --data "
             "and GRADER_DATA out to grade on the bundled digits"
         )

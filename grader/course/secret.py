@@ -78,8 +78,8 @@ def require_kept(seed: str, *, is_kept: bool) -> None:
     """Raise UsageError for a seed that nobody keeps, though a recording is judged with it."""
     if seed and not is_kept:
         raise UsageError(
-            "judging a recording needs the inputs of its grading; name the course's secret in "
-            "GRADER_SECRET_FILE, or have `grade run --full-json FILE` keep their seed"
+            "to judge a recording, the grader needs its inputs; name the course's secret in "
+            "GRADER_SECRET_FILE, or keep their seed by `grade run --full-json FILE`"
         )
 
 

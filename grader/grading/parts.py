@@ -139,7 +139,7 @@ def _grade_once(
     notes = tuple(
         Finding(
             "note.refused_by_guard",
-            f"{refusal}; the grader refused this and the program went on. Your instructor "
+            f"{refusal}; the grader refused this, and the program continued. Your instructor "
             "reviews it",
         )
         for refusal in graded.refusals[:1]
@@ -164,7 +164,7 @@ def _as_given(assignment: Assignment, part: Part) -> tuple[Part, tuple[Finding, 
         return part, ()
     left_out = [price for price in found_here if price.test in part.course_only]
     rest = total(price.points for price in left_out)
-    text = f"only the course grades {part.name}: this edition lacks its answers"
+    text = f"only the course can grade {part.name}: this edition lacks the answers"
     if rest != part.points:
         text = (
             f"only the course grades {written(rest)} of {written(part.points)} points of "
@@ -217,7 +217,7 @@ def _graded(suite: Path, context: PartContext, points: float) -> tuple[SuiteResu
     maximum = total(test.max_points for test in graded.tests)
     if maximum != points and context.settings.selection.is_whole:
         return graded, (
-            f"the suite's tests pay {written(maximum)} points, but assignment.toml says "
+            f"the suite's tests are worth {written(maximum)} points, but assignment.toml says "
             f"{written(points)}"
         )
     return graded, ""
@@ -245,7 +245,7 @@ def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> Par
         # As a hidden test of its own, for students read what is made of a full report, too.
         tests = (*tests, _suite_failure(problem))
     if problem:
-        problem = "its hidden tests could not be graded; the course sees why with --show-hidden"
+        problem = "its hidden tests could not be graded; your course sees why with --show-hidden"
     hidden = _part_result(part, tests, 0, 0, problem)
     is_worse = hidden.verdict.severity > visible.verdict.severity
     return replace(
@@ -262,7 +262,7 @@ def _suite_failure(problem: str) -> TestResult:
     """Return what is wrong with a hidden suite itself, which no student is told."""
     return TestResult(
         name="test_the_suite_itself",
-        sentence="The hidden tests can be graded.",
+        sentence="The hidden tests run without an error.",
         verdict=Verdict.JUDGE_ERROR,
         points=0,
         max_points=0,

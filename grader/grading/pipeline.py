@@ -127,7 +127,7 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
     without = [part for part in selected if not _has_hidden(part, assignment, settings)]
     if settings.shows_hidden and len(without) == len(selected):
         raise UsageError(
-            f"there are no hidden tests of {assignment.name} here to show: only the course has them"
+            f"there are no hidden tests of {assignment.name} here: only the course has them"
         )
     settings.journal.limit_whole(whole_limit_s(selected))
     _require_known_checks(selected, task)
@@ -233,7 +233,7 @@ def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
         if known and name not in known:
             asked, parts = name.removeprefix("test_"), ", ".join(part.name for part in selected)
             meant = did_you_mean(asked, shown) or "--verbose shows the names of all checks"
-            raise UsageError(f"no check is called {asked} in {parts}; {meant.rstrip()}")
+            raise UsageError(f"no check of {parts} is called {asked}; {meant.rstrip()}")
 
 
 def _require_possible_ranks(selected: Sequence[Part], task: GradingTask) -> None:
@@ -264,7 +264,7 @@ def _further_points(without: Sequence[Part]) -> tuple[str, ...]:
     if not points:
         return ()
     text = f"{written(points)} further point{'' if points == 1 else 's'}"
-    return (f"hidden checks grade {text}, in the course's grading",)
+    return (f"your course grades {text} by hidden checks",)
 
 
 def _is_selected(name: str, settings: Settings) -> bool:
@@ -280,8 +280,8 @@ def _elsewhere(parts: Sequence[str], assignment: Assignment, settings: Settings)
     others = [full_name(each, known) for each in having]
     if not others:
         return ""
-    how = ", which was recognised by the files" if settings.is_recognised else ""
-    return f"; a part of that name is in {' and '.join(others)}, not in {assignment.name}{how}"
+    how = " (recognised by its files)" if settings.is_recognised else ""
+    return f"; {' and '.join(others)} has a part of that name, but not {assignment.name}{how}"
 
 
 def _material(settings: Settings) -> list[Path]:

@@ -106,7 +106,7 @@ class JudgeMode(SuiteMode):
         if self._is_over(item, budget, ranks):
             return never_run(cases, ranks, budget.why_ended)
         if budget.is_spent:
-            why = "runs that failed used up the part's time"
+            why = "failed runs used up the part's time"
             return never_run(cases, ranks, why)
         if late := self._time.out_of_time():
             return make_launch(cases, [late] * len(cases), ranks)
@@ -322,7 +322,7 @@ class JudgeMode(SuiteMode):
         name = function_of(item)
         error = call.excinfo.value if call.excinfo is not None else None
         if call.when == "call" and error is None and item.nodeid not in self._seen_attempts:
-            error = CaseNotRun("none of its cases was run")
+            error = CaseNotRun("none of its cases ran")
         if error is not None:
             self._of_stages.setdefault(name, self._told(failed(item, error, call.when)))
         if call.when == "teardown" and (name in self._of_stages or item is self._stages[name][-1]):

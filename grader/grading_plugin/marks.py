@@ -56,7 +56,7 @@ def points(
 
 
 def stage(number: float, own: str | None = None) -> pytest.MarkDecorator:
-    """Return the mark of a stage: if its test passes, the part is paid at least this number.
+    """Return the mark of a stage: if its test passes, the part gets at least this number.
 
     A stage has no own points, and stands below all tests with points. It is asked only where
     these have come to fewer than the number. It says what the calls show of code whose results are
@@ -67,7 +67,7 @@ def stage(number: float, own: str | None = None) -> pytest.MarkDecorator:
 
 
 def not_run(reason: str) -> NoReturn:
-    """End a test that does not apply: it counts as not run, and pays nothing."""
+    """End a test that does not apply: it counts as not run, and earns nothing."""
     raise TestNotRun(reason)
 
 

@@ -132,7 +132,7 @@ class SuiteMode(ABC):
         """
         result = yield
         if pyfuncitem.nodeid in self._asked - self._read:
-            raise GraderError(f"{pyfuncitem.name} looked at no outcome, so it would always pass")
+            raise GraderError(f"{pyfuncitem.name} checked no outcome, so it would always pass")
         return result
 
     @pytest.hookimpl(wrapper=True)

@@ -56,8 +56,8 @@ class PartTime:
             Verdict.TIME_LIMIT_EXCEEDED,
             found(
                 "limit.time_of_part",
-                f"the checks before this one took {self.limit_s:g} s, all that a part may "
-                f"take; {self.used_s[test]:.0f} s of it went to: {test}",
+                f"the checks before this one used up the {self.limit_s:g} s of this part; "
+                f"{self.used_s[test]:.0f} s went to: {test}",
             ),
         )
 

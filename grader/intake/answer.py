@@ -37,7 +37,7 @@ def message_in(origin: str, answer: bytes, exit_code: int | None) -> SubmissionM
     if not answer.startswith(READY):
         if exit_code == NOT_CONFINED:
             raise GraderError(
-                "the process that reads submissions may not become another user; start the "
+                "the process that reads submissions cannot switch to another user; start the "
                 "container with --cap-add SETUID --cap-add SETGID --cap-add KILL"
             )
         raise GraderError(

@@ -113,7 +113,7 @@ def read(path: Path, wanted: Collection[str]) -> Submission:
             "user who calls it"
         ) from None
     except FileNotFoundError:
-        raise UsageError(f"{name} changed while it was read; try again") from None
+        raise UsageError(f"{name} changed while it was being read; try again") from None
     except OSError as error:
         raise UsageError(
             f"{name} cannot be read: {error.strerror}; name the folder with the submission's files"
@@ -123,7 +123,7 @@ def read(path: Path, wanted: Collection[str]) -> Submission:
 def _of_file(path: Path, descriptor: int, wanted: Collection[str]) -> Submission:
     info = os.fstat(descriptor)
     if not stat.S_ISREG(info.st_mode):
-        raise UsageError(f"{path} changed while it was read; try again")
+        raise UsageError(f"{path} changed while it was being read; try again")
     is_script = path.suffix.lower() in (".py", ".ipynb")
     if info.st_size > (MAX_FILE_NUM_BYTES if is_script else _MAX_ARCHIVE_NUM_BYTES):
         most = MAX_FILE_NUM_BYTES if is_script else _MAX_ARCHIVE_NUM_BYTES

@@ -48,9 +48,7 @@ def compare(before: Report, now: Report) -> Comparison:
         and not _is_unknown(test, earlier[part.name, test.name])
     ]
     if before.assignment != now.assignment or not both:
-        raise ValueError(
-            f"it is on {one_line(before.assignment)}, and has no check of this grading"
-        )
+        raise ValueError(f"it is about {one_line(before.assignment)} and has none of these checks")
     changed = (
         Change(part.name, test, old.verdict)
         for part, test, old in both
@@ -75,7 +73,7 @@ def changes_text(compared: Comparison, page: Page) -> str:
     points = f"{written(compared.points_before)} -> {written(compared.points_now)}"
     head = f"Since the last report: {points} of {written(compared.max_points)}"
     if not compared.changes:
-        head += "; every check is as it was"
+        head += "; no check has changed"
     lines = [page.paint(line, BOLD) for line in page.paragraph(f"{head}.", first="")]
     for each in compared.changes:
         name = one_line(each.test.name).removeprefix("test_").replace("_", " ")

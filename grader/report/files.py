@@ -18,8 +18,7 @@ def require_writable(files: Iterable[str | Path | None]) -> None:
     for file in (Path(each) for each in files if each not in (None, "-")):
         if file.is_dir() or not os.access(file.parent, os.W_OK | os.X_OK):
             raise UsageError(
-                f"{file} cannot be written; expected a file in a folder that exists and that "
-                "you may write to"
+                f"{file} cannot be written; name a file in an existing folder that you can write to"
             )
 
 
@@ -46,7 +45,7 @@ def remains(file: Path) -> str:
             pass
         else:
             return ""
-    return f"; {file} still holds the previous content: do not use it"
+    return f"; {file} still has the previous content: do not use it"
 
 
 class SavedByOtherVersionError(UsageError):

@@ -22,7 +22,7 @@ from grader.report.words import worst_verdict
 SCHEMA_VERSION = 11
 _OLDEST_VERSION = 7
 """From which on reports are read. What a later version has added is empty where it is missing."""
-_UNREADABLE = "the grading gave an unreadable report"
+_UNREADABLE = "the grading produced an unreadable report"
 
 
 class OtherSchemaVersionError(GraderError):
@@ -66,7 +66,7 @@ def _parse(text: str | bytes, oldest_version: int) -> Report:
         if not all(0 <= number < math.inf for number in numbers):
             raise ValueError("it has points that are not numbers of 0 or more")
         if version == SCHEMA_VERSION and json.loads(render(report)) != data:
-            raise ValueError("it has other keys or sums than a report")
+            raise ValueError("its keys or sums are not those of a report")
     except KeyError as error:
         raise GraderError(f"{_UNREADABLE}: it has no {error}") from None
     except (OverflowError, RecursionError, TypeError, ValueError) as error:

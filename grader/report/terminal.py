@@ -214,7 +214,7 @@ def _table(page: Page, report: Report) -> Iterator[str]:
 def _stage(part: PartResult) -> str:
     """Return what a part is paid for where no check is; empty where no stage pays."""
     paid = [note for note in part.notes if note.key == STAGE_PAID]
-    return f"paid: your code {one_line(str(paid[0].facts['shown']))}" if paid else ""
+    return f"partial points: your code {one_line(str(paid[0].facts['shown']))}" if paid else ""
 
 
 def _names_a_file(report: Report, part: PartResult) -> bool:

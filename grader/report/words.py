@@ -84,7 +84,7 @@ def score_text(report: Report) -> str:
         failed = (part.name for part in report.parts if part.verdict is Verdict.JUDGE_ERROR)
         return (
             f"No score: the grader failed on {', '.join(map(visible, failed))}. This is not your "
-            "error, and no points are lost. Please send this report to your instructor."
+            "fault, and no points are lost. Please send this report to your instructor."
         )
     how = " (recognised by its files)" if report.is_recognised else ""
     name = f"{visible(report.assignment)}{how}"
@@ -135,7 +135,7 @@ def price_of(report: Report, part: PartResult, cause: Cause) -> str:
     if part.verdict is Verdict.JUDGE_ERROR or NOT_ALL_TESTS in report.notes:
         return "no mark"
     if cause.verdict is Verdict.NOT_PROVEN:
-        return f"{points} on hold: your instructor reviews it"
+        return f"{points} on hold: your instructor reviews this"
     return f"costs {points}"
 
 

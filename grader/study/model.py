@@ -70,7 +70,7 @@ def amdahl_fraction(ranks: Sequence[int], times_s: Sequence[float], serial_s: fl
         if n > 1
     ]
     if not pairs:
-        raise ValueError("a fit takes a time on more than one rank")
+        raise ValueError("a fit needs a time on more than one rank")
     found = sum(x * y for x, y in pairs) / sum(x * x for x, _ in pairs)
     return min(1.0, max(0.0, found))
 
@@ -88,7 +88,7 @@ def gustafson_fraction(ranks: Sequence[int], scaled_speed_ups: Sequence[float]) 
     """
     pairs = [(n - 1, n - found) for n, found in zip(ranks, scaled_speed_ups, strict=True) if n > 1]
     if not pairs:
-        raise ValueError("a fit takes a speed-up on more than one rank")
+        raise ValueError("a fit needs a speed-up on more than one rank")
     found = sum(x * y for x, y in pairs) / sum(x * x for x, _ in pairs)
     return min(1.0, max(0.0, found))
 

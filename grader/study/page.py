@@ -37,7 +37,7 @@ def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
         few = "Each mark is" if {*num_runs} == {1} else "Some marks are"
         said.append(f"{few} of one run, which does not show how much it varies.")
     if any(dot.is_oversubscribed for dot in measured):
-        little = "" if figure.is_share else ", so their time says little about a machine"
+        little = "" if figure.is_share else ", so their times say little about a machine"
         said.append(f"Hollow {marks}: more ranks than cores{little}.")
     if any(each.is_modelled and each.dots for each in figure.series):
         said.append(f"{modelled} are modelled, not measured.")

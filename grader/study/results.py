@@ -58,7 +58,7 @@ class Spread:
         """
         found = sorted(numbers)
         if not found:
-            raise ValueError("a spread takes a number")
+            raise ValueError("a spread needs a number")
         if not all(map(math.isfinite, found)):
             return cls(math.nan, math.nan, math.nan, len(found))
         return cls(statistics.median(found), found[0], found[-1], len(found))
@@ -162,7 +162,7 @@ def compared(
         one, first, other, second = other, second, one, first
     figures = f"{first.text(unit=unit)} against {second.text(unit=unit)}"
     if min(first.num_runs, second.num_runs) < FEWEST_RUNS:
-        return f"{one} and {other}: {figures}. A claim takes {FEWEST_RUNS} runs of each."
+        return f"{one} and {other}: {figures}. A claim needs {FEWEST_RUNS} runs of each."
     if first.high >= second.low:
         return f"{one} and {other}: {figures}. This difference is within the spread."
     return f"{one} is {less} than {other}: {figures}."

@@ -97,8 +97,8 @@ def _on_noise(busy: float) -> str:
     if busy <= QUIET:
         return ""
     return (
-        f"Other programs took {busy:.0%} of the cores' time when this study began. So times "
-        "are too long, and some runs may not have finished."
+        f"Other programs took {busy:.0%} of the cores' time when this study began. The times "
+        "are therefore too long, and some runs may not have finished."
     )
 
 
@@ -111,8 +111,7 @@ def _shown(study: Study, results: Results, out: Path) -> tuple[Sequence[Figure],
         return study.figures(results), tuple(study.findings(results))
     except Exception as error:
         raise GraderError(
-            f"no figures can be made of the results, see {out / FILE}: {type(error).__name__}: "
-            f"{error}"
+            f"the results cannot be drawn, see {out / FILE}: {type(error).__name__}: {error}"
         ) from error
 
 
@@ -126,8 +125,8 @@ def _require_ours(out: Path) -> None:
         raise UsageError(f"{out / PAGE} cannot be read: {error.strerror}") from None
     if not text.startswith("# Study of "):
         raise UsageError(
-            f"{out} holds a {PAGE} of something else, which would be replaced; name another "
-            "folder with --out"
+            f"{out} has a {PAGE} of something else, which this study would replace; name "
+            "another folder with --out"
         )
 
 
@@ -139,8 +138,8 @@ def study(options: argparse.Namespace) -> int:
     """Measure and draw; return 0 once the folder is written, whatever was measured."""
     if is_sealed(os.environ):
         raise UsageError(
-            "`grade study` runs code as your user; run it where the code is written, outside "
-            "the container"
+            "`grade study` runs code as your user; run it on your own machine, outside the "
+            "container"
         )
     courses = courses_of(options)
     assignment = courses.assignment(options.assignment)
@@ -211,7 +210,9 @@ def _ending(made: Made, out: Path) -> list[str]:
         if len(reasons) > _MOST_REASONS:
             lines.append(f"  and other reasons, listed in {PAGE}")
     if made.failed_runs:
-        lines.append("failed, so left out of the figures (others of the same kind passed):")
+        lines.append(
+            "left out of the figures, because they failed (others of the same kind passed):"
+        )
         failed = made.failed_runs[:_MOST_REASONS]
         lines += [f"  {one_line(name)}: {one_line(why)}" for name, why in failed]
         if len(made.failed_runs) > _MOST_REASONS:

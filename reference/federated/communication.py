@@ -1,7 +1,7 @@
 """How much the ways of training transmit, and how long a reduction takes.
 
 Elements are numbers (parameters or gradients) that leave a process, over all processes and the
-whole training; the first hand-out of the model, the data and the losses are left out. N is the
+whole training; the first distribution of the model, the data and the losses do not count. N is the
 number of processes.
 """
 
@@ -11,15 +11,15 @@ N_COUNTS_THE_SERVER = True
 
 
 def naive_all_reduce(num_parameters, num_processes, num_steps):
-    """Return the elements of num_steps all-reduces in which each sends its array to each other."""
-    # solution: elements transmitted by naive all-reduces
+    """Return the elements of num_steps all-reduces in which each sends its array to all others."""
+    # solution: return the elements transmitted by naive all-reduces
     return num_processes * (num_processes - 1) * num_parameters * num_steps
     # end of solution
 
 
 def ring_all_reduce(num_parameters, num_processes, num_steps):
     """Return the elements of num_steps all-reduces in a ring: reduce-scatter, then all-gather."""
-    # solution: elements transmitted by ring all-reduces
+    # solution: return the elements transmitted by ring all-reduces
     # Each of the N processes sends N - 1 chunks of P / N numbers, twice.
     return 2 * (num_processes - 1) * num_parameters * num_steps
     # end of solution
@@ -27,7 +27,7 @@ def ring_all_reduce(num_parameters, num_processes, num_steps):
 
 def tree_all_reduce(num_parameters, num_processes, num_steps):
     """Return the elements of num_steps all-reduces up a binary tree to its root and down again."""
-    # solution: elements transmitted by tree all-reduces
+    # solution: return the elements transmitted by tree all-reduces
     # A tree of N processes has N - 1 edges; the array goes over each of them twice.
     return 2 * (num_processes - 1) * num_parameters * num_steps
     # end of solution
@@ -35,14 +35,14 @@ def tree_all_reduce(num_parameters, num_processes, num_steps):
 
 def parameter_server(num_parameters, num_processes, num_steps):
     """Return the elements of num_steps steps: gradients to the server, the model back."""
-    # solution: elements transmitted with a parameter server
+    # solution: return the elements transmitted with a parameter server
     return 2 * (num_processes - 1) * num_parameters * num_steps
     # end of solution
 
 
 def fed_avg(num_parameters, num_processes, num_rounds):
-    """Return the elements of num_rounds rounds: the model to every client, theirs back."""
-    # solution: elements transmitted by federated averaging
+    """Return the elements of num_rounds rounds: the model to every client, its model back."""
+    # solution: return the elements transmitted by federated averaging
     return 2 * (num_processes - 1) * num_parameters * num_rounds
     # end of solution
 
@@ -53,7 +53,7 @@ def tree_reduce_time(num_processes):
     Every message takes time 1, whatever its size; messages between different pairs of processes
     travel at the same time; a process sends or receives one message at a time.
     """
-    # solution: the time of a tree reduction
+    # solution: return the time of a tree reduction
     # Each unit of time halves, rounding up, the processes that still hold a partial sum.
     return (num_processes - 1).bit_length()
     # end of solution
@@ -61,20 +61,20 @@ def tree_reduce_time(num_processes):
 
 def ring_reduce_time(num_processes):
     """Return the time of a reduction to one process along a ring; times as above."""
-    # solution: the time of a ring reduction
+    # solution: return the time of a ring reduction
     return num_processes - 1
     # end of solution
 
 
 def tree_all_reduce_time(num_processes):
-    """Return the time of a tree reduction and of handing the result out by the same tree."""
-    # solution: the time of a tree all-reduce
+    """Return the time of a tree reduction and of distributing the result by the same tree."""
+    # solution: return the time of a tree all-reduce
     return 2 * tree_reduce_time(num_processes)
     # end of solution
 
 
 def ring_all_reduce_time(num_processes):
     """Return the time of a ring all-reduce: reduce-scatter, then all-gather."""
-    # solution: the time of a ring all-reduce
+    # solution: return the time of a ring all-reduce
     return 2 * ring_reduce_time(num_processes)
     # end of solution

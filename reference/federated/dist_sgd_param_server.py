@@ -55,8 +55,8 @@ def serve_end():
 
 
 def work(model):
-    """On a worker: compute the loss and the gradients of what the server sends, until it stops."""
-    # solution: until STOP comes: receive a slice, send loss and gradients, load the new model
+    """On a worker: compute the loss and gradients of what the server sends, until it says STOP."""
+    # solution: until STOP arrives, receive a slice, send loss and gradients, load the model
     criterion = nn.CrossEntropyLoss()
     while (batch := comm.recv(source=SERVER)) is not STOP:
         x, y = map(torch.from_numpy, batch)
@@ -70,7 +70,7 @@ def work(model):
 
 
 def accuracy(model, loader):
-    """Return the share of the loader's examples that the model names rightly."""
+    """Return the share of the loader's examples that the model classifies correctly."""
     num_right = num_examples = 0
     with torch.no_grad():
         for x, y in loader:

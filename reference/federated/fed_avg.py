@@ -1,4 +1,4 @@
-"""Federated averaging: clients train on data of their own, rank 0 averages their models."""
+"""Federated averaging: clients train on their own data, rank 0 averages their models."""
 
 import torch
 import torch.nn as nn
@@ -25,7 +25,7 @@ BATCH_SIZE = 32
 
 
 class Aggregator:
-    """Holds the global model, and makes the next one of the clients' models."""
+    """Holds the global model, and makes the next one from the clients' models."""
 
     def __init__(self, model):
         self.model = model
@@ -98,7 +98,7 @@ def take_part_in_round(model, loader):
 
 
 def accuracy(model, loader):
-    """Return the share of the loader's examples that the model names rightly."""
+    """Return the share of the loader's examples that the model classifies correctly."""
     num_right = num_examples = 0
     with torch.no_grad():
         for x, y in loader:

@@ -11,7 +11,7 @@ def average_gradients(model):
     process's examples. Afterwards all processes hold the same gradients, to the last bit, so the
     optimizer takes the same step everywhere and the models stay equal.
     """
-    # solution: the mean over all processes of each gradient, in parameter.grad
+    # solution: put the mean over all processes into each parameter.grad
     rank, size = dist.get_rank(), dist.get_world_size()
     for parameter in model.parameters():
         gradient = parameter.grad

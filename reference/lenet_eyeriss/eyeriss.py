@@ -13,11 +13,11 @@ def row_stationary(ifmap, kernel):
     PE(r, e) keeps row r of the kernel and slides it over row r + e of the ifmap. For each output
     column f = 0, 1, ..., one after the other, it multiplies its S taps, adds the products from left
     to right, and adds the finished psum of the element below it, PE(r + 1, e), if there is one. The
-    psum of PE(0, e) is ofmap[e][f]. An element does one operation a cycle, the first in cycle 1,
+    psum of PE(0, e) is ofmap[e][f]. An element does one operation per cycle, the first in cycle 1,
     and each as soon as it can. A value can be used from the cycle after the one that made it, by
-    every element: nothing takes time but the operations.
+    every element: only operations take time.
     """
-    # solution: the ofmap, and the operations of every element cycle by cycle
+    # solution: compute the ofmap, and list the operations of every element cycle by cycle
     num_kernel_rows, num_taps = kernel.shape
     num_out_rows = ifmap.shape[0] - num_kernel_rows + 1
     num_out_cols = ifmap.shape[1] - num_taps + 1
@@ -60,7 +60,7 @@ def sequential_cycles(ifmap_shape, kernel_shape):
 
     ifmap_shape: (H, W). kernel_shape: (R, S).
     """
-    # solution: the number of operations, all of them in one element
+    # solution: return the number of operations, if one element does all of them
     num_outputs = (ifmap_shape[0] - kernel_shape[0] + 1) * (ifmap_shape[1] - kernel_shape[1] + 1)
     num_multiplies = kernel_shape[0] * kernel_shape[1]
     return num_outputs * (num_multiplies + num_multiplies - 1)

@@ -11,7 +11,7 @@ def average_gradients(model):
     only. With n processes and L numbers in all gradients each process sends about 2 (n-1)/n L of
     them, all to its right neighbour (Patarasuk and Yuan 2009).
     """
-    # solution: the ring of reduce-scatter and all-gather steps, then the division
+    # solution: do the reduce-scatter and all-gather steps, then divide
     rank, size = dist.get_rank(), dist.get_world_size()
     left, right = (rank - 1) % size, (rank + 1) % size
 

@@ -49,7 +49,7 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
 
     def do_worker(self, training_data):
         """Compute the gradients of this worker's batches; training_data: (inputs, labels)."""
-        # solution: this worker's share of each epoch's batches, in self.number_of_batches
+        # solution: set self.number_of_batches to this worker's share per epoch
         # When the division leaves a remainder, the first workers do one batch more.
         worker = self.rank - self.num_masters
         share, remainder = divmod(self.number_of_batches, self.num_workers)
@@ -62,7 +62,7 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
                 self.forward_prop(x)
                 nabla_b, nabla_w = self.back_prop(y)
 
-                # solution: the sending of the gradients to the masters of their layers
+                # solution: send the gradients to the masters of their layers
                 # Whatever belongs to the weights of a layer has the layer as its tag, the biases
                 # num_layers more. The dummy's gradient is an integer; all travels as float64.
                 nabla_w[0] = nabla_w[0].astype(np.float64)
@@ -75,7 +75,7 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
                     ]
                 # end of solution
 
-                # solution: the receiving of the new weights and biases from the masters
+                # solution: receive the new weights and biases from the masters
                 weights = [np.empty(w.shape) for w in self.weights]
                 biases = [np.empty(b.shape) for b in self.biases]
                 for layer in range(self.num_layers):
@@ -94,7 +94,7 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
         """Step this master's layers with each gradient that arrives, in order of arrival."""
         layers = range(self.rank, self.num_layers, self.num_masters)
 
-        # solution: one receive buffer per layer in layers, as lists nabla_w and nabla_b
+        # solution: make receive buffers, one per layer in layers: lists nabla_w, nabla_b
         if self.num_workers < 1:
             raise ValueError(
                 f"number_of_masters={self.num_masters} leaves no worker among {self.size} "
@@ -106,7 +106,7 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
 
         for epoch in range(self.epochs):
             for _ in range(self.number_of_batches):
-                # solution: the receiving of the gradients of any one worker
+                # solution: receive the gradients of any one worker
                 # The first message may come from anybody, the others only from its sender: taken
                 # from anybody too, they would mix the gradients of two workers.
                 worker = MPI.ANY_SOURCE
@@ -121,7 +121,7 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
                     self.weights[layer] = self.weights[layer] - self.eta * dw
                     self.biases[layer] = self.biases[layer] - self.eta * db
 
-                # solution: the sending of the new weights and biases back to that worker
+                # solution: send the new weights and biases back to that worker
                 requests = []
                 for layer in layers:
                     bias_tag = self.num_layers + layer
@@ -136,7 +136,7 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
             if self.num_masters == 1:
                 self.print_progress(validation_data, epoch)
 
-        # solution: the gathering of all masters' layers at process 0
+        # solution: gather all masters' layers on process 0
         requests = []
         for layer in range(self.num_layers):
             owner, bias_tag = layer % self.num_masters, self.num_layers + layer

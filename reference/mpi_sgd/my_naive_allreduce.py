@@ -1,4 +1,4 @@
-"""Naive all-reduce: every process sends its array to every other, and each reduces them all."""
+"""Naive all-reduce: every process sends its array to every other one, and reduces all arrays."""
 
 import mpi4py
 import numpy as np
@@ -11,13 +11,13 @@ def allreduce(send, recv, comm, op):
     """Reduce the send arrays of all processes into recv, the same on every process.
 
     send, recv: C-contiguous arrays of one shape and dtype, on all processes of comm; any number of
-    dimensions (none as well), any length. send is not changed; what recv held before does not
+    dimensions (including none), any length. Leave send unchanged; what recv held before does not
     matter.
     op: associative and commutative function (x, y) -> array, element by element.
 
     With n processes and L elements each process sends (n-1) L elements in n-1 messages.
     """
-    # solution: the exchange with all other processes and the reduction into recv
+    # solution: exchange arrays with all other processes, and reduce them into recv
     rank = comm.Get_rank()
     size = comm.Get_size()
     others = [other for other in range(size) if other != rank]

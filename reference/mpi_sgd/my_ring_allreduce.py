@@ -11,14 +11,14 @@ def ringallreduce(send, recv, comm, op):
     """Reduce the send arrays of all processes into recv, the same on every process.
 
     send, recv: C-contiguous arrays of one shape and dtype, on all processes of comm; any number of
-    dimensions (none as well), any length. send is not changed; what recv held before does not
+    dimensions (including none), any length. Leave send unchanged; what recv held before does not
     matter.
     op: associative and commutative function (x, y) -> array, element by element.
 
     With n processes and L elements each process sends about 2 (n-1)/n L elements, all of them to
-    its right neighbour: the least that any all-reduce can do with.
+    its right neighbour: the least that any all-reduce needs.
     """
-    # solution: the ring of reduce-scatter and all-gather steps
+    # solution: pass chunks around the ring: reduce-scatter, then all-gather
     rank = comm.Get_rank()
     size = comm.Get_size()
     left, right = (rank - 1) % size, (rank + 1) % size

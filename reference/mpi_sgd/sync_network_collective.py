@@ -15,7 +15,7 @@ class SynchronicNeuralNetwork(NeuralNetwork):
         """Train on all ranks of COMM_WORLD; each takes its part of every batch.
 
         A step uses the sum (not the mean) of all ranks' gradients, so n ranks with batches of
-        mini_batch_size // n go the way of one process with the union of their batches.
+        mini_batch_size // n train like one process with the union of their batches.
         The ranks must start with equal weights.
         """
         MPI.Init()
@@ -31,7 +31,7 @@ class SynchronicNeuralNetwork(NeuralNetwork):
 
                 nabla_b = []
                 nabla_w = []
-                # solution: the sum over all ranks of each gradient, in nabla_b and nabla_w
+                # solution: sum each gradient over all ranks into nabla_b and nabla_w
                 for mine, summed in ((my_nabla_b, nabla_b), (my_nabla_w, nabla_w)):
                     for gradient in mine:
                         total = np.empty_like(gradient)

@@ -1,4 +1,4 @@
-"""Hogwild: processes step one set of weights in shared memory, and nobody waits for anybody."""
+"""Hogwild: processes update one set of weights in shared memory, and none waits for another."""
 
 import torch
 import torch.multiprocessing as mp
@@ -8,7 +8,7 @@ from training import loss
 
 def train_part(model, dataset, number, num_processes, *, epochs, lr, batch_size, seed):
     """Be process `number` of num_processes: train the shared model on its part of the data."""
-    # solution: plain SGD on part number of the data, with an optimizer of its own
+    # solution: train on part `number` of the data by plain SGD, with its own optimizer
     torch.set_num_threads(1)  # the processes share the cores
     part = Subset(dataset, range(number, len(dataset), num_processes))
     order = torch.Generator().manual_seed(seed + number)
@@ -24,7 +24,7 @@ def train_part(model, dataset, number, num_processes, *, epochs, lr, batch_size,
 
 def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
     """Train model by Hogwild (Niu et al. 2011) in num_processes processes; return it."""
-    # solution: the weights in shared memory, the processes started, waited for, and none failed
+    # solution: share the weights, start the processes, wait for them, check that none failed
     model.share_memory()
     processes = [
         mp.Process(

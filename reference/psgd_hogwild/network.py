@@ -5,11 +5,11 @@ from torch import nn
 
 
 class Net(nn.Module):
-    """Two convolutions and two linear layers; takes images (n, 1, 28, 28), gives (n, 10)."""
+    """Two convolutions and two linear layers; takes images (n, 1, 28, 28), returns (n, 10)."""
 
     def __init__(self):
         super().__init__()
-        # solution: the layers that hold weights, and the dropout
+        # solution: make the layers that have weights, and the dropout
         self.conv1 = nn.Conv2d(1, 16, kernel_size=5)
         self.conv2 = nn.Conv2d(16, 32, kernel_size=5)
         self.dropout = nn.Dropout(0.25)
@@ -19,7 +19,7 @@ class Net(nn.Module):
 
     def forward(self, images):
         """Return for every image the probabilities of the ten classes."""
-        # solution: the twelve layers in the order of the handout
+        # solution: run the twelve layers in the order of the handout
         x = F.relu(F.max_pool2d(self.conv1(images), 2))  # (n, 16, 12, 12)
         x = F.relu(F.max_pool2d(self.conv2(x), 2))  # (n, 32, 4, 4)
         x = F.max_pool2d(self.dropout(x), 2)  # (n, 32, 2, 2)

@@ -1,4 +1,4 @@
-"""Parallel SGD over MPI: every rank learns from its own data, at the end weights are averaged."""
+"""Parallel SGD over MPI: ranks learn from their own data; their weights are averaged at the end."""
 
 import numpy as np
 import torch
@@ -16,13 +16,13 @@ def psgd(comm, model, dataset, *, epochs, lr, batch_size, seed):
     rank = comm.Get_rank()
     size = comm.Get_size()
 
-    # solution: the same start on all ranks, namely the weights of rank 0
+    # solution: start all ranks from the weights of rank 0
     for parameter in model.parameters():
         # .numpy() shares the parameter's memory: what arrives is in the model.
         comm.Bcast(parameter.detach().numpy(), root=0)
     # end of solution
 
-    # solution: plain SGD on the part of the data that belongs to this rank, without a message
+    # solution: train on this rank's part of the data by plain SGD, without any message
     part = Subset(dataset, range(rank, len(dataset), size))
     order = torch.Generator().manual_seed(seed + rank)
     batches = DataLoader(part, batch_size, shuffle=True, generator=order)
@@ -34,7 +34,7 @@ def psgd(comm, model, dataset, *, epochs, lr, batch_size, seed):
             optimizer.step()
     # end of solution
 
-    # solution: the mean over all ranks of every parameter, on every rank
+    # solution: put the mean over all ranks into every parameter, on every rank
     for parameter in model.parameters():
         own = parameter.detach().numpy()
         total = np.empty_like(own)

@@ -1,4 +1,4 @@
-"""Centralized training on one process: what the other scripts are compared with (given)."""
+"""Centralized training on one process: the baseline for the other scripts (given)."""
 
 import torch
 import torch.nn as nn
@@ -6,7 +6,7 @@ from utils import Net, create_dataloader, load_data, set_random_seed
 
 
 def accuracy(model, loader):
-    """Return the share of the loader's examples that the model names rightly."""
+    """Return the share of the loader's examples that the model classifies correctly."""
     num_right = num_examples = 0
     with torch.no_grad():
         for x, y in loader:

@@ -1,7 +1,7 @@
 """How much the ways of training transmit, and how long a reduction takes.
 
 Elements are numbers (parameters or gradients) that leave a process, over all processes and the
-whole training; the first hand-out of the model, the data and the losses are left out. N is the
+whole training; the first distribution of the model, the data and the losses do not count. N is the
 number of processes.
 """
 
@@ -11,42 +11,42 @@ N_COUNTS_THE_SERVER = True
 
 
 def naive_all_reduce(num_parameters, num_processes, num_steps):
-    """Return the elements of num_steps all-reduces in which each sends its array to each other."""
-    # TODO: elements transmitted by naive all-reduces
+    """Return the elements of num_steps all-reduces in which each sends its array to all others."""
+    # TODO: return the elements transmitted by naive all-reduces
     raise NotImplementedError(
-        "communication.py: elements transmitted by naive all-reduces is still to be written"
+        "communication.py: TODO: return the elements transmitted by naive all-reduces"
     )
 
 
 def ring_all_reduce(num_parameters, num_processes, num_steps):
     """Return the elements of num_steps all-reduces in a ring: reduce-scatter, then all-gather."""
-    # TODO: elements transmitted by ring all-reduces
+    # TODO: return the elements transmitted by ring all-reduces
     raise NotImplementedError(
-        "communication.py: elements transmitted by ring all-reduces is still to be written"
+        "communication.py: TODO: return the elements transmitted by ring all-reduces"
     )
 
 
 def tree_all_reduce(num_parameters, num_processes, num_steps):
     """Return the elements of num_steps all-reduces up a binary tree to its root and down again."""
-    # TODO: elements transmitted by tree all-reduces
+    # TODO: return the elements transmitted by tree all-reduces
     raise NotImplementedError(
-        "communication.py: elements transmitted by tree all-reduces is still to be written"
+        "communication.py: TODO: return the elements transmitted by tree all-reduces"
     )
 
 
 def parameter_server(num_parameters, num_processes, num_steps):
     """Return the elements of num_steps steps: gradients to the server, the model back."""
-    # TODO: elements transmitted with a parameter server
+    # TODO: return the elements transmitted with a parameter server
     raise NotImplementedError(
-        "communication.py: elements transmitted with a parameter server is still to be written"
+        "communication.py: TODO: return the elements transmitted with a parameter server"
     )
 
 
 def fed_avg(num_parameters, num_processes, num_rounds):
-    """Return the elements of num_rounds rounds: the model to every client, theirs back."""
-    # TODO: elements transmitted by federated averaging
+    """Return the elements of num_rounds rounds: the model to every client, its model back."""
+    # TODO: return the elements transmitted by federated averaging
     raise NotImplementedError(
-        "communication.py: elements transmitted by federated averaging is still to be written"
+        "communication.py: TODO: return the elements transmitted by federated averaging"
     )
 
 
@@ -56,31 +56,23 @@ def tree_reduce_time(num_processes):
     Every message takes time 1, whatever its size; messages between different pairs of processes
     travel at the same time; a process sends or receives one message at a time.
     """
-    # TODO: the time of a tree reduction
-    raise NotImplementedError(
-        "communication.py: the time of a tree reduction is still to be written"
-    )
+    # TODO: return the time of a tree reduction
+    raise NotImplementedError("communication.py: TODO: return the time of a tree reduction")
 
 
 def ring_reduce_time(num_processes):
     """Return the time of a reduction to one process along a ring; times as above."""
-    # TODO: the time of a ring reduction
-    raise NotImplementedError(
-        "communication.py: the time of a ring reduction is still to be written"
-    )
+    # TODO: return the time of a ring reduction
+    raise NotImplementedError("communication.py: TODO: return the time of a ring reduction")
 
 
 def tree_all_reduce_time(num_processes):
-    """Return the time of a tree reduction and of handing the result out by the same tree."""
-    # TODO: the time of a tree all-reduce
-    raise NotImplementedError(
-        "communication.py: the time of a tree all-reduce is still to be written"
-    )
+    """Return the time of a tree reduction and of distributing the result by the same tree."""
+    # TODO: return the time of a tree all-reduce
+    raise NotImplementedError("communication.py: TODO: return the time of a tree all-reduce")
 
 
 def ring_all_reduce_time(num_processes):
     """Return the time of a ring all-reduce: reduce-scatter, then all-gather."""
-    # TODO: the time of a ring all-reduce
-    raise NotImplementedError(
-        "communication.py: the time of a ring all-reduce is still to be written"
-    )
+    # TODO: return the time of a ring all-reduce
+    raise NotImplementedError("communication.py: TODO: return the time of a ring all-reduce")

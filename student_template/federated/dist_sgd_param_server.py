@@ -22,30 +22,28 @@ def serve_batch(model, optimizer, x, y):
     """
     # TODO: send each worker its slice, average the gradients, step, send the model back
     raise NotImplementedError(
-        "dist_sgd_param_server.py: send each worker its slice, average the gradients, step, send "
-        "the model back is still to be written"
+        "dist_sgd_param_server.py: TODO: send each worker its slice, average the gradients, step, "
+        "send the model back"
     )
 
 
 def serve_end():
     """On the server: tell the workers that there are no more batches."""
     # TODO: send STOP to every worker
-    raise NotImplementedError(
-        "dist_sgd_param_server.py: send STOP to every worker is still to be written"
-    )
+    raise NotImplementedError("dist_sgd_param_server.py: TODO: send STOP to every worker")
 
 
 def work(model):
-    """On a worker: compute the loss and the gradients of what the server sends, until it stops."""
-    # TODO: until STOP comes: receive a slice, send loss and gradients, load the new model
+    """On a worker: compute the loss and gradients of what the server sends, until it says STOP."""
+    # TODO: until STOP arrives, receive a slice, send loss and gradients, load the model
     raise NotImplementedError(
-        "dist_sgd_param_server.py: until STOP comes: receive a slice, send loss and gradients, "
-        "load the new model is still to be written"
+        "dist_sgd_param_server.py: TODO: until STOP arrives, receive a slice, send loss and "
+        "gradients, load the model"
     )
 
 
 def accuracy(model, loader):
-    """Return the share of the loader's examples that the model names rightly."""
+    """Return the share of the loader's examples that the model classifies correctly."""
     num_right = num_examples = 0
     with torch.no_grad():
         for x, y in loader:

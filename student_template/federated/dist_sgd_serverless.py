@@ -14,7 +14,7 @@ def my_slice(x, y):
     """Return this process's part of a global batch: int(batch / size) examples of it."""
     # TODO: return this rank's slice of x and of y
     raise NotImplementedError(
-        "dist_sgd_serverless.py: return this rank's slice of x and of y is still to be written"
+        "dist_sgd_serverless.py: TODO: return this rank's slice of x and of y"
     )
 
 
@@ -25,8 +25,8 @@ def average_gradients(model, num_examples):
     """
     # TODO: multiply by the local sample count, all-reduce, divide by the global count
     raise NotImplementedError(
-        "dist_sgd_serverless.py: multiply by the local sample count, all-reduce, divide by the "
-        "global count is still to be written"
+        "dist_sgd_serverless.py: TODO: multiply by the local sample count, all-reduce, divide by "
+        "the global count"
     )
 
 
@@ -34,13 +34,12 @@ def mean_loss(loss, num_examples):
     """Return on rank 0 the mean loss over all processes' examples, elsewhere None."""
     # TODO: reduce the loss of the whole batch to rank 0
     raise NotImplementedError(
-        "dist_sgd_serverless.py: reduce the loss of the whole batch to rank 0 is still to be "
-        "written"
+        "dist_sgd_serverless.py: TODO: reduce the loss of the whole batch to rank 0"
     )
 
 
 def accuracy(model, loader):
-    """Return the share of the loader's examples that the model names rightly."""
+    """Return the share of the loader's examples that the model classifies correctly."""
     num_right = num_examples = 0
     with torch.no_grad():
         for x, y in loader:

@@ -1,4 +1,4 @@
-"""Federated averaging: clients train on data of their own, rank 0 averages their models."""
+"""Federated averaging: clients train on their own data, rank 0 averages their models."""
 
 import torch
 import torch.nn as nn
@@ -25,7 +25,7 @@ BATCH_SIZE = 32
 
 
 class Aggregator:
-    """Holds the global model, and makes the next one of the clients' models."""
+    """Holds the global model, and makes the next one from the clients' models."""
 
     def __init__(self, model):
         self.model = model
@@ -33,16 +33,12 @@ class Aggregator:
     def get_model_params(self):
         """Return the state dict of the global model."""
         # TODO: return the state dict of self.model
-        raise NotImplementedError(
-            "fed_avg.py: return the state dict of self.model is still to be written"
-        )
+        raise NotImplementedError("fed_avg.py: TODO: return the state dict of self.model")
 
     def set_model_params(self, state_dict):
         """Make state_dict the parameters and buffers of the global model."""
         # TODO: load state_dict into self.model
-        raise NotImplementedError(
-            "fed_avg.py: load state_dict into self.model is still to be written"
-        )
+        raise NotImplementedError("fed_avg.py: TODO: load state_dict into self.model")
 
     def aggregate(self, state_dict_list, num_samples_list):
         """Return the mean of the clients' state dicts, weighted by their numbers of examples.
@@ -52,8 +48,7 @@ class Aggregator:
         """
         # TODO: average each entry, client k with the weight n_k / n
         raise NotImplementedError(
-            "fed_avg.py: average each entry, client k with the weight n_k / n is still to be "
-            "written"
+            "fed_avg.py: TODO: average each entry, client k with the weight n_k / n"
         )
 
 
@@ -72,8 +67,8 @@ def serve_round(aggregator):
     """On the server: one round of FedAvg."""
     # TODO: send the global model, receive the clients' models, aggregate and set them
     raise NotImplementedError(
-        "fed_avg.py: send the global model, receive the clients' models, aggregate and set them is "
-        "still to be written"
+        "fed_avg.py: TODO: send the global model, receive the clients' models, aggregate and set "
+        "them"
     )
 
 
@@ -81,13 +76,12 @@ def take_part_in_round(model, loader):
     """On a client: one round of FedAvg."""
     # TODO: receive the global model, train it, send it with the number of examples
     raise NotImplementedError(
-        "fed_avg.py: receive the global model, train it, send it with the number of examples is "
-        "still to be written"
+        "fed_avg.py: TODO: receive the global model, train it, send it with the number of examples"
     )
 
 
 def accuracy(model, loader):
-    """Return the share of the loader's examples that the model names rightly."""
+    """Return the share of the loader's examples that the model classifies correctly."""
     num_right = num_examples = 0
     with torch.no_grad():
         for x, y in loader:

@@ -11,8 +11,7 @@ def average_gradients(model):
     process's examples. Afterwards all processes hold the same gradients, to the last bit, so the
     optimizer takes the same step everywhere and the models stay equal.
     """
-    # TODO: the mean over all processes of each gradient, in parameter.grad
+    # TODO: put the mean over all processes into each parameter.grad
     raise NotImplementedError(
-        "allreduce.py: the mean over all processes of each gradient, in parameter.grad is still to "
-        "be written"
+        "allreduce.py: TODO: put the mean over all processes into each parameter.grad"
     )

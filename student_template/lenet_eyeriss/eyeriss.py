@@ -13,14 +13,14 @@ def row_stationary(ifmap, kernel):
     PE(r, e) keeps row r of the kernel and slides it over row r + e of the ifmap. For each output
     column f = 0, 1, ..., one after the other, it multiplies its S taps, adds the products from left
     to right, and adds the finished psum of the element below it, PE(r + 1, e), if there is one. The
-    psum of PE(0, e) is ofmap[e][f]. An element does one operation a cycle, the first in cycle 1,
+    psum of PE(0, e) is ofmap[e][f]. An element does one operation per cycle, the first in cycle 1,
     and each as soon as it can. A value can be used from the cycle after the one that made it, by
-    every element: nothing takes time but the operations.
+    every element: only operations take time.
     """
-    # TODO: the ofmap, and the operations of every element cycle by cycle
+    # TODO: compute the ofmap, and list the operations of every element cycle by cycle
     raise NotImplementedError(
-        "eyeriss.py: the ofmap, and the operations of every element cycle by cycle is still to be "
-        "written"
+        "eyeriss.py: TODO: compute the ofmap, and list the operations of every element cycle by "
+        "cycle"
     )
 
 
@@ -29,9 +29,9 @@ def sequential_cycles(ifmap_shape, kernel_shape):
 
     ifmap_shape: (H, W). kernel_shape: (R, S).
     """
-    # TODO: the number of operations, all of them in one element
+    # TODO: return the number of operations, if one element does all of them
     raise NotImplementedError(
-        "eyeriss.py: the number of operations, all of them in one element is still to be written"
+        "eyeriss.py: TODO: return the number of operations, if one element does all of them"
     )
 
 

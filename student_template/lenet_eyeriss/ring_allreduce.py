@@ -11,8 +11,7 @@ def average_gradients(model):
     only. With n processes and L numbers in all gradients each process sends about 2 (n-1)/n L of
     them, all to its right neighbour (Patarasuk and Yuan 2009).
     """
-    # TODO: the ring of reduce-scatter and all-gather steps, then the division
+    # TODO: do the reduce-scatter and all-gather steps, then divide
     raise NotImplementedError(
-        "ring_allreduce.py: the ring of reduce-scatter and all-gather steps, then the division is "
-        "still to be written"
+        "ring_allreduce.py: TODO: do the reduce-scatter and all-gather steps, then divide"
     )

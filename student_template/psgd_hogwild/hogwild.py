@@ -1,4 +1,4 @@
-"""Hogwild: processes step one set of weights in shared memory, and nobody waits for anybody."""
+"""Hogwild: processes update one set of weights in shared memory, and none waits for another."""
 
 import torch
 import torch.multiprocessing as mp
@@ -8,18 +8,17 @@ from training import loss
 
 def train_part(model, dataset, number, num_processes, *, epochs, lr, batch_size, seed):
     """Be process `number` of num_processes: train the shared model on its part of the data."""
-    # TODO: plain SGD on part number of the data, with an optimizer of its own
+    # TODO: train on part `number` of the data by plain SGD, with its own optimizer
     raise NotImplementedError(
-        "hogwild.py: plain SGD on part number of the data, with an optimizer of its own is still "
-        "to be written"
+        "hogwild.py: TODO: train on part `number` of the data by plain SGD, with its own optimizer"
     )
 
 
 def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
     """Train model by Hogwild (Niu et al. 2011) in num_processes processes; return it."""
-    # TODO: the weights in shared memory, the processes started, waited for, and none failed
+    # TODO: share the weights, start the processes, wait for them, check that none failed
     raise NotImplementedError(
-        "hogwild.py: the weights in shared memory, the processes started, waited for, and none "
-        "failed is still to be written"
+        "hogwild.py: TODO: share the weights, start the processes, wait for them, check that none "
+        "failed"
     )
     return model

@@ -5,18 +5,18 @@ from torch import nn
 
 
 class Net(nn.Module):
-    """Two convolutions and two linear layers; takes images (n, 1, 28, 28), gives (n, 10)."""
+    """Two convolutions and two linear layers; takes images (n, 1, 28, 28), returns (n, 10)."""
 
     def __init__(self):
         super().__init__()
-        # TODO: the layers that hold weights, and the dropout
+        # TODO: make the layers that have weights, and the dropout
         raise NotImplementedError(
-            "network.py: the layers that hold weights, and the dropout is still to be written"
+            "network.py: TODO: make the layers that have weights, and the dropout"
         )
 
     def forward(self, images):
         """Return for every image the probabilities of the ten classes."""
-        # TODO: the twelve layers in the order of the handout
+        # TODO: run the twelve layers in the order of the handout
         raise NotImplementedError(
-            "network.py: the twelve layers in the order of the handout is still to be written"
+            "network.py: TODO: run the twelve layers in the order of the handout"
         )

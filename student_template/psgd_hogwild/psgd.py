@@ -1,4 +1,4 @@
-"""Parallel SGD over MPI: every rank learns from its own data, at the end weights are averaged."""
+"""Parallel SGD over MPI: ranks learn from their own data; their weights are averaged at the end."""
 
 import numpy as np
 import torch
@@ -16,19 +16,16 @@ def psgd(comm, model, dataset, *, epochs, lr, batch_size, seed):
     rank = comm.Get_rank()
     size = comm.Get_size()
 
-    # TODO: the same start on all ranks, namely the weights of rank 0
+    # TODO: start all ranks from the weights of rank 0
+    raise NotImplementedError("psgd.py: TODO: start all ranks from the weights of rank 0")
+
+    # TODO: train on this rank's part of the data by plain SGD, without any message
     raise NotImplementedError(
-        "psgd.py: the same start on all ranks, namely the weights of rank 0 is still to be written"
+        "psgd.py: TODO: train on this rank's part of the data by plain SGD, without any message"
     )
 
-    # TODO: plain SGD on the part of the data that belongs to this rank, without a message
+    # TODO: put the mean over all ranks into every parameter, on every rank
     raise NotImplementedError(
-        "psgd.py: plain SGD on the part of the data that belongs to this rank, without a message "
-        "is still to be written"
-    )
-
-    # TODO: the mean over all ranks of every parameter, on every rank
-    raise NotImplementedError(
-        "psgd.py: the mean over all ranks of every parameter, on every rank is still to be written"
+        "psgd.py: TODO: put the mean over all ranks into every parameter, on every rank"
     )
     return model

@@ -98,7 +98,7 @@ def test_the_student_image_has_no_solution_and_no_hidden_test(course):
     assert not any("hidden" in name or name.startswith("reference/") for name in files)
     done = run(f"{COURSE_IMAGE}-student", course / "reference/sums")
     assert "10 of 10 points in" in done.stdout
-    assert "hidden checks grade 3 further points" in done.stdout
+    assert "your course grades 3 further points" in done.stdout
     (told,) = [line for line in done.stdout.splitlines() if "protection" in line]
     assert told.startswith("note: feedback, not your mark: it lacks ")
 
@@ -111,7 +111,7 @@ def test_hidden_lines_in_what_students_get_stop_the_build(course):
     done = grade("--course", course, "build", "--tag", LEAK_IMAGE)
     leak.write_text(before)
     assert done.returncode == 3
-    assert "students get it, but it holds a line of hidden_sum.py" in done.stderr
+    assert "students get it, but it has a line of hidden_sum.py" in done.stderr
     with pytest.raises(ImageNotFound):
         docker.from_env().images.get(LEAK_IMAGE)
 

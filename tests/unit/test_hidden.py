@@ -210,7 +210,7 @@ def test_without_the_file_a_sentence_says_what_is_missing(suites):
     (suites / "doubling" / "hidden_double.py").unlink()
     report = grade(suites)
     assert (report.score, report.max_score, report.exit_code) == (4, 4, 0)
-    assert "hidden checks grade 4 further points, in the course's grading" in report.notes
+    assert "your course grades 4 further points by hidden checks" in report.notes
     assert not [note for note in complete.notes if "hidden" in note]
     visible = tuple(test for test in complete.parts[0].tests if not test.is_hidden)
     assert report.parts[0].tests == visible
@@ -300,7 +300,7 @@ def test_a_failure_of_the_hidden_tests_themselves_goes_to_the_course_only(suites
     assert_nothing_hidden(report, said)
     full = grade(suites, shows_hidden=True)
     shown = json_report.render(full)
-    reason = "the suite's tests pay 10 points, but assignment.toml says 4"
+    reason = "the suite's tests are worth 10 points, but assignment.toml says 4"
     assert CANARY in shown or reason in shown
     assert (full.score, full.max_score) == (report.score, report.max_score)
     for form in FORMATS.values():  # of a report with all of it students are told as little
@@ -380,7 +380,7 @@ def test_only_where_there_are_hidden_tests_they_can_be_shown(suites):
     """`--show-hidden` is refused in the student's edition."""
     assert CANARY in json_report.render(grade(suites, shows_hidden=True))
     (suites / "doubling" / "hidden_double.py").unlink()
-    with pytest.raises(UsageError, match="no hidden tests of doubling here to show"):
+    with pytest.raises(UsageError, match="no hidden tests of doubling here"):
         grade(suites, shows_hidden=True)
 
 

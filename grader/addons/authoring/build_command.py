@@ -22,9 +22,7 @@ def build(options: argparse.Namespace) -> int:
     if len(named_courses(options)) > 1:
         raise UsageError("name the one --course to build")
     if options.installation is None and options.url is not None:
-        raise UsageError(
-            "--url is where an installation is published; name its folder with --installation"
-        )
+        raise UsageError("--url says where an installation is published; add --installation FOLDER")
     course = courses_of(options).courses[0]
     refusals = list(_refusals(course))
     if refusals:
@@ -51,7 +49,7 @@ def _write_installation(options: argparse.Namespace, course: Course) -> int:
     lock = lock_file()
     if lock is None:
         raise GraderError(
-            "this engine has no requirements.lock, which students need for the same packages: "
+            "this engine has no requirements.lock, which students need to get the same packages: "
             "run it from a checkout, or from its wheel"
         )
     engine = EngineWheels.find(options.wheels)
@@ -60,7 +58,7 @@ def _write_installation(options: argparse.Namespace, course: Course) -> int:
         options.installation, course, files, engine, lock.read_text(), options.url
     ):
         print(path)
-    say(f"students install it, in a virtual environment, with: {folder.install_line(options.url)}")
+    say(f"students install it in a virtual environment with: {folder.install_line(options.url)}")
     return 0
 
 
@@ -75,9 +73,8 @@ def _build_images(options: argparse.Namespace, course: Course) -> int:
     held = engine.source_of(options.base)
     if held != engine_digest():
         say(
-            f"note: {options.base} holds the engine {held[:12] or 'unknown'}, but this is "
-            f"{engine_digest()[:12]}. The images grade with the first; `make image` builds it "
-            "again"
+            f"note: {options.base} has engine {held[:12] or 'unknown'}, but this is engine "
+            f"{engine_digest()[:12]}. The images grade with the former; `make image` rebuilds it"
         )
     for name, kind in ((tag, "course"), (f"{tag}-student", "student")):
         files = edition(course, is_for_students=kind == "student")
@@ -92,7 +89,7 @@ def _refusals(course: Course) -> Iterator[str]:
     """Yield why students cannot be given their edition of a course."""
     assignments = course.assignments()
     if not assignments:
-        yield f"there is nothing to build: {course.suites} holds no assignment"
+        yield f"there is nothing to build: {course.suites} has no assignment"
     for assignment in assignments:
         for problem in check_student_edition(course, assignment):
             yield f"{problem.subject}: {problem.text}"

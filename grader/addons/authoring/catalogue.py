@@ -18,7 +18,7 @@ _HEAD = """\
 
 Every part of every assignment. The `HANDOUT.md` of each template says what students must write.
 """
-_COLUMNS = ("part", "points", "asked", "handed in", "rules, beside correct results")
+_COLUMNS = ("part", "points", "asked", "handed in", "rules, besides correct results")
 _BY_A_PERSON = "graded by hand, pending until then"
 
 
@@ -124,8 +124,8 @@ def prices(assignment: Assignment, prices_by_part: Mapping[str, "Sequence[Price]
     lines = [
         f"# Prices: {assignment.name}\n",
         "*For instructors: a reference.*\n",
-        "What each check asks and pays. A check pays all of its points or none; one bug costs the",
-        "checks that are about it ([pricing](../pricing.md)).\n",
+        "What each check asks for, and what it is worth. A check earns all of its points or none;",
+        "a bug costs only the checks that are about it ([pricing](../pricing.md)).\n",
     ]
     for part in assignment.parts:
         lines += [f"## {part.name}: {written(part.points)} points\n"]
@@ -144,7 +144,7 @@ def _stages(found: "Sequence[Price]") -> list[str]:
         ((each.at_least, each.asks) for each in found if each.at_least is not None), reverse=True
     )
     lines = [
-        f"- At least {written(points)} point{'' if points == 1 else 's'} where it {asks}."
+        f"- At least {written(points)} point{'' if points == 1 else 's'} if it {asks}."
         for points, asks in stages
     ]
     return [*lines, ""] if lines else []

@@ -62,8 +62,8 @@ def strip_solutions(source: str, file: str) -> str:
             _holds_whole_statements(solution, body) for body in bodies
         ):
             raise GraderError(
-                f"{file}:{solution.begin}: a solution must hold whole statements of a "
-                "function, indented as they are"
+                f"{file}:{solution.begin}: a solution must consist of whole statements of a "
+                "function, with their indentation"
             )
         stripped += lines[kept_from : solution.begin - 1]
         stripped += _hole(solution, file)
@@ -155,9 +155,11 @@ def _last_line(statement: ast.stmt) -> int:
 def _hole(solution: _Solution, file: str) -> list[str]:
     """Return the lines that take a solution's place."""
     if '"' in solution.words or "\\" in solution.words:
-        raise GraderError(f"{file}:{solution.begin}: a marker cannot hold a quote or a backslash")
+        raise GraderError(
+            f"{file}:{solution.begin}: a marker cannot contain a quote or a backslash"
+        )
     indent = solution.indent
-    message = f"{PurePath(file).name}: {solution.words} is still to be written"
+    message = f"{PurePath(file).name}: TODO: {solution.words}"
     raising = [f'{indent}raise NotImplementedError("{message}")']
     if len(raising[0]) > _MAX_LINE_LENGTH:
         *pieces, last = textwrap.wrap(message, _MAX_LINE_LENGTH - len(f'{indent}    " "'))
@@ -307,7 +309,7 @@ def drift(
     expected, actual = _template_of(reference_dir, shared), _files_in(template_dir)
     sources = {Path(relative): path for relative, path in shared.items()}
     sentences = [
-        f"{template_dir / relative} is made from no file of {reference_dir}"
+        f"{template_dir / relative} comes from no file of {reference_dir}"
         for relative in actual.keys() - expected.keys()
     ]
     for relative, content in expected.items():

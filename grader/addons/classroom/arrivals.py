@@ -199,7 +199,7 @@ def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
     for named, path in entries:
         if not _is_regular(path):
             raise ValueError(
-                f"{path.name} is not a file, and files of the same student are beside it; "
+                f"{path.name} is not a file, but there are files of the same student; "
                 "keep only what counts"
             )
         is_free = named.file_before and befores.count(named.file_before) == 1

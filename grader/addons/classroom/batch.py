@@ -411,7 +411,7 @@ def _folder() -> Path:
         folder.mkdir(mode=0o700)
     if folder.is_symlink() or folder.lstat().st_uid != os.geteuid():
         raise GraderError(
-            f"{folder} belongs to another user, so it cannot tell which cores are in use; have "
-            "it removed, or set TMPDIR"
+            f"{folder} belongs to another user, so this command cannot tell which cores are "
+            "in use; have that folder removed, or set TMPDIR"
         )
     return folder

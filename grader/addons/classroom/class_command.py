@@ -60,7 +60,7 @@ def grade_class(options: argparse.Namespace) -> int:
     options.regrade = options.regrade or options.judge_again
     if options.publish and not options.regrade:
         raise UsageError(
-            "--publish accepts what --regrade or --judge-again has found; name one of them"
+            "--publish accepts the marks of --regrade or --judge-again; add one of them"
         )
     if options.unsealed and os.environ.get("GRADER_RECORDING_KEY_FILE"):
         raise UsageError(
@@ -69,7 +69,7 @@ def grade_class(options: argparse.Namespace) -> int:
         )
     if missing := [name for module, name in _PACKAGES.items() if find_spec(module) is None]:
         raise UsageError(
-            f"a class needs {', '.join(missing)}, which single submissions do not: pip install "
+            f"`grade class` needs {', '.join(missing)}: pip install "
             "--require-hashes -r requirements-class.lock"
         )
     out = options.out or Path(f"graded-{options.folder.resolve().name}")
@@ -160,9 +160,9 @@ def _remembered(whole: _Class) -> ClassInputs:
     if forget is not None:
         theirs = [each for each in there if each not in left]
         number = erasure.remove(out, whole.gradings, names.of(student.id), theirs, left)
-        show(f"{student.id} is forgotten: {number} gradings and all reports are removed")
+        show(f"{student.id} is forgotten: removed {number} gradings and all reports")
         for each in theirs:
-            show(f"  remove what the platform delivered yourself: {each.path}")
+            show(f"  remove the platform's own copy yourself: {each.path}")
         before = erasure.owners(out)
     now = erasure.owners_of(left, roster, names)
     if not erasure.is_known(before, now):
@@ -202,7 +202,7 @@ def _grade_missing(
     different = {each.digest: each for each in whole.inputs.hand_ins}
     missing = [each for each in different.values() if not gradings.has(keys[each.digest])]
     if len(missing) < len(different):
-        say_visibly(f"{len(different) - len(missing)} graded before, {len(missing)} to grade")
+        say_visibly(f"{len(different) - len(missing)} already graded, {len(missing)} to grade")
     if not missing:
         return {}
     unrecorded = {

@@ -181,13 +181,13 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     naming = arrivals.naming_of(options.folder, declared)
     if naming != declared:
         print(
-            f"All hand-ins are named as {naming.platform.capitalize()} names them, and were "
+            f"All hand-ins are named as {naming.platform.capitalize()} names them, and are "
             f'read that way. To keep this, write platform = "{naming.platform}" in class.toml.'
         )
     hand_ins = arrivals.read_folder(options.folder, out / "assembled", said.zone, naming)
     if not hand_ins:
         raise UsageError(
-            f"{options.folder} holds no hand-in; expected a folder or an archive for each student"
+            f"{options.folder} has no hand-in; expected a folder or an archive for each student"
         )
     unknown: list[str] = []
     if said.times is not None:

@@ -89,9 +89,9 @@ def _write_table_to_fill(
     text = marking.to_fill(list(lines.values()))
     if kept := marking.replace_unread(file, text):
         show(f"{kept} is the previous {file.name}: class.toml lacks some of its points")
-    show(f"{out / MARKING} has a sheet for each hand-in, {file} a line")
-    show("  for each question, and for what is settled by hand: fill it in, and name it")
-    show("  under `marks` in class.toml")
+    show(f"{out / MARKING} has a sheet for each hand-in; {file} has a line")
+    show("  for each question, and for everything else to settle by hand. Fill it in, and")
+    show("  name it under `marks` in class.toml")
 
 
 def _read_again(each: Standing, courses: Courses) -> Mapping[str, bytes] | None:
@@ -183,19 +183,21 @@ def summary(
     words = ", ".join(f"{number} {status}" for status, number in counts.most_common())
     yield f"{len(standings)} student{'' if len(standings) == 1 else 's'}: {words}"
     if counts["pending"]:
-        yield "pending: some points are given by hand; --sheets writes the sheets for that"
+        yield "pending: some points are given by hand; --sheets writes the sheets for them"
     different = {each.identity: each.mark for each in standings if each.mark}.values()
     rows = [row for each in different for row in each.rows]
     if missing := sum(row.is_missing and row.given is None for row in rows):
-        yield f"{missing} of these lines are for files that were not handed in. They stay pending"
+        yield f"{missing} of their lines are for files that were not handed in and stay pending"
         yield '  unless class.toml says not_handed_in = "zero"'
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
-        yield f"without a time, so counted as on time: {len(untimed)}; those in the table"
-        yield "  that `times` in class.toml names have one"
-    yield from (f"note on all gradings: {each}" for each in _shared_notes(standings))
+        yield f"without a time, so counted as on time: {len(untimed)}; to change this, add times"
+        yield "  to the table that `times` in class.toml names"
+    yield from (f"note on every grading: {each}" for each in _shared_notes(standings))
     # Of what is nobody's the gradebook has no line: this is where it is told.
     nobodys = [*strays.hand_ins, *strays.authors, *strays.keys]
-    nobodys += [f"a time is given for {label}, which was not handed in" for label in unknown_times]
+    nobodys += [
+        f"the table of times has {label}, which was not handed in" for label in unknown_times
+    ]
     problems = [f"{each.student.id}: {each.problem}" for each in standings if each.problem]
     if nobodys or problems:
         yield "For you to decide:"
@@ -203,12 +205,12 @@ def summary(
         if len(problems) > _MOST_SHOWN:
             yield f"  and {len(problems) - _MOST_SHOWN} more students, listed in {GRADEBOOK}"
     if counts["cannot be graded"] or counts["not graded"] or counts["needs review"]:
-        yield "  --sheets writes a line for each into to-mark.csv, to be settled by hand"
+        yield "  --sheets writes a line for each into to-mark.csv, for you to settle by hand"
     if missing := counts["no hand-in found"]:
         who = "1 student has" if missing == 1 else f"{missing} students have"
         yield f"{who} no hand-in, and no mark until every hand-in has an author"
     yield f"{out / GRADEBOOK} has the marks, {out / STUDENTS} a folder for each student,"
-    yield f"{out / CLASS_PAGE} what the class as a whole shows"
+    yield f"and {out / CLASS_PAGE} an overview of the class"
     if num_pairs:
         are = "1 pair of files is" if num_pairs == 1 else f"{num_pairs} pairs of files are"
         yield f"{are} nearly the same; {out / PAIRS} has them side by side"

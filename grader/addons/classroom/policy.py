@@ -81,14 +81,14 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
     last = accepted[-1].attempt.label
     unknown = [each.attempt.label for each in accepted if each.final is None]
     if policy.takes_best and unknown and len(accepted) > 1:
-        why = f"{unknown[0]} has no mark yet, so the best is not known"
+        why = f"{unknown[0]} has no mark yet, so the best one is not known"
         return Decision(unknown[0], None, None, (why,))
     # Some platforms deliver what a group has handed in once for each of them.
     different = {each.attempt.digest or each.attempt.label for each in accepted}
     is_untimed = any(each.attempt.submitted_at is None for each in accepted)
     if not policy.takes_best and is_untimed and len(different) > 1:
         problem = (
-            f"{len(accepted)} hand-ins, and it is not known which is the last: add their times "
+            f"{len(accepted)} hand-ins, but no times to tell which is the last: add their times "
             "to the table of times"
         )
         return Decision(last, None, None, (), problem)
@@ -139,7 +139,7 @@ def _judged(attempt: Attempt, policy: Policy, deadline: datetime | None) -> _Jud
         return _Judged(attempt, attempt.score)
     if attempt.submitted_at is None:
         unclear = (
-            "the platform marks it late, but not by how much: no points were taken; add its "
+            "the platform says it is late, but not by how much: no points were taken; add its "
             "time to the table of times"
         )
         return _Judged(attempt, attempt.score, (unclear,) if attempt.is_called_late else ())

@@ -189,7 +189,7 @@ class OpenMode(SuiteMode):
         if ranks > self._world.size:
             # A rule is judged by the cases that there are.
             self._most_ranks = max(ranks, self._most_ranks)
-            return never_run(cases, ranks, f"it takes {ranks} ranks")
+            return never_run(cases, ranks, f"it needs {ranks} ranks")
         self._find_modules(assignment)
         calls = case_calls(
             cases,

@@ -73,8 +73,8 @@ def trace(options: argparse.Namespace, progress: Callable[[str], None]) -> Trace
     """
     if is_sealed(os.environ):
         raise UsageError(
-            "a sealed grading does not show what `grade trace` shows; run it where the code is "
-            "written, outside the container"
+            "`grade trace` does not work in a sealed grading; run it on your own machine, "
+            "outside the container"
         )
     recording = None if options.recording is None else read(options.recording)
     if recording is None:

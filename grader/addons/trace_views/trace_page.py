@@ -175,7 +175,7 @@ def _why_empty(traced: Traced) -> str:
     if not traced.chosen.num_others:
         return "No rank called MPI or torch.distributed."
     return (
-        "No call is relevant to the rules of this part; "
+        "No call matters for the rules of this part; "
         f"{traced.chosen.num_others:,} other calls are not shown."
     )
 

@@ -99,7 +99,7 @@ class _Walk:
         Raises UsageError when it is no longer what it was.
         """
         changed = UsageError(
-            f"{self._root.joinpath(*path)} changed while it was read; try again when no "
+            f"{self._root.joinpath(*path)} changed while it was being read; try again when no "
             "program writes there"
         )
         descriptor = os.dup(self._descriptor)
@@ -165,7 +165,7 @@ def _problem_of(info: os.stat_result, owner: int) -> str:
     # A second name for a file of somebody else's leads as far as a link. One for a file of the
     # owner's own is harmless, and what tools that save space make.
     if stat.S_ISREG(info.st_mode) and info.st_nlink > 1 and info.st_uid != owner:
-        return "is another name of a file that another user owns"
+        return "is a hard link to a file that another user owns"
     return ""
 
 

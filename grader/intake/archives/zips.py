@@ -66,7 +66,7 @@ def of_zip(file: BinaryIO, path: Path) -> Listing:
                 "make it again, or name the folder itself"
             ) from None
         raise UsageError(
-            f"{path} is a file, not a folder; a folder, or a zip or tar of one, is expected"
+            f"{path} is a file, not a folder; name a folder, or a zip or tar of one"
         ) from None
     members = archive.infolist()
     if len(members) > MAX_ENTRIES:

@@ -36,7 +36,7 @@ def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment
     if len(found) > 1:
         names = [full_name(each, known) for each in found]
         raise UsageError(
-            f"{submission.origin} may be for {' or '.join(names)}: it holds as many files of "
+            f"{submission.origin} could be for {' or '.join(names)}: it has as many files of "
             f"each; name one with --assignment {names[0]}"
         )
     return found[0]
@@ -54,7 +54,7 @@ def require_likely(submission: Submission, named: Assignment, known: Sequence[As
     if others:
         best = max(others, key=lambda name: others[name])
         raise UsageError(
-            f"{submission.origin} holds no file of {named.name}: these look like {best}; name "
+            f"{submission.origin} has no file of {named.name}; its files look like {best}: name "
             "that assignment instead"
         )
 
@@ -145,13 +145,13 @@ def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
             for name, path in sorted(pairs)[:_MAX_MEANT]
         )
         files = _listed(nearest.handed_in)
-        expected = f"nearest is {full_name(nearest, known)}, which expects {files}. {asked}"
+        expected = f"they are most like {full_name(nearest, known)}, which expects {files}. {asked}"
     else:
-        expected = "expected for example " + " or ".join(
+        expected = "expected files such as " + " or ".join(
             f"{each.handed_in[0]} ({full_name(each, known)})" for each in known
         )
     return (
-        f"{submission.origin} holds no file of an assignment. Found {shown}{more}; {expected}"
+        f"{submission.origin} has no file of an assignment. Found {shown}{more}; {expected}"
         + "".join(f"; {note}" for note in submission.notes[:_MAX_NOTES])
     )
 

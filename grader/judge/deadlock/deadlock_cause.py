@@ -41,14 +41,14 @@ def _collective(situation: StalledRun) -> Finding | None:
         if not gathering.agrees:
             return found(
                 "deadlock.other_collective",
-                f"Ranks wait in {name} for ranks that called another collective.",
+                f"Some ranks wait in {name}, but others called a different collective.",
                 help="all ranks of a communicator must call the same collectives in the same order",
                 call=name,
             )
         if gathering.failed:
             return found(
                 "deadlock.failed_collective",
-                f"{_wait(gathering.calls.keys() - gathering.failed)} in {name}, which has failed "
+                f"{_wait(gathering.calls.keys() - gathering.failed)} in {name}, which failed "
                 f"on {ranks_text(gathering.failed)}.",
                 call=name,
                 failed=gathering.failed,
@@ -56,13 +56,13 @@ def _collective(situation: StalledRun) -> Finding | None:
         if not gathering.missing:
             return found(
                 "deadlock.few_in_collective",
-                f"Not all ranks of the communicator have called {name}.",
+                f"Not all ranks of the communicator called {name}.",
                 call=name,
             )
         so_often = " as often" if gathering.number else ""
         return found(
             "deadlock.absent_from_collective",
-            f"{_wait(gathering.calls)} in {name}; {ranks_have(gathering.missing)} not called it"
+            f"{_wait(gathering.calls)} in {name}, but {ranks_have(gathering.missing)} not called it"
             f"{so_often}.",
             help="every rank of a communicator must call its collectives, "
             f"{ranks_text(gathering.missing)} included",
@@ -78,7 +78,7 @@ def _other_message(situation: StalledRun) -> Finding | None:
         return None
     return found(
         "deadlock.other_message",
-        f"A message and the receive that waits for one differ in their {differs}.",
+        f"A message and a waiting receive do not match: their {differs} differ.",
         help="compare the two lines: source, destination, tag and communicator must match",
         differs=differs,
     )

@@ -156,8 +156,8 @@ def _named(call: Call, wait: Call) -> str:
 
 def _of_lower_case(call: Call) -> str:
     return {
-        "Mprobe": " (which a lower-case recv makes)",
-        "Comm_dup": " (which the first comm.allreduce or comm.reduce makes, and comm.Dup)",
+        "Mprobe": " (called by a lower-case recv)",
+        "Comm_dup": " (called by comm.Dup, and by the first comm.allreduce or comm.reduce)",
     }.get(call.function, "")
 
 

@@ -42,7 +42,7 @@ def ungathered(situation: StalledRun) -> Iterator[str]:
         if gathering.num_unknown:
             yield (
                 f"only {len(gathering.calls)} of the {call.communicator_size} ranks of the "
-                f"communicator have called {name_of(call)}"
+                f"communicator called {name_of(call)}"
             )
 
 
@@ -73,8 +73,7 @@ def _absence(gathering: Gathering, call: Call, gone: frozenset[int]) -> str:
         return listed(texts)
     number = gathering.number + 1
     return (
-        f"this {name_of(call)} is collective call number {number} on its communicator, but "
-        f"{listed(texts)}"
+        f"this {name_of(call)} is collective call {number} on its communicator, but {listed(texts)}"
     )
 
 
@@ -88,10 +87,10 @@ def undelivered(situation: StalledRun) -> Iterator[str]:
     elif receives:
         yield _pending(unreceived)
     elif any(send.key not in partners for send in sends):
-        yield "no receive is posted for any of these sends"
+        yield "none of these sends has a matching receive"
     listening = {receive.rank for receive in receives}
     if any(_may_be_buffered(send.call) and send.rank not in listening for send in sends):
-        yield "a send may not finish before its receive is posted"
+        yield "a send may block until its receive is posted"
 
 
 def difference(situation: StalledRun) -> str:
@@ -157,7 +156,7 @@ def _miss(receive: Posted, message: Posted) -> str:
     to = f"rank {receive.rank}"
     if other_communicator:
         sent = f"rank {message.rank} sends {to} a message{at(message.call)}"
-        return f"{sent} on a different communicator from the one that {to} receives on"
+        return f"{sent}, but {to} receives on a different communicator"
     if other_source:
         sent = f"rank {message.rank} sends {to} a message{at(message.call)}"
         return f"{sent}, but {to} waits for one from rank {receive.call.peer}"

@@ -152,8 +152,8 @@ def unexplained(trace: Trace, num_bytes: int | None, most_num_bytes: int) -> Ite
         return
     if num_bytes > most_num_bytes:
         yield (
-            f"the kernel counted {num_bytes} bytes between the ranks on the loopback, but what "
-            f"they recorded needs at most {most_num_bytes}"
+            f"the kernel counted {num_bytes} bytes between the ranks, but their recorded calls "
+            f"need at most {most_num_bytes}"
         )
 
 
@@ -245,14 +245,14 @@ def unrecorded_payloads(trace: Trace, sent: Sequence[SentByGloo]) -> Iterator[st
         small = _SMALL_NUM_BYTES + _by_watched_barriers(given, rank)
         if not least <= counted.of_messages <= most + small:
             yield (
-                f"gloo sent {counted.of_messages} bytes in messages of rank {rank}, but rank "
+                f"gloo sent {counted.of_messages} bytes in rank {rank}'s messages, but rank "
                 f"{rank} recorded {most if counted.of_messages > most else least}"
             )
     needed = int(payloads_by_gloo(each for each in given if each.operation != SEND))
     found = sum(counted.of_collectives for counted in sent)
     if found > needed + _COLLECTIVES_NUM_BYTES:
         yield (
-            f"gloo sent {found} bytes for collectives, but those that the ranks recorded need "
+            f"gloo sent {found} bytes for collectives, but the recorded collectives need "
             f"at most {needed + _COLLECTIVES_NUM_BYTES}"
         )
 

@@ -78,7 +78,7 @@ def is_of_sizes(crash: Crash) -> bool:
 def _of_torchvision(crash: Crash, trace: Trace) -> str:
     if f"{_NO_MODULE}'torchvision'" not in crash.message and _DATASETS not in crash.message:
         return ""
-    return "torchvision's datasets are not available here: take the images from images.py"
+    return "torchvision's datasets are not available here: use the images from images.py"
 
 
 def _of_a_module(crash: Crash, trace: Trace) -> str:
@@ -90,8 +90,8 @@ def _of_a_module(crash: Crash, trace: Trace) -> str:
         return "the part must work without it: remove the lines that need it"
     file = f"{package}.py" if name else "the file"
     return (
-        "no such file was handed in, and no such package is installed; if it is yours, hand "
-        f"in {file}"
+        "no such file was handed in, and no such package is installed; if the module is yours, "
+        f"hand in {file}"
     )
 
 
@@ -103,8 +103,8 @@ def _of_a_second_init(crash: Crash, trace: Trace) -> str:
     if first is not None and not first.file.endswith(_IMPORT):
         return f"MPI was already initialised{at(first)}; it can be initialised only once"
     return (
-        "an import already initialised MPI: the first `from mpi4py import MPI` of all files "
-        "does that; set mpi4py.rc.initialize = False above it"
+        "an import already initialised MPI: the first `from mpi4py import MPI` in any file "
+        "does that; set mpi4py.rc.initialize = False before it"
     )
 
 
@@ -144,8 +144,8 @@ def _of_rendezvous(crash: Crash, trace: Trace) -> str:
     if not crash.command or not any(words in crash.message for words in _RENDEZVOUS):
         return ""
     return (
-        "init_process_group needs rank, world_size, and on every rank the same address and port "
-        f"of rank 0, as in init_method='tcp://ADDRESS:29500'; {started_as(crash.command)}"
+        "init_process_group needs rank, world_size, and the address and port of rank 0, the same "
+        f"on every rank, as in init_method='tcp://ADDRESS:29500'; {started_as(crash.command)}"
     )
 
 
@@ -158,8 +158,8 @@ def _of_what_shows_others(crash: Crash, trace: Trace) -> str:
     if not crash.is_apart or not (is_path or _NO_LOAD in crash.message):
         return ""
     return (
-        "ranks cannot read /proc and /sys, which show what other processes do; use "
-        "os.cpu_count(), resource.getrusage() and the clocks of time"
+        "ranks cannot read /proc or /sys, because these show other processes; use "
+        "os.cpu_count(), resource.getrusage() or the time module"
     )
 
 
@@ -170,20 +170,21 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
         return "each rank has a private folder; send data in messages, not in files"
     if _DATABASE in crash.message:
         return (
-            "files cannot be locked here, but a database in a file needs that: open it as "
+            "a database file needs file locks, which do not work here: open it as "
             "sqlite3.connect('file:NAME?nolock=1', uri=True), or keep it in memory (':memory:')"
         )
     if _is_refused(crash) and _PYTHON in crash.message:
         return (
-            "no other program can be started here. Start multiprocessing with the method 'fork'; "
-            "share memory as torch's tensors or multiprocessing.Array"
+            "your code cannot start other programs here. Use multiprocessing's start method "
+            "'fork'; "
+            "share memory as torch tensors or multiprocessing.Array"
         )
     if _is_refused(crash) and _SHM in crash.message:
-        return f"ranks cannot use {_SHM}; multiprocessing finds shared memory by itself"
+        return f"ranks cannot use {_SHM}; multiprocessing finds shared memory elsewhere"
     if _is_refused(crash):
         return (
-            "ranks share only MPI or torch.distributed: no other socket, file, file lock or "
-            "program; each rank has files in its own folder only"
+            "ranks can communicate only by MPI or torch.distributed, not by other sockets, files, "
+            "file locks or programs. Each rank can use files only in its own folder"
         )
     return ""
 
@@ -206,12 +207,12 @@ def started_as(command: str) -> str:
     """Return with which arguments a program was started: what it may ask for and what not."""
     if not command:
         return (
-            "the file is imported here, so there are no arguments: read them only below "
+            "the grader imports this file, so it gets no arguments: read them only below "
             '`if __name__ == "__main__":`'
         )
     if len(command.split()) == 2:
-        return f"the program is started without arguments: `{command}`"
-    return f"the program is started as `{command}`"
+        return f"the grader starts the program without arguments: `{command}`"
+    return f"the grader starts the program as `{command}`"
 
 
 _TRUNCATE = 15
@@ -248,20 +249,20 @@ def _of_call(trace: Trace, rank: int, failed: Call) -> str:
         return ""
     sender, sent = message
     return (
-        f"{_told(rank, failed)} has a buffer of {size_text(failed)}, and rank {sender} sends it "
+        f"{_told(rank, failed)} has a buffer of {size_text(failed)}, but rank {sender} sends it "
         f"{size_text(sent)}{at(sent)}: {_advice(failed, sent)}"
     )
 
 
 def _without_the_other(rank: int, failed: Call) -> str:
     if failed.function in COLLECTIVES:
-        return f"in {_told(rank, failed)} the arrays of the ranks differ in size"
-    return f"{_told(rank, failed)} has a buffer of {size_text(failed)}: its message is longer"
+        return f"in {_told(rank, failed)}, the ranks' arrays differ in size"
+    return f"{_told(rank, failed)} has a buffer of {size_text(failed)}, but the message is longer"
 
 
 def _advice(receive: Call, sent: Call) -> str:
     if sent.pickled and receive.num_bytes == _IRECV_NUM_BYTES:
-        return "without its own buffer, irecv accepts no more; use Irecv into an array"
+        return "irecv without a buffer accepts no more; use Irecv with an array"
     if sent.num_elements == receive.num_elements:
         return "give both arrays the same dtype"
     return "make the buffer as long as the message"

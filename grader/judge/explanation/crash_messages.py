@@ -107,8 +107,8 @@ def _told(
 
     if name == "TypeError" and not place and text_of(values, "called") == _CALLS_PROBE:
         text = (
-            f"the suite calls its probe wrongly: {message}; let inputs() of the case return the "
-            "probe's arguments"
+            f"the suite calls its probe with wrong arguments: {message}; inputs() of the case must "
+            "return the probe's arguments"
         )
         return RunFailure.of(Verdict.JUDGE_ERROR, Finding("", text), detail=detail)
     if kind == "not_attempted":
@@ -178,7 +178,7 @@ def failure_of_broken_message(rank: int, why: str) -> RunFailure:
 
     why: what is wrong with its bytes, where they are no message at all.
     """
-    told = f"rank {rank} sent the grader something that it cannot read"
+    told = f"rank {rank} sent the grader a message that it cannot read"
     told = f"{told}: {why}" if why else told
     return RunFailure.of(
         Verdict.RUN_TIME_ERROR,
@@ -236,7 +236,7 @@ def failure_of_late_crash(rank: int, end: RankEnd, unfinished: str) -> RunFailur
     unfinished: the call that it has left under way, if any.
     """
     why = (
-        f". Likely: its {unfinished} was never waited for, and MPI used the array after that; "
+        f". Likely: it never waited for its {unfinished}, and MPI still used the array; "
         "wait for every request before you return"
     )
     text = f"the process of rank {rank} {_end_of(end)} after it had returned"
@@ -262,10 +262,10 @@ _MAX_LOOKED_AT_NUM_BYTES = 1 << 20
 _MAX_LINE_NUM_BYTES = 1000
 _REMARKS = {
     "breakpoint": "calls breakpoint(), which does nothing here",
-    "system": "calls os.system(), which starts no program here",
-    "subprocess": "starts a program by subprocess, which starts none here",
-    "import": "imports {}, which is not installed here; that costs nothing unless a line uses it",
-    "failed_import": "imports {}, which fails here; that costs nothing unless a line uses it",
+    "system": "calls os.system(), which cannot start a program here",
+    "subprocess": "uses subprocess, which cannot start a program here",
+    "import": "imports {}, which is not installed here; this costs nothing unless a line uses it",
+    "failed_import": "imports {}, which fails here; this costs nothing unless a line uses it",
 }
 """What a rank may remark on a line, by kind."""
 _WORDS = {
@@ -274,9 +274,9 @@ _WORDS = {
     "subprocess": b"subprocess|run|call|Popen",
 }
 _NOBODY_TYPES = {
-    ("BdbQuit", ""): "starts the debugger pdb, but grading has no keyboard; remove the line",
+    ("BdbQuit", ""): "starts the debugger pdb, but there is no keyboard here; remove the line",
     ("EOFError", "EOF when reading a line"): (
-        "calls input(), but grading has no keyboard; write the value into the file instead"
+        "calls input(), but there is no keyboard here; write the value into the file instead"
     ),
 }
 """By type and message of an exception: what the line does that raised it."""
@@ -293,16 +293,16 @@ def slip_text(rank: int, values: Mapping[str, Any]) -> str:
     if imported_at := text_of(values, "imported_at"):
         user = where or f"rank {rank}: the graded code"
         if name != "ModuleNotFoundError":
-            return f"{user} uses what {imported_at} imports; that import fails here: {message}"
+            return f"{user} uses an import of {imported_at}, which fails here: {message}"
         package = message.partition("'")[2].partition("'")[0]
         return f"{user} uses {package}, imported at {imported_at}, which is not installed here"
     if where and (name, message) in _NOBODY_TYPES:
         return f"{where} {_NOBODY_TYPES[name, message]}"
     if where and (missing := text_of(values, "missing")):
         return (
-            f"{where} opens {missing!r}, which does not exist. The working folder holds "
-            f"{_listed(values.get('there'))}; of what was handed in, only the empty folders "
-            "are there"
+            f"{where} opens {missing!r}, which does not exist. The working folder contains "
+            f"{_listed(values.get('there'))}; of what was handed in, it has only the empty "
+            "folders"
         )
     return ""
 

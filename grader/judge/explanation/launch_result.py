@@ -67,7 +67,7 @@ def _of_stalled(end: End, makes_progress: bool) -> RunFailure:
     if stalled is None:
         return RunFailure(
             Verdict.JUDGE_ERROR,
-            "the run was stopped as a deadlock, but the recorded calls do not show one; "
+            "the grader stopped the run as a deadlock, but the recorded calls do not show one; "
             "grade again",
         )
     explanation, deadlock, cause = stalled
@@ -106,7 +106,7 @@ def _of_excess(excess: Excess, ranks: int) -> RunFailure:
             found(
                 "limit.processes",
                 f"the submission had {used} processes and threads at once; {allowed} are "
-                "allowed. Start fewer, or wait for those that end",
+                "allowed. Start fewer, or join those that have ended",
                 used=used,
                 allowed=allowed,
             ),
@@ -137,7 +137,7 @@ def _of_time_limit(end: End, makes_progress: bool) -> RunFailure:
             verdict,
             found(
                 "limit.time_of_results",
-                f"{words}: the calls reportedly returned, but not all results had arrived by then",
+                f"{words}: the calls reportedly returned, but some results had not arrived by then",
             ),
         )
     places = [_where(end, rank) for rank in late[:_MOST_RANKS]]
@@ -185,7 +185,7 @@ def _machines_part(lasted: CaseTime, limit_s: float) -> str:
         )
     if lasted.clock_s <= _SLIGHT_SLOWDOWN * limit_s:
         return ""
-    return f"the machine was busy, so these were {lasted.clock_s:.0f} s by the clock"
+    return f"the machine was busy, so this took {lasted.clock_s:.0f} s by the clock"
 
 
 def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bool) -> RunFailure:
@@ -408,8 +408,8 @@ def _failure_of_many_calls(num_calls: Sequence[int]) -> RunFailure:
         Verdict.NOT_PROVEN,
         found(
             "evidence.too_many_calls",
-            f"rank {rank} made at least {num_calls[rank]:,} MPI calls here; with the earlier "
-            "ones, these are more than the grader keeps for a part",
+            f"rank {rank} made at least {num_calls[rank]:,} MPI calls here; with earlier "
+            "calls, this is more than the grader keeps for a part",
             help="your instructor reviews this part",
             rank=rank,
             num_calls=num_calls[rank],

@@ -183,7 +183,7 @@ def _note(call: Call) -> str:
     if call.num_bytes >= 0:
         said.append(f"{call.num_bytes} bytes")
     if call.failed_polls > 1:
-        said.append(f"asked {call.failed_polls} times without success")
+        said.append(f"polled {call.failed_polls} times without success")
     return ", ".join(said)
 
 

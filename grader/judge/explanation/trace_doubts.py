@@ -49,7 +49,7 @@ class TraceDoubts:
             if not self._is_counted[rank]:
                 raise GraderError(
                     f"MPI does not count the messages of rank {rank}: without its monitoring "
-                    "component (pml_monitoring), no message is proven"
+                    "component (pml_monitoring), the grader cannot prove any message"
                 )
             stopped.append(f"MPI stopped counting the messages of rank {rank}")
         sent_or_received, self._in_flight = disagreements(trace, self._in_flight)
@@ -146,8 +146,8 @@ def miscounts(
         partitioned = seen.calls.where(seen.calls.function_is(PARTITIONED.__contains__))
         if partitioned:
             yield (
-                f"rank {rank} calls {name_of(partitioned[0])}{at(partitioned[0])}, whose "
-                "messages MPI does not count as it counts others"
+                f"rank {rank} calls {name_of(partitioned[0])}{at(partitioned[0])}, and MPI "
+                "does not count its messages"
             )
             continue
         is_counted = _may_send(seen.calls) & (seen.calls.column("error") == 0)
@@ -174,8 +174,8 @@ def unrecorded(nums_nested: Sequence[int]) -> Iterator[str]:
     for rank, number in enumerate(nums_nested):
         if number:
             yield (
-                f"rank {rank} calls MPI inside a function that MPI itself calls (of a "
-                "reduction or an attribute); such calls are not recorded"
+                f"rank {rank} calls MPI inside a function that MPI itself calls (for a "
+                "reduction or an attribute); the grader does not record such calls"
             )
 
 
@@ -190,7 +190,7 @@ def _disorder(rank: int, seen: RankTrace, began_ns: int, read_ns: int) -> Iterat
     timed = seen.calls.where(~seen.calls.function_is(_POLLS.__contains__))
     entered_ns = timed.column("entered_ns")
     if (entered_ns[1:] < entered_ns[:-1]).any():
-        yield f"the calls of rank {rank} are not in the order of their times"
+        yield f"the calls of rank {rank} are not in order of time"
     is_outside = (entered_ns < began_ns) | (entered_ns > read_ns)
     for name in ("left_ns", "completed_ns"):
         ends_ns = timed.column(name)
@@ -228,7 +228,7 @@ def _unsent(trace: Trace, received: Sequence[Rows], row: Rows, num_sent: int) ->
     size_text = "" if is_torch else f" of {call.received_num_bytes} bytes"
     return (
         f"rank {rank} received a message{size_text} from rank {call.matched_source}{at(call)}, "
-        f"but rank {call.matched_source} recorded no send of it"
+        f"but rank {call.matched_source} did not record sending it"
     )
 
 

@@ -98,7 +98,7 @@ def _assert_per_iteration(
                 raise RuleViolation(
                     found(
                         "rule.calls_per_iteration",
-                        f"rank {rank} {doing.format(f'{more / iterations:.3g}')} an iteration "
+                        f"rank {rank} {doing.format(f'{more / iterations:.3g}')} per iteration "
                         f"({len(before)} in {shorter}, {len(after)} in {longer}); expected "
                         f"{bounds_text(bounds)}{_places(after)}",
                         rank=rank,
@@ -225,7 +225,7 @@ def assert_bytes_per_edge(trace: Trace, expected: Mapping[tuple[int, int], Bound
             raise RuleViolation(
                 found(
                     "rule.bytes_per_edge",
-                    f"rank {sender} sends rank {receiver} "
+                    f"rank {sender} sent rank {receiver} "
                     f"{_account(found_bytes[sender, receiver], sent)}; "
                     f"expected {bounds_text(bounds)} bytes",
                     rank=sender,

@@ -74,7 +74,7 @@ def _differing(
         if value(others) != value(call):
             return found(
                 f"collective.other_{what}",
-                f"Rank {other} calls {name_of(others)}{at(others)} with {text(others)}, and rank "
+                f"Rank {other} called {name_of(others)}{at(others)} with {text(others)}, but rank "
                 f"{rank}{at(call)} with {text(call)}.",
                 help=_HELP[what],
                 call=name_of(call),
@@ -85,10 +85,10 @@ def _differing(
 
 
 _HELP = {
-    "root": "all ranks must name the same root",
-    "size": "all ranks must give arrays of the same length and dtype",
-    "op": "all ranks must name the same operation",
-    "type": "all ranks must give arrays of the same dtype",
+    "root": "all ranks must pass the same root",
+    "size": "all ranks must pass arrays of the same length and dtype",
+    "op": "all ranks must pass the same operation",
+    "type": "all ranks must pass arrays of the same dtype",
 }
 
 

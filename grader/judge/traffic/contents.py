@@ -193,7 +193,7 @@ def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
         brought[to] += message.num_bytes * max((len(ranks - {to}) for ranks in sets), default=0)
         beside += [] if sets else [call]
     what = "".join(
-        f" (the first that holds no such sum: {name_of(call)}{at(call)})" for call in beside[:1]
+        f" (the first without such a sum: {name_of(call)}{at(call)})" for call in beside[:1]
     )
     for rank, num_bytes in enumerate(brought):
         needed = (n - 1) * np.asarray(arrays[rank]).nbytes if arrays else 0
@@ -202,7 +202,7 @@ def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
                 found(
                     "evidence.contents_not_sent",
                     f"rank {rank} needs {needed} bytes of the other ranks' arrays, or of sums "
-                    f"of them; its messages{what} deliver {num_bytes}. Its results may not "
+                    f"of them; its messages{what} deliver only {num_bytes}. Its results may not "
                     "come from messages; your instructor reviews this part",
                     rank=rank,
                     num_bytes=num_bytes,

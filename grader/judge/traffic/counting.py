@@ -45,7 +45,7 @@ def assert_not_truncated(trace: Trace) -> None:
                 found(
                     "evidence.calls_not_kept",
                     f"rank {rank} made more calls than the grader keeps, so nothing is "
-                    "proven; a solution needs far fewer",
+                    "proven; a correct solution needs far fewer",
                     rank=rank,
                 )
             )
@@ -55,7 +55,7 @@ def assert_not_truncated(trace: Trace) -> None:
             raise NotProven(
                 found(
                     "evidence.makes_no_sense",
-                    f"the record of what rank {rank} called{at(call)} is inconsistent "
+                    f"the record of rank {rank}'s call{at(call)} is inconsistent "
                     f"({name_of(call)}, peer {call.peer}, {call.num_bytes} bytes), so nothing "
                     "is proven",
                     rank=rank,
@@ -292,7 +292,7 @@ def _fits(num_bytes: int, bounds: tuple[int, int], item_num_bytes: int, headers:
 def _elements(num_bytes: int, item_num_bytes: int) -> str:
     number, rest = divmod(num_bytes, item_num_bytes)
     if rest:
-        return f"{num_bytes} bytes, that is {num_bytes / item_num_bytes:.1f} elements"
+        return f"{num_bytes} bytes ({num_bytes / item_num_bytes:.1f} elements)"
     return f"{number} elements ({num_bytes} bytes)"
 
 
@@ -317,7 +317,7 @@ def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
             raise NotProven(
                 found(
                     "evidence.envelopes_could_tell",
-                    f"rank {rank} sends {len(sent)} messages of {num_kinds} kinds, told apart "
+                    f"rank {rank} sent {len(sent)} messages of {num_kinds} kinds, told apart "
                     f"by receiver, tag and length. The kinds alone can carry {num_bytes:.0f} "
                     f"bytes; {needed_num_bytes:.0f} are enough. The result may not come from "
                     "the messages' content; your instructor reviews this part",

@@ -64,7 +64,7 @@ def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
                 found(
                     "evidence.altered_message_noticed",
                     f"{_told(trace, effect.message)}, and the run ended without results. Code "
-                    "that notices a changed number may have the correct one from elsewhere; "
+                    "that notices a changed number may get the correct one from elsewhere; "
                     f"{_LOOK}",
                     rank=effect.message.rank,
                 )
@@ -87,7 +87,7 @@ def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None
             raise NotProven(
                 found(
                     "evidence.altered_message_without_effect",
-                    f"{_told(trace, effect.message)}, and no result changed. The results may "
+                    f"{_told(trace, effect.message)}, but no result changed. The results may "
                     f"not come from the messages; {_LOOK}",
                     rank=effect.message.rank,
                 )
@@ -110,7 +110,7 @@ def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
         raise NotProven(
             found(
                 "evidence.no_altered_message_matters",
-                f"we changed {len(happened)} messages, each in its own run, and {came}. The "
+                f"we changed {len(happened)} messages, each in its own run, but {came}. The "
                 f"results may not come from the messages; {_LOOK}",
                 number=len(happened),
             )

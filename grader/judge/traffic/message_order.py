@@ -117,7 +117,7 @@ def arrival_text(trace: Trace, rank: int, *, uses_nothing: bool = False) -> str:
     if uses_nothing and received and received[0].creates_request:
         first = received[0]
         return (
-            f"Likely: recv is read before the wait for its {name_of(first)}{at(first)}. The "
+            f"Likely: the code reads recv before the wait for its {name_of(first)}{at(first)}. The "
             "data is there only after that wait"
         )
     return ""
@@ -132,7 +132,7 @@ def _never_waited_for(trace: Trace, rank: int) -> str:
     for call in _receives(trace, rank):
         if call.creates_request and not call.completed_ns:
             return (
-                f"Likely: rank {rank} reads what its {name_of(call)}{at(call)} receives "
+                f"Likely: rank {rank} uses the data of its {name_of(call)}{at(call)} "
                 "without waiting for it. The data is there only after the wait"
             )
     return ""
@@ -149,7 +149,7 @@ def _passed_on_too_early(trace: Trace, rank: int) -> str:
             return (
                 f"Likely: rank {rank} reads too early. It waits for its "
                 f"{name_of(before)}{at(before)} only after the next "
-                f"{name_of(send)}{_unless_same(send, before)}, which passes on what it receives"
+                f"{name_of(send)}{_unless_same(send, before)}, which passes on the received data"
             )
     return ""
 

@@ -35,9 +35,8 @@ def assert_one_neighbour(trace: Trace, *, may_be_silent: bool = False) -> None:
                     found(
                         "rule.not_a_ring_neighbour",
                         f"rank {rank} sent to rank {call.peer}{at(call)}, which is not its "
-                        f"neighbour. In a ring of {num_ranks}, it sends to rank "
-                        f"{(rank + 1) % num_ranks} only, or to rank {(rank - 1) % num_ranks} "
-                        "only",
+                        f"neighbour. In a ring of {num_ranks}, it must send only to rank "
+                        f"{(rank + 1) % num_ranks}, or only to rank {(rank - 1) % num_ranks}",
                         rank=rank,
                         peer=call.peer,
                         place=place_of(call),
@@ -89,7 +88,8 @@ def assert_neighbours(trace: Trace, graph: Graph, *, may_be_silent: bool = False
                 raise RuleViolation(
                     found(
                         "rule.not_a_neighbour",
-                        f"rank {rank} sent to rank {call.peer} with {name_of(call)}{at(call)}, "
+                        f"rank {rank} called {name_of(call)}{at(call)} to send to rank "
+                        f"{call.peer}, "
                         f"which is not its neighbour; {_has(graph, rank)}",
                         rank=rank,
                         peer=call.peer,
@@ -120,7 +120,7 @@ def assert_neighbours_are_known(trace: Trace) -> None:
                 found(
                     "evidence.unknown_neighbours",
                     f"rank {rank} called {name_of(call)}{at(call)}, and the record does not "
-                    "say with which ranks it exchanges data. Use messages instead; otherwise your "
+                    "say which ranks it exchanges data with. Use messages instead; otherwise your "
                     "instructor reviews this part",
                     rank=rank,
                     place=place_of(call),

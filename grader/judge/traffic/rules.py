@@ -168,12 +168,11 @@ def assert_uses_collective(trace: Trace, names: Collection[str]) -> None:
         if accepted.isdisjoint(seen.calls.where(seen.calls.column("error") == 0).functions())
     ]
     if len(trace.ranks) > 1 and without:
-        verb = "calls" if len(without) == 1 else "call"
         raise RuleViolation(
             found(
                 "rule.collective_missing",
                 f"this part requires a collective such as {_one_of(names)}, but "
-                f"{ranks_text(without)} {verb} none; {_made(trace, without[0])}",
+                f"{ranks_text(without)} called none; {_made(trace, without[0])}",
                 ranks=without,
             )
         )
@@ -186,7 +185,7 @@ def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> No
     for rank, call in first:
         hint = ""
         if call.function in ("Mprobe", "Mrecv"):
-            hint = " (the lower-case recv of pickled objects makes this call)"
+            hint = " (called by the lower-case recv of pickled objects)"
         more = f" ({number} such calls)" if number > 1 else ""
         raise RuleViolation(
             found(
@@ -232,7 +231,7 @@ def _assert_few_communicators(trace: Trace, allowed_text: str) -> None:
             raise RuleViolation(
                 found(
                     "rule.many_communicators",
-                    f"rank {rank} made {len(made)} new communicators, the first with "
+                    f"rank {rank} created {len(made)} new communicators, the first with "
                     f"{name_of(made[0])}{at(made[0])}, and sent and received {num_messages} "
                     "messages. So many communicators can carry data themselves; this part "
                     f"allows {allowed_text}",

@@ -34,7 +34,7 @@ def sum_text(
     own: int | None = None,
     strangers: Mapping[str, Values] | None = None,
 ) -> str:
-    """Return what a wrong sum is made of, such as `rank 1's numbers twice and rank 2's not at all`.
+    """Return what a wrong sum is made of, such as `it contains only rank 1's own contribution`.
 
     got: one rank's array, which differs from the sum. contributions: one array a rank, of the same
     shape; sums of them are exact. own: the rank whose array `got` is.
@@ -180,7 +180,7 @@ def _elsewhere_text(
         if place != first and counts is not None and any(counts):
             ranks = [rank for rank, number in enumerate(counts) if number]
             have = "has" if len(ranks) == 1 else "have"
-            return f"it is made of what {ranks_text(ranks)} {have} at {_place_text(place, shape)}"
+            return f"it contains what {ranks_text(ranks)} {have} at {_place_text(place, shape)}"
     return ""
 
 

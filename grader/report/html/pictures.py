@@ -172,7 +172,7 @@ def sending(evidence: Evidence) -> Picture | None:
     if is_ring:
         told = f"A ring: {' → '.join(map(str, [*ring, ring[0]]))}."
     elif len(edges) == most_pairs:
-        told = "Every rank sends to every other one."
+        told = "Every rank sends to every other rank."
     return Picture(told, circle, arrows)
 
 
@@ -237,7 +237,7 @@ def _last(evidence: Evidence) -> Message | None:
 def key_text(picture: Picture) -> str:
     """Return what the signs mean that the picture of a deadlock has."""
     kinds = {each.kind for each in picture.arrows}
-    outside = ", outside of the cycle" if "cycle" in kinds else ""
+    outside = ", outside the cycle" if "cycle" in kinds else ""
     signs = {
         "thick: the cycle": "cycle" in kinds,
         f"dashed: waits for{outside}": "waits" in kinds,
@@ -263,7 +263,7 @@ def last_text(evidence: Evidence) -> str:
     if last is not None:
         where = f", received at {last.received_at}" if last.received_at else ""
         return (
-            f"The last completed exchange: rank {last.source} to rank {last.destination}, "
+            f"Last completed exchange: rank {last.source} to rank {last.destination}, "
             f"{bytes_text(last.num_bytes)}, tag {last.tag}{where}, {last.received_ms:.3f} ms "
             "after the first call."
         )
@@ -347,5 +347,5 @@ def cut_text(seen: Timeline) -> str:
 
 def _last_shown(num_shown: int) -> str:
     if num_shown == 0:
-        return "none is shown, because all arrived before"
+        return "none is shown, because all of them arrived earlier"
     return f"the last {num_shown} are shown" if num_shown > 1 else "the last is shown"

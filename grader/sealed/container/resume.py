@@ -101,8 +101,8 @@ class Record:
         ):
             gave_up = gave_up or f"not graded: the {self._noun} was killed {number} ({death})"
         note = (
-            f"the {self._noun} was killed {number} ({death}); finished checks were kept, the "
-            "others ran in a fresh one"
+            f"the {self._noun} was killed {number} ({death}); finished checks were kept, and "
+            "the others ran in a fresh one"
         )
         self._resume = replace(resume, lost=lost, gave_up=gave_up, notes=(note,))
 

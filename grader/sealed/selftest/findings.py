@@ -177,7 +177,7 @@ def _of_the_container(seen: Surroundings) -> Iterator[Protection]:
         "--tmpfs /tmp:rw,noexec,nosuid,nodev",
     )
     yield _by_flag(
-        "No port shows that it had a connection which has ended",
+        "No port shows a connection that has ended",
         seen.max_ended_connections == "0",
         f"the kernel keeps {seen.max_ended_connections or 'an unknown number'}",
         "--sysctl net.ipv4.tcp_max_tw_buckets=0",

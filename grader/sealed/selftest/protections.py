@@ -42,7 +42,8 @@ def refusal(protections: Sequence[Protection], *, flags_are_ours: bool) -> str:
         f"start the container {_remedy(first.flag)}"
         if first.flag
         else (
-            "build the image again with `make image`; if it stays, ask this machine's administrator"
+            "build the image again with `make image`; if that does not help, ask this machine's "
+            "administrator"
         )
     )
     return (

@@ -24,7 +24,7 @@ def train_model(model, train_loader, optimizer, criterion, epoch):
     times_s = []
     for iteration, (images, labels) in enumerate(train_loader):
         begin_s = time.perf_counter()
-        # solution: one step of training, and the loss printed in iterations 0, 20, 40, ...
+        # solution: train for one step, and print the loss in iterations 0, 20, 40, ...
         optimizer.zero_grad()
         loss = criterion(model(images), labels)
         loss.backward()

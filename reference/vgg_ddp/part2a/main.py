@@ -104,7 +104,7 @@ def arguments():
 
 def join(master_ip, port, num_nodes, rank):
     """Wait until all nodes have come together in one process group."""
-    # solution: the process group, with the gloo backend
+    # solution: create the process group with the gloo backend
     dist.init_process_group(
         backend="gloo",
         init_method=f"tcp://{master_ip}:{port}",
@@ -116,7 +116,7 @@ def join(master_ip, port, num_nodes, rank):
 
 def loader_of_this_node(dataset, num_nodes, rank):
     """Return a loader of this node's share: all nodes together read each example once."""
-    # solution: the loader, with a DistributedSampler and a batch of BATCH_SIZE // num_nodes
+    # solution: make the loader, with a DistributedSampler and batches of BATCH_SIZE // num_nodes
     sampler = DistributedSampler(dataset, num_replicas=num_nodes, rank=rank)
     return DataLoader(dataset, batch_size=BATCH_SIZE // num_nodes, sampler=sampler)
     # end of solution

@@ -22,7 +22,7 @@ NORMALIZE = transforms.Normalize(
 
 def average_gradients(model):
     """Replace every gradient by its mean over the nodes."""
-    # solution: the mean of every gradient by all_reduce
+    # solution: take the mean of every gradient by all_reduce
     for parameter in model.parameters():
         dist.all_reduce(parameter.grad, op=dist.ReduceOp.SUM)
         parameter.grad /= dist.get_world_size()
@@ -97,7 +97,7 @@ def arguments():
 
 def join(master_ip, port, num_nodes, rank):
     """Wait until all nodes have come together in one process group."""
-    # solution: the process group, with the gloo backend
+    # solution: create the process group with the gloo backend
     dist.init_process_group(
         backend="gloo",
         init_method=f"tcp://{master_ip}:{port}",
@@ -109,7 +109,7 @@ def join(master_ip, port, num_nodes, rank):
 
 def loader_of_this_node(dataset, num_nodes, rank):
     """Return a loader of this node's share: all nodes together read each example once."""
-    # solution: the loader, with a DistributedSampler and a batch of BATCH_SIZE // num_nodes
+    # solution: make the loader, with a DistributedSampler and batches of BATCH_SIZE // num_nodes
     sampler = DistributedSampler(dataset, num_replicas=num_nodes, rank=rank)
     return DataLoader(dataset, batch_size=BATCH_SIZE // num_nodes, sampler=sampler)
     # end of solution

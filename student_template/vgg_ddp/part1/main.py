@@ -24,10 +24,9 @@ def train_model(model, train_loader, optimizer, criterion, epoch):
     times_s = []
     for iteration, (images, labels) in enumerate(train_loader):
         begin_s = time.perf_counter()
-        # TODO: one step of training, and the loss printed in iterations 0, 20, 40, ...
+        # TODO: train for one step, and print the loss in iterations 0, 20, 40, ...
         raise NotImplementedError(
-            "main.py: one step of training, and the loss printed in iterations 0, 20, 40, ... is "
-            "still to be written"
+            "main.py: TODO: train for one step, and print the loss in iterations 0, 20, 40, ..."
         )
         times_s.append(time.perf_counter() - begin_s)
     print_mean_time(times_s)

@@ -24,8 +24,7 @@ def average_gradients(model):
     """Replace every gradient by its mean over the nodes."""
     # TODO: gather every gradient on node 0, take the mean there, scatter it
     raise NotImplementedError(
-        "main.py: gather every gradient on node 0, take the mean there, scatter it is still to be "
-        "written"
+        "main.py: TODO: gather every gradient on node 0, take the mean there, scatter it"
     )
 
 
@@ -97,18 +96,16 @@ def arguments():
 
 def join(master_ip, port, num_nodes, rank):
     """Wait until all nodes have come together in one process group."""
-    # TODO: the process group, with the gloo backend
-    raise NotImplementedError(
-        "main.py: the process group, with the gloo backend is still to be written"
-    )
+    # TODO: create the process group with the gloo backend
+    raise NotImplementedError("main.py: TODO: create the process group with the gloo backend")
 
 
 def loader_of_this_node(dataset, num_nodes, rank):
     """Return a loader of this node's share: all nodes together read each example once."""
-    # TODO: the loader, with a DistributedSampler and a batch of BATCH_SIZE // num_nodes
+    # TODO: make the loader, with a DistributedSampler and batches of BATCH_SIZE // num_nodes
     raise NotImplementedError(
-        "main.py: the loader, with a DistributedSampler and a batch of BATCH_SIZE // num_nodes is "
-        "still to be written"
+        "main.py: TODO: make the loader, with a DistributedSampler and batches of BATCH_SIZE // "
+        "num_nodes"
     )
 
 

@@ -22,10 +22,9 @@ NORMALIZE = transforms.Normalize(
 
 def average_gradients(model):
     """Replace every gradient by its mean over the nodes."""
-    # TODO: the gradients sent to node 0 and their mean sent back, by isend and irecv
+    # TODO: send the gradients to node 0 and their mean back, by isend and irecv
     raise NotImplementedError(
-        "main_isend.py: the gradients sent to node 0 and their mean sent back, by isend and irecv "
-        "is still to be written"
+        "main_isend.py: TODO: send the gradients to node 0 and their mean back, by isend and irecv"
     )
 
 
@@ -97,18 +96,16 @@ def arguments():
 
 def join(master_ip, port, num_nodes, rank):
     """Wait until all nodes have come together in one process group."""
-    # TODO: the process group, with the gloo backend
-    raise NotImplementedError(
-        "main_isend.py: the process group, with the gloo backend is still to be written"
-    )
+    # TODO: create the process group with the gloo backend
+    raise NotImplementedError("main_isend.py: TODO: create the process group with the gloo backend")
 
 
 def loader_of_this_node(dataset, num_nodes, rank):
     """Return a loader of this node's share: all nodes together read each example once."""
-    # TODO: the loader, with a DistributedSampler and a batch of BATCH_SIZE // num_nodes
+    # TODO: make the loader, with a DistributedSampler and batches of BATCH_SIZE // num_nodes
     raise NotImplementedError(
-        "main_isend.py: the loader, with a DistributedSampler and a batch of BATCH_SIZE // "
-        "num_nodes is still to be written"
+        "main_isend.py: TODO: make the loader, with a DistributedSampler and batches of BATCH_SIZE "
+        "// num_nodes"
     )
 
 

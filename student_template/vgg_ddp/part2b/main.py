@@ -22,10 +22,8 @@ NORMALIZE = transforms.Normalize(
 
 def average_gradients(model):
     """Replace every gradient by its mean over the nodes."""
-    # TODO: the mean of every gradient by all_reduce
-    raise NotImplementedError(
-        "main.py: the mean of every gradient by all_reduce is still to be written"
-    )
+    # TODO: take the mean of every gradient by all_reduce
+    raise NotImplementedError("main.py: TODO: take the mean of every gradient by all_reduce")
 
 
 def train_model(model, train_loader, optimizer, criterion, epoch):
@@ -96,18 +94,16 @@ def arguments():
 
 def join(master_ip, port, num_nodes, rank):
     """Wait until all nodes have come together in one process group."""
-    # TODO: the process group, with the gloo backend
-    raise NotImplementedError(
-        "main.py: the process group, with the gloo backend is still to be written"
-    )
+    # TODO: create the process group with the gloo backend
+    raise NotImplementedError("main.py: TODO: create the process group with the gloo backend")
 
 
 def loader_of_this_node(dataset, num_nodes, rank):
     """Return a loader of this node's share: all nodes together read each example once."""
-    # TODO: the loader, with a DistributedSampler and a batch of BATCH_SIZE // num_nodes
+    # TODO: make the loader, with a DistributedSampler and batches of BATCH_SIZE // num_nodes
     raise NotImplementedError(
-        "main.py: the loader, with a DistributedSampler and a batch of BATCH_SIZE // num_nodes is "
-        "still to be written"
+        "main.py: TODO: make the loader, with a DistributedSampler and batches of BATCH_SIZE // "
+        "num_nodes"
     )
 
 

@@ -107,7 +107,7 @@ def _has_given(case: Training, outcome: Outcome) -> None:
     """Check that some rank gave others half a model's bytes or more. Raises WrongAnswer."""
     given = [given_num_bytes(outcome.trace, rank) for rank in range(outcome.ranks)]
     if max(given) < lenet.MODEL_NUM_BYTES // 2:
-        text = "No rank sent as much as half a model."
+        text = "No rank sent even half a model."
         raise WrongAnswer(found("traffic.less_than_half_a_model", text))
 
 

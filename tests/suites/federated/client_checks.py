@@ -85,7 +85,7 @@ def assert_local_sgd(rounds: Rounds) -> None:
     facts: dict[str, float] = {"rank": wrong[0], "batch": wrong[1]} if wrong else {}
     asked = f"compare with SGD, learning rate {lenet.LEARNING_RATE}, momentum {lenet.MOMENTUM}"
     if local is None:
-        told = f"{where} does not have the model that an SGD step gives."
+        told = f"{where} does not have the model that an SGD step produces."
         raise WrongAnswer(found("client.other_step", told, help=asked, **facts))
     if not local.clears:
         told = f"{where} took a step that still contains the gradient of the previous batch."

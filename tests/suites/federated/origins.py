@@ -135,8 +135,8 @@ def _assert_no_zeros(trace: Trace, given: Mapping[int, int]) -> None:
         zeros = sum(call.num_bytes for call in calls if is_zeros(call) and not prepares_only(call))
         if num_bytes - zeros < _LEAST_NUM_BYTES <= num_bytes:
             text = (
-                f"rank {rank} gave the other ranks {num_bytes:,} bytes, {zeros:,} of them in "
-                "messages and collectives that hold zeros only. The training may not come from "
+                f"rank {rank} sent the other ranks {num_bytes:,} bytes, {zeros:,} of them in "
+                "messages and collectives that contain only zeros. The training may not come from "
                 "these; your instructor reviews this part"
             )
             raise NotProven(found("evidence.zeros_given", text, rank=rank, num_bytes=zeros))

@@ -102,7 +102,7 @@ def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
 @points(0.5, requires=test_training_uses_what_is_sent)
 @pytest.mark.parametrize("ranks", CASES)
 def test_trains_with_any_number_of_clients(run: Run, checks: RoundChecks, ranks: int) -> None:
-    """finishes, and trains as with other numbers of clients"""
+    """finishes, and trains alike for any number of clients"""
     assert_ends_alike(run, CASES, ranks, checks.everything)
 
 

@@ -80,7 +80,7 @@ def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
 @points(1, requires=test_training_uses_what_is_sent)
 @pytest.mark.parametrize("ranks", [*CASES, *ONE_WORKER])
 def test_trains_with_any_number_of_workers(run: Run, checks: StepChecks, ranks: int) -> None:
-    """finishes, and trains as with other numbers of workers"""
+    """finishes, and trains alike for any number of workers"""
     assert_ends_alike(run, {**CASES, **ONE_WORKER}, ranks, checks.everything)
 
 

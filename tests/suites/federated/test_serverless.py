@@ -66,7 +66,7 @@ def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
 @points(1.5, requires=test_training_uses_what_the_ranks_send)
 @pytest.mark.parametrize("ranks", CASES)
 def test_trains_on_any_number_of_processes(run: Run, checks: StepChecks, ranks: int) -> None:
-    """finishes, and trains as on other numbers of ranks"""
+    """finishes, and trains alike on any number of ranks"""
     assert_ends_alike(run, CASES, ranks, checks.everything)
 
 
@@ -193,6 +193,6 @@ def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
 
 @stage(10.5)
 def test_first_step_is_right(run: Run, checks: StepChecks) -> None:
-    """takes a correct first step, but for an error that stops it"""
+    """takes a correct first step until an error stops it"""
     seen = begun(run, CASES, runs_of(run), 1, checks.first_step)
     assert_ranks_matter(faults_in(run, *seen, checks.everything), checks)

@@ -163,7 +163,9 @@ class Trained:
         problem = self.outcome["problem"][rank]
         if problem:
             there_is = problem[:60]
-            text = f"Rank {rank} has no network as `model` after the script: there is {there_is}."
+            text = (
+                f"After the script, `model` is not a network on rank {rank}: there is {there_is}."
+            )
             helps = "the trained network must be the global variable `model`, outside of functions"
             raise WrongAnswer(found("model.missing", text, help=helps, rank=rank, problem=there_is))
         model = self.outcome["model"][rank]
@@ -206,7 +208,7 @@ class Trained:
         seen = self.outcome["seen"][rank]
         if seen.shape != (len(self.outcome["rows_per_batch"][rank]), lenet.NUM_PARAMETERS):
             net = f"Net in utils.py, which has {lenet.NUM_PARAMETERS} parameters"
-            text = f"Rank {rank} trained a network that is not the size of {net}."
+            text = f"Rank {rank} trained a network whose size is not that of {net}."
             raise WrongAnswer(found("model.other_network", text, rank=rank))
         return _finite(seen[number], rank, f"at batch {number}")
 

@@ -40,7 +40,7 @@ def _known_ofmap(held: Matrix, flipped: Matrix, transposed: Matrix) -> Iterator[
         helps = "compare your indices into kernel and ifmap with the formula in the handout"
         yield found("ofmap.kernel_turned", text, help=helps)
     elif np.array_equal(held, transposed):
-        text = "The ofmap is transposed: its rows hold what its columns must hold."
+        text = "The ofmap is transposed: its rows and columns are swapped."
         yield found("ofmap.transposed", text, help="what is the first index of the ofmap, e or f?")
 
 
@@ -169,7 +169,7 @@ def assert_sequential_cycles(case: SequentialCycles, outcome: Outcome) -> None:
                     "sequential.wrong_number",
                     f"{call} is {cycles}; expected {expected}.",
                     help=f"a single PE does {sizes.num_multiplies} multiplies and "
-                    f"{sizes.num_adds} adds, one in a cycle",
+                    f"{sizes.num_adds} adds, one per cycle",
                     call=call,
                     cycles=cycles,
                     expected=expected,
@@ -231,8 +231,8 @@ def _most_of_a_schedule(case: Convolution, outcome: Outcome) -> list[Work]:
         raise WrongAnswer(
             found(
                 "schedule.wrong_size",
-                f"The schedule has {len(schedule)} operations, among them {num_known} of the "
-                f"{expected.total()} of the array. It was not compared with the rules.",
+                f"The schedule has {len(schedule)} operations, including {num_known} of the "
+                f"{expected.total()} of the array. The grader did not compare it with the rules.",
                 number=len(schedule),
                 num_known=num_known,
                 expected=expected.total(),

@@ -42,12 +42,12 @@ def assert_ring_share(trace: Trace, epochs: int) -> None:
     for rank, num_bytes in enumerate(bytes_sent(trace)):
         if num_bytes > most * ITEM_NUM_BYTES:
             sent = round(num_bytes / ITEM_NUM_BYTES / epochs)
-            text = f"Rank {rank} sent {sent} elements an epoch, more than a ring needs."
+            text = f"Rank {rank} sent {sent} elements per epoch, more than a ring needs."
             helps = "what does a rank send in each step: one chunk, or all gradients?"
             share = found(
                 "ring.share",
                 f"A ring of n = {n} ranks with L = {NUM_PARAMETERS} gradients sends 2(n-1)/n L = "
-                f"{hops * NUM_PARAMETERS / epochs / n:.0f} an epoch from each rank. Padding each "
+                f"{hops * NUM_PARAMETERS / epochs / n:.0f} per epoch from each rank. Padding each "
                 f"tensor's chunks to equal length makes that {most // epochs}.",
                 most=most // epochs,
             )
@@ -67,7 +67,7 @@ def assert_contributes(trace: Trace, ranks: Collection[int], epochs: int) -> Non
         number = given_num_bytes(trace, rank) / ITEM_NUM_BYTES
         if number < _LEAST_SHARE * epochs * NUM_PARAMETERS:
             given = round(number / epochs)
-            text = f"Rank {rank} put {given} elements an epoch into messages and collectives; "
+            text = f"Rank {rank} passed {given} elements per epoch to messages and collectives; "
             text += f"it has {NUM_PARAMETERS} gradients."
             helps = "which call of torch.distributed sends them to the other ranks?"
             raise RuleViolation(
@@ -134,7 +134,8 @@ def _assert_sent(trace: Trace, times: int, formula: str, epochs: int) -> None:
         raise RuleViolation(
             found(
                 "traffic.too_few_sent",
-                f"The {len(trace.ranks)} ranks together sent {sent / epochs:.0f} elements an epoch "
+                f"The {len(trace.ranks)} ranks together sent {sent / epochs:.0f} elements per "
+                "epoch "
                 f"in messages; expected {formula} = {least // epochs}, with L = {NUM_PARAMETERS} "
                 "gradients.",
                 help="how do the gradients get from rank to rank?",

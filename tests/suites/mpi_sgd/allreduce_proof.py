@@ -259,10 +259,10 @@ def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
     share = min(bytes_sent(proof.outcome.trace))
     if share * n < (n - 1) * proof.num_bytes:
         number, length = share // proof.case.item_num_bytes, proof.case.num_elements
-        text = f"A rank sent only {number} elements; the others need more of its array of {length}."
+        text = f"A rank sent only {number} of its {length} elements; the others need more."
         return found("messages.too_little_sent", text, num_elements=number)
     if not contribute(proof.outcome.trace, proof.summed):
-        text = "The ranks send neither pieces of their arrays nor sums of them."
+        text = "The ranks sent neither pieces of their arrays nor sums of them."
         return found("messages.no_contribution", text)
     happened = [effect for effect in proof.effects if effect.happened]
     changing = [effect for effect in happened if effect.influenced]
@@ -270,7 +270,7 @@ def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
         altered, changed = len(happened), len(changing)
         text = (
             f"The ranks hardly use what they receive: we changed {altered} messages, each in "
-            f"its own run, and {changed} of these changes affected a result."
+            f"its own run, but only {changed} of these changes affected a result."
         )
         return found("messages.hardly_used", text, altered=altered, changing=changed)
     return None

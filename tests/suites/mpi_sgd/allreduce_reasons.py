@@ -60,9 +60,8 @@ def old_recv_reduced(rank: int) -> Finding:
     """Return that what recv held before the call is in the result."""
     return found(
         "allreduce.old_recv_reduced",
-        f"Rank {rank} reduced what recv held before the call, {GARBAGE} everywhere, into the "
-        "result.",
-        help="recv may hold anything before the call: overwrite it first",
+        f"Rank {rank} reduced the old content of recv, {GARBAGE} everywhere, into the result.",
+        help="recv may contain anything before the call: overwrite it first",
         rank=rank,
     )
 
@@ -108,8 +107,8 @@ def receive_left(trace: Trace) -> Finding | None:
         if len(left) and not asks and num_got < sum(each.sum() for each in to_it):
             return found(
                 "allreduce.receive_left",
-                f"Rank {rank} never waits for what its {call_text(left[0])} receives, so the "
-                "data may not be there when it is used.",
+                f"Rank {rank} never waits for its {call_text(left[0])}, so the "
+                "data may not be there when the code uses it.",
                 help="call Wait on each request, or Waitall on all of them",
                 **call_facts(rank, left[0]),
             )
@@ -171,7 +170,7 @@ def _of_other_op(
     got: Values, sends: Sequence[Values], rank: int, op: str
 ) -> tuple[str, Finding] | None:
     if np.array_equal(got, np.sum(sends, axis=0)):
-        text = f"Rank {rank}'s recv holds the sum, but op is {op}."
+        text = f"Rank {rank}'s recv contains the sum, but op is {op}."
         helps = "where does the code add instead of calling op?"
         return "it is the sum", found("op.sum_instead", text, help=helps, rank=rank, op=op)
     if np.array_equal(got, sends[rank]):
@@ -180,8 +179,8 @@ def _of_other_op(
     for send in sends[1:]:
         with_zero = SERIAL[op](with_zero, send)
     if np.array_equal(got, with_zero):
-        text = f"A 0 was also reduced into rank {rank}'s recv, but {op} does not ignore a 0."
-        helps = "what does the result hold before the first op?"
+        text = f"Rank {rank} also reduced a 0 into recv, but {op} does not ignore a 0."
+        helps = "what is in the result before the first op?"
         reason = found("op.zero_reduced", text, help=helps, rank=rank, op=op)
         return "a 0 was reduced into it", reason
     return None

@@ -29,7 +29,7 @@ _WHOLE = ("any length", "op", "dtype", "one process")
 """Subjects that a single mistake spoils as a whole."""
 WRONG_DTYPE = found(
     "dtype.only_float64_works",
-    "The call works with float64, but not with another dtype.",
+    "The call works with float64, but not with other dtypes.",
     help="compare the dtype of each buffer with that of send",
 )
 

@@ -287,4 +287,4 @@ def _others(outcome: Outcome) -> list[Call]:
 
 
 def _not_shown() -> NoReturn:
-    not_run("the calls do not show it")
+    not_run("the calls do not show this")

@@ -132,7 +132,7 @@ def _assert_recv_overwritten(case: Reduction, outcome: Outcome) -> None:
     for rank, recv in enumerate(outcome["recv"]):
         if recv.size and np.array_equal(recv, garbage) and not np.array_equal(expected, garbage):
             before = f"{GARBAGE} everywhere, as before the call"
-            text = f"Rank {rank} wrote nothing into recv: it still holds {before}."
+            text = f"Rank {rank} wrote nothing into recv: it still contains {before}."
             helps = "recv[...] = result writes into recv; recv = result only rebinds the name"
             raise WrongAnswer(found("allreduce.recv_untouched", text, help=helps, rank=rank))
         if np.array_equal(recv, with_garbage) and not np.array_equal(expected, with_garbage):
@@ -148,14 +148,12 @@ def _assert_groups_reduced(case: GroupReduction, outcome: Outcome) -> None:
     try:
         assert_every_rank(outcome["recv"], equals=sums, name="recv")
     except WrongAnswer as error:
-        text = "The result is wrong where comm holds only some of the ranks, in another order."
+        text = "The result is wrong where comm contains only some of the ranks, in another order."
         reason = found("comm.wrong_on_some_ranks", text, help=_USE_COMM)
         over_all = [r for r, recv in enumerate(outcome["recv"]) if np.array_equal(recv, everybody)]
         if over_all:
             rank = over_all[0]
-            text = (
-                f"Rank {rank}'s recv holds the result over all ranks, including those not in comm."
-            )
+            text = f"Rank {rank}'s recv has the result over all ranks, including those not in comm."
             reason = found("comm.reduced_over_all", text, help=_USE_COMM, rank=rank)
         raise led_by(error, reason) from None
 

@@ -44,7 +44,7 @@ def assert_gradients_reach_a_master(case: Fit, outcome: Outcome) -> None:
         updates = updates_of(case, outcome)
         masters = range(case.num_masters)
         if not any(_factors(case, outcome, updates, rank) for rank in masters):
-            text = "No master ends with weights that contain gradients of the workers' batches."
+            text = "No master's final weights contain gradients of the workers' batches."
             raise WrongAnswer(found("async.no_gradient_reaches_a_master", text))
 
 
@@ -62,7 +62,7 @@ def assert_new_values_reach_the_workers(case: Fit, outcome: Outcome) -> None:
         } - {slow}
         if not others:
             text = f"Worker rank {slow} ends with weights that hold no other worker's gradients."
-            helps = "after each batch a worker must go on with the masters' new values"
+            helps = "after each batch, a worker must continue with the masters' new values"
             raise WrongAnswer(found("async.worker_without_new_values", text, help=helps, rank=slow))
 
 
@@ -144,8 +144,8 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
                     f"The workers trained on {counted(trained, 'batch', 'batches')} ({told}), "
                     f"expected number_of_batches x epochs = {case.number_of_batches} x "
                     f"{case.epochs} = {asked}.",
-                    help="the workers share number_of_batches; what is left over after an even "
-                    "division goes to some of them",
+                    help="the workers share number_of_batches; if it does not divide evenly, "
+                    "some train on one more",
                     trained=trained,
                     expected=asked,
                 )
@@ -235,7 +235,7 @@ def updates_of(case: Fit, outcome: Outcome) -> list[Update]:
         if len(updates) + len(batches) > _MOST_BATCHES * case.num_steps:
             asked = case.num_steps
             text = (
-                f"The workers trained on over {_MOST_BATCHES} times the {asked} batches required."
+                f"Workers trained on more than {_MOST_BATCHES} times the {asked} batches required."
             )
             raise WrongAnswer(found("async.far_too_many_batches", text, expected=asked))
         if len(seen) != len(batches):

@@ -90,7 +90,7 @@ def _not_proven(worker: int, what: str, num_bytes: int, needed: int) -> NotProve
             "evidence.training_not_sent",
             f"worker rank {worker} {what} of its batches in only {num_bytes} bytes of "
             "messages, judging by "
-            f"samples of them; at least {needed} are needed. The training may not come from "
+            f"samples; at least {needed} are needed. The training may not come from "
             "messages; your instructor reviews this part",
             rank=worker,
             num_bytes=num_bytes,

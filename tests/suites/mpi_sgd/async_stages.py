@@ -50,14 +50,14 @@ def shown(run: Run, cases: Cases, *what: Shows) -> None:
         attempts = launch.attempts()
         ended = [attempt for _, attempt in attempts if attempt.failure is None]
         if len(ended) > len(launch.holding(assert_gradients_reach_a_master)):
-            not_run("a training ended without its workers' gradients")
+            not_run("a run ended without its workers' gradients")
         stopped += attempts if ranks > 2 else []
     for case, attempt in stopped:
         failure = attempt.failure
         is_stopped = failure and failure.verdict in _STOPPED and not is_raised(failure)
         if is_stopped and all(shows(case, attempt) for shows in what):
             return
-    not_run("needs a training whose calls show this")
+    not_run("needs a run whose calls show this")
 
 
 def asks_for_gradients(case: Fit, attempt: Attempt) -> bool:

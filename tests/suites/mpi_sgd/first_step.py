@@ -187,7 +187,9 @@ def _told(
     elif contributions.are(0):
         wrong = found("step.no_change", f"{place} did not change.", **facts)
     else:
-        text = f"{place} changed by {_listed(contributions.factors)}. The sum takes each once."
+        text = (
+            f"{place} changed by {_listed(contributions.factors)}. The sum must contain each once."
+        )
         wrong = found("step.other_sum", text, **facts)
     reduced = _reduced_to_one(outcome) if rank > 0 and changes[0][name].are_equal else None
     return [reduced, wrong] if reduced else [wrong]

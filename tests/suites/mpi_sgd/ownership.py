@@ -100,7 +100,7 @@ def _layers_per_batch(
         raise RuleViolation(
             found(
                 "layers.not_whole",
-                f"Rank {worker} sent {num_bytes / num_batches:,.0f} bytes a "
+                f"Rank {worker} sent {num_bytes / num_batches:,.0f} bytes per "
                 f"batch ({num_bytes:,} in {_batches(num_batches)}) to rank {master}: no set of "
                 "whole layers has that size.",
                 help="the weights and biases of a layer belong together",
@@ -110,7 +110,7 @@ def _layers_per_batch(
             ),
             found(
                 "layers.sizes",
-                f"Weights and biases together take these numbers of bytes: {told}.",
+                f"Weights and biases together have these sizes in bytes: {told}.",
                 num_bytes=list(by_layer.values()),
             ),
         )
@@ -131,8 +131,8 @@ def _assert_replied(
         found(
             "layers.reply_differs",
             f"Master rank {master} sent rank {worker} {back:,} bytes in {_batches(num_batches)}; "
-            f"to send back {_told(layers)} once per batch takes {num_batches * one:,}.",
-            help="a reply holds the weights and biases of the layers whose gradients came",
+            f"sending back {_told(layers)} once per batch takes {num_batches * one:,}.",
+            help="a reply contains the weights and biases of the layers whose gradients arrived",
             rank=master,
             worker=worker,
             num_bytes=back,

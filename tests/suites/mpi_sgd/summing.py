@@ -94,8 +94,8 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
             raise RuleViolation(
                 found(
                     "sync.gradients_given_twice",
-                    f"Rank {rank} gave collectives {num_bytes:,} bytes in {case.num_steps} steps; "
-                    f"the gradients of these steps have {once:,} bytes.",
+                    f"Rank {rank} passed {num_bytes:,} bytes to collectives in "
+                    f"{case.num_steps} steps; the gradients of these steps have {once:,} bytes.",
                     help="the gradients of a step must be summed once",
                     rank=rank,
                     num_bytes=num_bytes,

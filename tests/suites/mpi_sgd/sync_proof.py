@@ -97,9 +97,9 @@ def _assert_gradients_are_given(case: Fit, outcome: Outcome) -> None:
         raise NotProven(
             found(
                 "evidence.gradients_not_given",
-                f"by samples, ranks {without[0]} and {without[1]} give neither messages nor "
-                "collectives a piece of their gradients, or of a sum with them. The training may "
-                "not come from these; your instructor reviews this part",
+                f"judging by samples, ranks {without[0]} and {without[1]} send no piece of their "
+                "gradients, or of a sum with them. The training may "
+                "not come from messages or collectives; your instructor reviews this part",
                 ranks=without,
             )
         )

@@ -49,7 +49,7 @@ def assert_shown_before_failing(run: Run, cases: Cases, shows: Shows) -> None:
             failure = attempt.failure
             if failure and not is_raised(failure) and shows(case, attempt):
                 return
-    not_run("no training that failed shows it")
+    not_run("no failed run shows this")
 
 
 def gives_a_step_to_collectives(case: Fit, attempt: Attempt) -> bool:

@@ -226,7 +226,7 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
                 text = f"{told} updated weights in its own memory."
                 helps = "the parameters must be shared before the processes start"
                 raise RuleViolation(found("hogwild.weights_not_shared", text, help=helps, **facts))
-            text = f"{told} wrote into no parameter."
+            text = f"{told} wrote to no parameter."
             helps = "is every step taken, and written into the parameters in place?"
             raise RuleViolation(found("hogwild.no_step_written", text, help=helps, **facts))
         if private:
@@ -320,6 +320,6 @@ def _missing_steps(case: Hogwild, outcome: Outcome) -> list[Finding]:
         return [found("hogwild.steps_averaged", text)]
     for number, own in enumerate(by_process):
         if np.allclose(moved, own, atol=ATOL):
-            text = f"Only the steps of process {number} are in the returned weights."
+            text = f"The returned weights contain only the steps of process {number}."
             return [found("hogwild.steps_of_one_process", text, process=number)]
     return []

@@ -164,7 +164,7 @@ def _assert_output_follows(outcome: Outcome) -> None:
         text = "The output is not what the layers compute from the images and the parameters."
         raise NotProven(found("network.output_not_of_layers", text))
     if dropped.shape == output.shape and np.array_equal(dropped, output):
-        text = "A dropout is recorded in training, but the output equals that of evaluation."
+        text = "A dropout is recorded in training, but the output is the same as in evaluation."
         raise NotProven(found("network.dropout_not_in_output", text))
 
 
@@ -197,7 +197,7 @@ def assert_one_row(case: Network, outcome: Outcome) -> None:
         if len(output) != 1 or output.size < 2:
             shape, expected = output.shape, (1, NUM_CLASSES)
             text = f"For one image, the output has shape {shape}; expected {expected}."
-            helps = "look for a line that drops or mixes the dimension of the batch"
+            helps = "look for a line that drops or mixes the batch dimension"
             raise WrongAnswer(found("network.one_image_shape", text, help=helps, shape=shape))
 
 
@@ -208,10 +208,10 @@ def assert_dropout_only_in_training(case: Network, outcome: Outcome) -> None:
     """
     with case_context(case, outcome):
         if not any(layer.name == DROPOUT for layer in _layers(outcome, "in_training")):
-            raise WrongAnswer(found("network.no_dropout", "No dropout runs in training."))
+            raise WrongAnswer(found("network.no_dropout", "Dropout does not run in training."))
         if any(layer.name == DROPOUT for layer in _layers(outcome, "in_evaluation")):
             text = "After eval(), the network still drops activations."
-            helps = "nn.Dropout ends with eval(); F.dropout does what its argument training says"
+            helps = "nn.Dropout stops after eval(); F.dropout obeys its argument training"
             raise WrongAnswer(found("network.dropout_after_eval", text, help=helps))
         if not np.array_equal(outcome["output"][0], outcome["output_again"][0]):
             text = "After eval(), the same images get different outputs each time."

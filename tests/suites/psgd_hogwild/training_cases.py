@@ -126,7 +126,7 @@ def softmax_twice(gradient: Vector, weights: Vector, given: tuple[Vector, Labels
     double = softmax_regression.gradient_of_double_softmax(weights, *given)
     if not np.allclose(gradient, double, rtol=GRADIENT_ATOL, atol=GRADIENT_ATOL):
         return []
-    text = "The loss takes a softmax of the probabilities, as CrossEntropyLoss does."
+    text = "The loss applies a softmax to the probabilities, as CrossEntropyLoss does."
     return [found("loss.softmax_twice", text, help="use the loss of training.py")]
 
 
@@ -202,7 +202,7 @@ def trained_batches(case: Training, outcome: Outcome, rank: int) -> list[Rows]:
     if (rows < 0).any() or (rows >= case.num_examples).any():
         model = f"The model{_on_rank(outcome, rank)}"
         text = f"{model} was trained on inputs that are not examples of the dataset."
-        helps = "give the model the inputs as the dataset has them"
+        helps = "pass the model the inputs as they are in the dataset"
         raise WrongAnswer(found("training.other_inputs", text, help=helps, rank=rank))
     ends = np.cumsum(lengths)
     return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]

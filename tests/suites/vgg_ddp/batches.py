@@ -66,7 +66,10 @@ def assert_nothing_left(case: Training, outcome: Outcome) -> None:
 
 def _not_zeroed(step: int, rank: int) -> Finding:
     gradient = f"the gradient of rank {rank} still contains that of iteration {step - 1}"
-    text, helps = f"In iteration {step}, {gradient}.", "look where optimizer.zero_grad() is called"
+    text, helps = (
+        f"In iteration {step}, {gradient}.",
+        "look at where optimizer.zero_grad() is called",
+    )
     return found("gradient.not_zeroed", text, help=helps, rank=rank, iteration=step)
 
 
@@ -145,7 +148,7 @@ def _reason(outcome: Outcome, step: int, rank: int, of_batches: Sequence[NDArray
         return found("gradient.averaged_in_backward", text, help=helps, **facts)
     if not outcome["in_training"][rank][step]:
         text = f"{when}, the network of rank {rank} was in evaluation mode."
-        helps = "look where model.train() and model.eval() are called"
+        helps = "look at where model.train() and model.eval() are called"
         return found("gradient.in_evaluation_mode", text, help=helps, **facts)
     if step and _is_left(local, outcome["used"][rank][step - 1], wanted):
         return _not_zeroed(step, rank)

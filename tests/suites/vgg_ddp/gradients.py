@@ -90,7 +90,7 @@ def recognised(
         return None
     rounded = [round(float(weight), 2) + 0.0 for weight in weights]
     parts = [f"{part:g} of rank {each}'s" for each, part in enumerate(rounded)]
-    text = f"{stepped} {listed(parts)} gradient; the mean takes {1 / len(local):.2g} of each."
+    text = f"{stepped} {listed(parts)} gradient; the mean contains {1 / len(local):.2g} of each."
     return found("step.unequal_parts", text, parts=rounded, **facts)
 
 

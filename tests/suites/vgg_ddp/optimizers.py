@@ -33,14 +33,17 @@ def seen_instead(
     """
     before = np.array([start, *reached], dtype=np.float64)
     unknown = found(
-        "sgd.another_step", f"Rank {rank} did not step as SGD does.", help=_ASKED, rank=rank
+        "sgd.another_step",
+        f"Rank {rank} took a step that is not a step of SGD.",
+        help=_ASKED,
+        rank=rank,
     )
     if not (np.isfinite(before).all() and np.isfinite(gradients).all()):
         return unknown
     moved = before[:-1] - before[1:]
     if not moved.any():
         text = f"No step changed a parameter of rank {rank}."
-        helps = "which parameters was the optimizer made with?"
+        helps = "which parameters was the optimizer created with?"
         return found("sgd.parameters_unchanged", text, help=helps, rank=rank)
     large = np.abs(gradients[0]) > np.median(np.abs(gradients[0]))
     sizes = np.abs(moved[0][large])

@@ -139,6 +139,6 @@ def assert_options_of_handout(case: Training, outcome: Outcome) -> None:
     """Assert that argparse has the options as the handout writes them. Raises RuleViolation."""
     respelt = max(outcome["respelt"])
     if respelt:
-        text = f"argparse has {respelt}; the handout's command line does not start the program."
-        helps = "the grader used the program's own spelling, which costs nothing"
+        text = f"argparse has {respelt}, so the handout's command line does not start the program."
+        helps = "the grader used the program's own spelling; this costs nothing"
         raise RuleViolation(found("options.respelt", text, help=helps, options=respelt))

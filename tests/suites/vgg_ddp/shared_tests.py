@@ -83,7 +83,7 @@ def shared_tests(
         assert_all_hold(epoch_of(run(4, cases[4])), assert_sgd_steps)
 
     def test_program_comes_to_its_end(run):
-        """ends by itself, with no rank left waiting"""
+        """exits, with no rank left waiting"""
         assert_all_hold(run(4, cases[4]).having(extent="program"))
 
     def test_training_is_one_epoch(run):

@@ -45,7 +45,7 @@ def assert_helped(run: Run, ranks: int, cases: tuple[Training, ...], *checks: Ch
     """
     _, first = next(iter(run(ranks, cases).answers()), (None, None))
     if not (isinstance(first, RunFailure) and first.verdict is Verdict.RUN_TIME_ERROR):
-        not_run("the program needs no help to begin")
+        not_run("the program needs no help to start")
     helped = replace(_epoch(cases), takes_flags=True, is_helped=True, call="helped")
     assert_all_hold(run(ranks, (helped,)), *checks)
 

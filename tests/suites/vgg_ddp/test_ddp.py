@@ -90,5 +90,5 @@ test_options_are_spelt_as_in_the_handout = points(0)(
 
 @stage(8)
 def test_averages_once_it_has_begun(run):
-    """trains correctly, once the grader helps it to begin"""
+    """trains correctly, once the grader helps it start"""
     assert_helped(run, 4, CASES[4], assert_through_ddp, assert_steps_with_mean_of_batches)

@@ -45,7 +45,7 @@ def test_batches_have_256_examples(run):
 
 @points(0.5, requires=TRAINS)
 def test_program_comes_to_its_end(run):
-    """ends by itself after its training"""
+    """exits after its training"""
     assert_all_hold(run(1, PRINTING))
 
 
@@ -77,5 +77,5 @@ def test_program_takes_its_time_for_training_only(run):
 
 @stage(6)
 def test_trains_once_it_has_begun(run):
-    """trains correctly, once the grader helps it to begin"""
+    """trains correctly, once the grader helps it start"""
     assert_helped(run, 1, CASES, assert_own_gradients, assert_sgd_steps)

@@ -185,7 +185,7 @@ def test_what_the_judge_left_behind_ends_the_tests(tmp_path):
     _, report, _ = run(tmp_path, dies=f"test == 'test_b' and ({left}, killed())")
     assert report[0] == "test_a: passed"
     for each in report[1:3]:
-        assert ": not graded: processes of a run stayed after the judge died" in each
+        assert ": not graded: processes of a run outlived the judge" in each
     assert tried(tmp_path) == ["test_a", "test_b"]
 
 

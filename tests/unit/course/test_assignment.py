@@ -134,6 +134,6 @@ def test_probes_that_are_not_one_of_the_two_are_told(suites, files, found):
     for file in files:
         (suites / "it" / file).parent.mkdir(exist_ok=True)
         (suites / "it" / file).touch()
-    told = f"it has its probes either in probes.py, or in probes/__init__.py .* found {found} in "
+    told = f"it must have either probes.py, or probes/__init__.py .* found {found} in "
     with pytest.raises(GraderError, match=told):
         courses_of(suites).assignment("it").probe_sources()

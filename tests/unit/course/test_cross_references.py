@@ -109,14 +109,14 @@ def test_what_agrees_is_not_told(told):
             ("parts", 1, "builds_on"),
             "rings",
             'parts.fit.builds_on: found "rings", which is not a part; '
-            "did you mean ring? expected a "
-            "part above this one",
+            "did you mean ring? expected an "
+            "earlier part",
         ),
         (
             ("parts", 1, "builds_on"),
             "fit",
-            'parts.fit.builds_on: found "fit", which does not come before; expected a part above '
-            "this one",
+            'parts.fit.builds_on: found "fit", which does not come before; expected an '
+            "earlier part",
         ),
         (
             ("parts", 1, "stand_in"),

@@ -54,18 +54,18 @@ def test_without_a_folder_the_digits_are_used_and_nothing_is_said(tmp_path, monk
 def test_what_the_folder_holds_is_read_once_and_said(tmp_path, read):
     """The report says on what was graded."""
     data = Data(mnist_in(tmp_path))
-    assert data.notes() == ("no image of the data folder was needed",)
+    assert data.notes() == ("no image from the data folder was needed",)
     assert data.mnist() is data.mnist()
     assert len(data.mnist().train_images) == 1
     assert read == [str(tmp_path)]
-    assert data.notes() == ("graded on the MNIST of the data folder",)
+    assert data.notes() == ("graded on MNIST from the data folder",)
 
 
 def test_what_the_folder_lacks_is_made_of_digits_and_said(tmp_path, read):
     """A course may hold the data of one assignment only."""
     data = Data(mnist_in(tmp_path))
     assert len(data.cifar10().train_images) == 1297
-    assert data.notes() == ("graded on the bundled digits: the data folder does not hold CIFAR-10",)
+    assert data.notes() == ("graded on the bundled digits: the data folder does not have CIFAR-10",)
 
 
 def test_a_folder_that_is_not_there_is_bad_usage(tmp_path):
@@ -76,7 +76,7 @@ def test_a_folder_that_is_not_there_is_bad_usage(tmp_path):
 
 def test_a_folder_without_data_is_bad_usage(tmp_path):
     """One sentence names what was expected."""
-    with pytest.raises(UsageError, match="holds no known data files: expected those of"):
+    with pytest.raises(UsageError, match="has no known data files: expected those of"):
         Data(tmp_path)
 
 

@@ -121,7 +121,7 @@ def test_what_does_not_add_up_is_told_to_the_last_digit(tmp_path):
     assert report.parts[0].verdict is Verdict.JUDGE_ERROR
     assert (
         report.parts[0].message
-        == "the suite's tests pay 3.000001 points, but assignment.toml says 3"
+        == "the suite's tests are worth 3.000001 points, but assignment.toml says 3"
     )
 
 

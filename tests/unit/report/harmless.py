@@ -17,7 +17,7 @@ from grader.report.page import num_columns
 COMMAND_PREFIXES = ("  again:  ", "  look:   ")
 OUR_HTML = re.compile(
     r"(<details><summary>"
-    r"(traceback|detail|what else was seen|last output of ranks? [0-9, and-]+)</summary>"
+    r"(traceback|detail|other findings|last output of ranks? [0-9, and-]+)</summary>"
     r"|</details>)\n?"
 )
 OUR_INLINE = {"text", "text_special", "strong_open", "strong_close", "code_inline", "softbreak"}

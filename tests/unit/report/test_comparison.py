@@ -41,7 +41,7 @@ def test_each_change_is_told_once():
 
 def test_the_same_is_the_same():
     told = changes_text(compare(NOW, NOW), PAGE)
-    assert told == "Since the last report: 2 -> 2 of 8; every check is as it was."
+    assert told == "Since the last report: 2 -> 2 of 8; no check has changed."
 
 
 def test_only_tests_of_both_count():
@@ -55,7 +55,7 @@ def test_only_tests_of_both_count():
     "before", [replace(BEFORE, assignment="another"), of(Verdict.ACCEPTED, part="another")]
 )
 def test_a_report_on_something_else_cannot_be_compared(before):
-    with pytest.raises(ValueError, match="and has no check of this grading"):
+    with pytest.raises(ValueError, match="and has none of these checks"):
         compare(before, NOW)
 
 

@@ -98,7 +98,7 @@ def test_all_kinds_of_evidence_are_on_the_page():
     assert "Of 28 calls the last 16 are shown." in page
     assert "Of 4 messages the last is shown." in page
     assert "12 of 13 elements differ; the first of them" in page
-    assert "The last completed exchange: rank 3 to rank 0, 96 B, tag 7" in page
+    assert "Last completed exchange: rank 3 to rank 0, 96 B, tag 7" in page
     figures = page.split("<figure")[1:]
     assert all("<table" in each for each in figures), "a picture without its table"
     assert "<u>comm.Recv</u>" in page

@@ -158,7 +158,7 @@ def test_reports_that_no_figure_can_be_made_of_are_told_in_a_sentence(course):
     done = grade_study(course, "--submission", "work", "--out", "out")
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == (
-        "grade: no figures can be made of the results, see out/measurements.jsonl: "
+        "grade: the results cannot be drawn, see out/measurements.jsonl: "
         "ValueError: could not convert string to float: 'long'"
     )
 

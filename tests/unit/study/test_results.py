@@ -12,8 +12,8 @@ from grader.study import Machine, Results, Spread, compared
         ([2, 2.1, 2.2], [1, 1.1, 1.2], "b is faster than a: 1.1 s (1 to 1.2 s in 3 runs) against"),
         ([1, 2, 3], [2, 3, 4], "This difference is within the spread."),
         ([1, 1, 2], [2, 2, 3], "This difference is within the spread."),
-        ([1], [2, 3, 4], "2 to 4 s in 3 runs). A claim takes 3 runs of each."),
-        ([1, 1.1], [2, 2, 2], "A claim takes 3 runs of each."),
+        ([1], [2, 3, 4], "2 to 4 s in 3 runs). A claim needs 3 runs of each."),
+        ([1, 1.1], [2, 2, 2], "A claim needs 3 runs of each."),
     ],
 )
 def test_a_difference_within_the_spread_is_called_so(first, second, told):
@@ -26,7 +26,7 @@ def test_nothing_is_said_of_what_was_not_measured():
 
 
 def test_a_spread_is_of_something():
-    with pytest.raises(ValueError, match="takes a number"):
+    with pytest.raises(ValueError, match="needs a number"):
         Spread.of([])
     assert Spread.of([3, 1, 2]) == Spread(2, 1, 3, 3)
     assert Spread.of([2.0]).times(1e3).text(unit="ms") == "2e+03 ms (one run)"

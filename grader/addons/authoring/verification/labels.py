@@ -68,7 +68,7 @@ def disagreements(label: Label, result: PartResult) -> Iterator[str]:
         found = [Finding(NOT_HANDED_IN, result.message)]
     if label.cause and not any(_is_so(label, each) for each in found):
         told = ", ".join(sorted({f"{each.key} {dict(each.facts)}" for each in found})) or "none"
-        yield f"no finding is {label.cause} {label.facts or ''}; found {told}"
+        yield f"no finding has the key {label.cause} {label.facts or ''}; found {told}"
     if not _pays(label.points, result):
         yield f"expected {label.points} points, found {_paid(result)}"
     lost = {test.name for test in result.tests if test.points < test.max_points}
@@ -78,7 +78,7 @@ def disagreements(label: Label, result: PartResult) -> Iterator[str]:
     if label.fair_share is not None and result.max_points:
         share = result.points / result.max_points
         if round(abs(share - label.fair_share), 9) > MOST_UNFAIR:
-            yield f"found {_paid(result)} points paid, but fair_share is {label.fair_share:.0%}"
+            yield f"found {_paid(result)} points, but fair_share is {label.fair_share:.0%}"
     names = {test.name for test in failing}
     if label.failing_tests is not None and names != set(label.failing_tests):
         yield (
@@ -128,7 +128,7 @@ def _cross_check(data: Table, folder: Path) -> Iterator[str]:
     if isinstance(data.get("points"), str) and data["points"] not in ("all", "some"):
         yield f"points: found {found_text(data['points'])}; expected all, some or a number"
     if "points" not in data and "fair_share" not in data:
-        yield "points: missing; expected points or fair_share: what is paid"
+        yield "points: missing; expected points or fair_share"
     if not data.get("cause") and verdict != Verdict.ACCEPTED.value:
         yield "cause: missing; expected the key of a finding, because a failure has a reason"
     if data.get("facts") and not data.get("cause"):

@@ -106,7 +106,7 @@ def _suite_problems(
     if paid != points:
         yield Problem(
             suite,
-            f"its tests pay {written(paid)} points, but assignment.toml says "
+            f"its tests are worth {written(paid)} points, but assignment.toml says "
             f"{written(points)}; {_largest(found)}",
         )
     for stage in found:
@@ -127,10 +127,10 @@ def check_files(course: Course, assignment: Assignment) -> Iterator[Problem]:
     else:
         for file in assignment.handed_in:
             if not (assignment.reference / file).is_file():
-                text = "assignment.toml names it, but the reference does not hold it"
+                text = "assignment.toml names it, but the reference does not have it"
                 yield Problem(file, f"{text}; add it to {assignment.reference}")
     if not (assignment.template / HANDOUT).is_file():
-        text = "students need a handout; write it beside the reference"
+        text = "students need a handout; write it into the reference folder"
         yield Problem(str(assignment.template / HANDOUT), f"{text}, and make the template")
     try:
         assignment.support_paths()
@@ -170,7 +170,7 @@ def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Pr
     for file in public:
         for line in sorted(_telling_lines(file) & secret_lines.keys())[:1]:
             source = secret_lines[line].name
-            yield Problem(str(file), f"students get it, but it holds a line of {source}: {line!r}")
+            yield Problem(str(file), f"students get it, but it has a line of {source}: {line!r}")
 
 
 def _files(folder: Path) -> list[Path]:
@@ -219,7 +219,7 @@ def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
             yield Problem(folder.relative_to(course.submissions).as_posix(), text)
     verdicts = {folder.parent.parent.name for folder in folders}
     if not verdicts - {"accepted"}:
-        text = "no wrong submission shows that the suites find anything; add one"
+        text = "there is no wrong submission to show that the suites find anything; add one"
         yield Problem(str(course.submissions), f"{text}: wrong_answer/{assignment.name}/<the bug>/")
 
 
@@ -285,7 +285,7 @@ def _wrong_parts(table: _Table, assignment: Assignment) -> Iterator[str]:
     by_a_person = total(manual.points for manual in assignment.manual)
     if others != by_a_person:
         yield (
-            f"{', '.join(rows) or 'no row beside those of parts'}: {_points(others)} here, but "
+            f"{', '.join(rows) or 'no row besides those of parts'}: {_points(others)} here, but "
             f"assignment.toml has {_points(by_a_person)} graded by hand; {_CHANGE}"
         )
 
@@ -317,7 +317,7 @@ def _wrong_rows(rows: Sequence[float], part: Part, assignment: Assignment) -> It
     if not are_sums(rows, paid):
         here, there = Counter(rows), Counter(paid)
         yield (
-            f"the rows of {part.name} have {_numbers(here - there)}, but its checks pay "
+            f"the rows of {part.name} have {_numbers(here - there)}, but its checks have "
             f"{_numbers(there - here)} instead; {_CHANGE}"
         )
 

@@ -53,8 +53,8 @@ def check_template_gets_nothing(grader: Grader) -> Iterator[Problem]:
         if part.max_points and (part.points or part.verdict is not Verdict.NOT_ATTEMPTED):
             yield Problem(
                 f"template, {part.name}",
-                f"expected NOT_ATTEMPTED and no points; {_account(part)}. Let what students "
-                "must write raise NotImplementedError",
+                f"expected NOT_ATTEMPTED and no points; {_account(part)}. Functions that "
+                "students write must raise NotImplementedError",
             )
 
 
@@ -153,7 +153,7 @@ def check_mutants(grader: Grader) -> Iterator[Problem]:
         if unexplained([row], explained):
             yield Problem(
                 f"{row.file}:{row.line}",
-                f"no test finds {row.before!r} changed to {row.after!r}; add one that does, or "
+                f"no test notices {row.before!r} changed to {row.after!r}; add one that does, or "
                 f"say in {file} why both are correct: '{row.key}' = \"...\"",
             )
 
@@ -248,7 +248,7 @@ def _all_named(options: argparse.Namespace, courses: Courses) -> list[str]:
     names = [f"{course.name}/{name}" for course in chosen for name in course.names()]
     if not names:
         folders = " or ".join(str(course.suites) for course in chosen)
-        raise UsageError(f"there is nothing to verify: {folders} holds no assignment")
+        raise UsageError(f"there is nothing to verify: {folders} has no assignment")
     return names
 
 

@@ -7,4 +7,4 @@ from mpi4py import MPI
 def solve(b, num_iterations, comm):
     """Return this rank's part of x after the iterations."""
     # TODO: the product with A and the iterations
-    raise NotImplementedError("cg.py: the product with A and the iterations is still to be written")
+    raise NotImplementedError("cg.py: TODO: the product with A and the iterations")

@@ -7,4 +7,4 @@ from mpi4py import MPI
 def diffuse(block, num_steps, shape, comm):
     """Return this rank's block after the steps."""
     # TODO: the exchange of halos and the steps
-    raise NotImplementedError("halo.py: the exchange of halos and the steps is still to be written")
+    raise NotImplementedError("halo.py: TODO: the exchange of halos and the steps")

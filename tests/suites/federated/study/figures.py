@@ -64,8 +64,8 @@ def _weights(results):
         "fedavg_weights", "FedAvg, non-iid: the weight of each client's model",
         "", "share",
         (Series("share of all examples", shares), Series("weight of its model", weights)),
-        "Of the first run, with its clients' numbers of examples. The script's aggregate was "
-        "given a model of ones from this client, and of zeros from the others. The result is "
+        "Of the first run, with its clients' numbers of examples. We gave the script's aggregate "
+        "a model of ones from this client, and of zeros from the others. The result is "
         "its weight. FedAvg weights a client by its share of the examples.",
         is_bars=True, is_share=True,
     )  # fmt: skip
@@ -94,8 +94,8 @@ def _accuracies(results):
     return Chart(
         "final_accuracy", "Final accuracy on the test images", "", "accuracy",
         (Series("accuracy", tuple(dots)),),
-        "Each with what its script prints: FedAvg 5 rounds with batches of 32 on 4 clients, "
-        "the others 3 epochs with batches of 100."
+        "As each script prints it: FedAvg after 5 rounds with batches of 32 on 4 clients, "
+        "the others after 3 epochs with batches of 100."
         + f" Rightmost: FedAvg with {LONG_TIMES} local epochs instead of one." * has_long,
         is_bars=True, is_share=True, bars=tuple(ALL),
     )  # fmt: skip

@@ -100,7 +100,7 @@ def _divergence(results):
             f"accuracy: {100 * (alone.median - full.median):.0f} at the full rate, "
             f"{100 * (serial_small.median - small.median):.0f} at the rate divided by "
             f"{workers}. The serial program learns {serial_small.text('{:.1%}')} in as many "
-            "steps at that rate." + f" A claim takes {FEWEST_RUNS} runs of each." * few
+            "steps at that rate." + f" A claim needs {FEWEST_RUNS} runs of each." * few
         )
 
 

@@ -53,7 +53,7 @@ def _accuracies(results):
             continue
         figures = f"{few.text('{:.1%}')} on 1, {many.text('{:.1%}')} on {PROCESSES[-1]}"
         if min(few.num_runs, many.num_runs) < FEWEST_RUNS:
-            yield f"{label}: {figures}. A claim takes {FEWEST_RUNS} runs of each."
+            yield f"{label}: {figures}. A claim needs {FEWEST_RUNS} runs of each."
         elif many.high < few.low:
             yield f"{label} loses accuracy with more processes and as many epochs: {figures}."
         else:

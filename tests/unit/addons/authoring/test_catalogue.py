@@ -35,7 +35,7 @@ def test_a_row_says_files_other_names_and_rules():
         "## it\n\n"
         "All of it. 5.5 points, and 4 graded by hand.\n\n"
         "Source: a sheet.\n\n"
-        "| part | points | asked | handed in | rules, beside correct results |\n"
+        "| part | points | asked | handed in | rules, besides correct results |\n"
         "| --- | ---: | --- | --- | --- |\n"
         "| `ring` | 2.5 | Ring &#124; all | `ring.py` or `1b.py`, `part1/main.py` "
         "| one neighbour; no lock |\n"

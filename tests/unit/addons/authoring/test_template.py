@@ -44,7 +44,7 @@ def double(x):
     """Return 2 x."""
     y = 0
     # TODO: the doubling of x in y
-    raise NotImplementedError("a.py: the doubling of x in y is still to be written")
+    raise NotImplementedError("a.py: TODO: the doubling of x in y")
     return y
 '''
 
@@ -82,12 +82,12 @@ def test_a_long_marker_is_wrapped_and_says_the_same(num_words: int):
     )
     assert max(map(len, stripped.splitlines())) <= 100
     (raising,) = [node for node in ast.walk(ast.parse(stripped)) if isinstance(node, ast.Constant)]
-    assert raising.value == f"a.py: {words} is still to be written"
+    assert raising.value == f"a.py: TODO: {words}"
 
 
 def test_the_words_name_the_file_without_its_folder():
     """A file of a folder is named as the student sees it there."""
-    assert '"a.py: the doubling' in strip_solutions(SOURCE, "part1/a.py")
+    assert '"a.py: TODO: the doubling' in strip_solutions(SOURCE, "part1/a.py")
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_drift_names_changed_missing_and_foreign_files(tmp_path: Path):
     (template / "left_over.py").write_text("")
     changed, foreign, missing = drift(reference, template)
     assert "a.py differs in line 9" in changed
-    assert "left_over.py is made from no file" in foreign
+    assert "left_over.py comes from no file" in foreign
     assert "support.py is missing" in missing
 
 
@@ -371,5 +371,4 @@ def test_every_part_of_the_template_is_not_implemented_before_any_message(tmp_pa
     assert len(lines) == len(parts) * (1 + 2 + 3 + 8)
     for line in lines:
         part, _, _, sentence = line.split(" ", 3)
-        assert sentence.startswith(f"{parts[part]}: ")
-        assert sentence.endswith(" is still to be written")
+        assert sentence.startswith(f"{parts[part]}: TODO: ")

@@ -100,7 +100,7 @@ def test_a_folder_beside_an_archive_of_one_name_is_told(folder, tmp_path):
     (folder / "anna").mkdir()
     (folder / "anna.zip").write_bytes(b"PK")
     found, (told,) = read(tmp_path)
-    assert not found and "anna is not a file, and files of the same student are" in told.problem
+    assert not found and "anna is not a file, but there are files" in told.problem
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
     works = [Work(hand_in(label, at=None), grading()) for label in ("anna", "anna-secret")]
     (found,), strays = standings(works, Rules(roster, {}, Policy(), Questions(), NAMES))
     assert (found.final, found.status) == (None, "needs review")
-    why = "2 hand-ins, and it is not known which is the last"
+    why = "2 hand-ins, but no times to tell which is the last"
     (row,) = table([found])
     assert why in row["reasons"] and row["final"] == ""
     assert why in gradebook.mark_text(found)
@@ -163,7 +163,9 @@ def test_what_is_noted_on_every_grading_is_told_once():
     ]
     found = [standing(grading(each), label=f"s{n}") for n, each in enumerate(both)]
     told = list(outputs.summary(found, Strays(), [], Path("out")))
-    assert [line for line in told if "note" in line] == ["note on all gradings: the image is older"]
+    assert [line for line in told if "note" in line] == [
+        "note on every grading: the image is older"
+    ]
 
 
 def test_nobody_has_a_final_mark_while_something_is_pending():

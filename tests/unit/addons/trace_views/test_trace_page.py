@@ -184,7 +184,7 @@ def test_the_other_cases_are_listed_by_launch():
         (
             Run(2).trace(),
             24,
-            "No call is relevant to the rules of this part; 24 other calls are not shown.",
+            "No call matters for the rules of this part; 24 other calls are not shown.",
         ),
         (Trace(()), 0, "No rank called MPI or torch.distributed."),
     ],

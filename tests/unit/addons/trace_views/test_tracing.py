@@ -104,7 +104,7 @@ def test_a_case_can_be_chosen():
         ([*RING, "--json", "none/x.json"], "none/x.json cannot be written; expected a file in a"),
         (
             [*RING, "--only", "three"],
-            "no check is called three in ring_allreduce; did you mea",
+            "no check of ring_allreduce is called three; did you mea",
         ),
         (
             [*RING, "--ranks", "11"],
@@ -137,6 +137,6 @@ def test_nothing_is_shown_where_a_grading_would_be_sealed(monkeypatch):
     """Before anything is read."""
     monkeypatch.setattr(trace_command, "is_sealed", lambda environment: True)
     with pytest.raises(
-        UsageError, match=("a sealed grading does not show what `grade trace` shows; run it")
+        UsageError, match=("`grade trace` does not work in a sealed grading; run it")
     ):
         trace_command.trace(Namespace(submission=Path("/nowhere")), lambda text: None)

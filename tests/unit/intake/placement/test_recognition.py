@@ -78,14 +78,14 @@ def test_equally_many_files_need_a_name():
     with pytest.raises(UsageError) as raised:
         recognise(handed_in("psgd.py", "part1/main.py"), KNOWN)
     assert str(raised.value) == (
-        "handin may be for hogwild or vgg: it holds as many files of each; name one with "
+        "handin could be for hogwild or vgg: it has as many files of each; name one with "
         "--assignment hogwild"
     )
 
 
 def test_a_support_file_alone_is_no_submission():
     """Only files that are handed in are graded."""
-    with pytest.raises(UsageError, match=r"holds no file of an assignment. Found utils\.py"):
+    with pytest.raises(UsageError, match=r"has no file of an assignment. Found utils\.py"):
         recognise(handed_in("utils.py"), KNOWN)
 
 
@@ -125,7 +125,7 @@ def test_the_nearest_name_decides_between_assignments(path, expected):
     for known in (bundled().assignments(), bundled().assignments()[::-1]):
         with pytest.raises(UsageError) as raised:
             recognise(handed_in(path), known)
-        assert f"nearest is {assignment}" in str(raised.value)
+        assert f"most like {assignment}" in str(raised.value)
         assert name in str(raised.value)
         assert path in str(raised.value)
 
@@ -142,7 +142,7 @@ def test_between_equally_near_names_contents_decide(tmp_path, source, expected):
         (each.template / "ring.py").write_text(text)
     found = submissions.of_files("handin", {"rings.py": source})
     for order in (known, known[::-1]):
-        with pytest.raises(UsageError, match=f"nearest is {expected}"):
+        with pytest.raises(UsageError, match=f"most like {expected}"):
             recognise(found, order)
 
 
@@ -171,7 +171,7 @@ def test_files_of_another_assignment_are_told_from_none_at_all():
     """Who names an assignment and hands in another one has mixed up something."""
     with pytest.raises(UsageError) as raised:
         require_likely(handed_in("psgd.py", "hogwild.py"), MPI, KNOWN)
-    assert "handin holds no file of mpi" in str(raised.value)
+    assert "handin has no file of mpi" in str(raised.value)
     assert "hogwild" in str(raised.value)
     require_likely(handed_in("psgd.py", "ring.py"), MPI, KNOWN)
     require_likely(handed_in("psgd.py", "Ring.py"), MPI, KNOWN)
@@ -276,7 +276,7 @@ def test_another_accepted_name_counts():
     """A file under its other name speaks for the assignment, once."""
     known = [LENET, MPI]
     assert recognise(handed_in("1a.py"), known).name == "lenet"
-    with pytest.raises(UsageError, match="may be for lenet or mpi"):
+    with pytest.raises(UsageError, match="could be for lenet or mpi"):
         recognise(handed_in("all.py", "1a.py", "fit.py"), known)
 
 

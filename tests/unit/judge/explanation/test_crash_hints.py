@@ -15,11 +15,11 @@ NOTHING = Run(2).trace()
     [
         (
             Crash(0, "No module named 'torchvision'"),
-            "torchvision's datasets are not available here: take the images from images.py",
+            "torchvision's datasets are not available here: use the images from images.py",
         ),
         (
             Crash(0, "module 'torchvision.datasets' has no attribute 'MNIST'"),
-            "torchvision's datasets are not available here: take the images from images.py",
+            "torchvision's datasets are not available here: use the images from images.py",
         ),
         (
             Crash(0, "No module named 'torchvision.models'"),
@@ -27,13 +27,13 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "No module named 'my_utils.ring'"),
-            "no such file was handed in, and no such package is installed; if it is yours, "
-            "hand in my_utils.py",
+            "no such file was handed in, and no such package is installed; if the module is "
+            "yours, hand in my_utils.py",
         ),
         (
             Crash(0, "MPI_ERR_OTHER: known error not in list", called="mpi4py.MPI.Init"),
-            "an import already initialised MPI: the first `from mpi4py import MPI` of all "
-            "files does that; set mpi4py.rc.initialize = False above it",
+            "an import already initialised MPI: the first `from mpi4py import MPI` in any "
+            "file does that; set mpi4py.rc.initialize = False before it",
         ),
         (
             Crash(0, "*** The MPI_Barrier() function was called before MPI_INIT was invoked."),
@@ -45,18 +45,18 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "list index out of range", source="n = int(sys.argv[1])"),
-            "the file is imported here, so there are no arguments: read them only below "
+            "the grader imports this file, so it gets no arguments: read them only below "
             '`if __name__ == "__main__":`',
         ),
         (
             Crash(0, "'RANK'", source="os.environ['RANK']", command="python a.py --rank 0"),
-            "the program is started as `python a.py --rank 0`",
+            "the grader starts the program as `python a.py --rank 0`",
         ),
         (
             Crash(0, "tcp:// rendezvous: port number missing", command="python a.py --rank 0"),
-            "init_process_group needs rank, world_size, and on every rank the same address and "
-            "port of rank 0, as in init_method='tcp://ADDRESS:29500'; the program is "
-            "started as `python a.py --rank 0`",
+            "init_process_group needs rank, world_size, and the address and port of rank 0, the "
+            "same on every rank, as in init_method='tcp://ADDRESS:29500'; the grader starts the "
+            "program as `python a.py --rank 0`",
         ),
         (
             Crash(0, "[Errno 2] No such file or directory: 'a.npy'", is_apart=True),
@@ -64,36 +64,37 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "[Errno 1] Operation not permitted", is_apart=True),
-            "ranks share only MPI or torch.distributed: no other socket, file, file lock or "
-            "program; each rank has files in its own folder only",
+            "ranks can communicate only by MPI or torch.distributed, not by other sockets, files, "
+            "file locks or programs. Each rank can use files only in its own folder",
         ),
         (
             Crash(0, "[Errno 1] Operation not permitted: '/opt/venv/bin/python'", is_apart=True),
-            "no other program can be started here. Start multiprocessing with the method 'fork'; "
-            "share memory as torch's tensors or multiprocessing.Array",
+            "your code cannot start other programs here. Use multiprocessing's start method "
+            "'fork'; "
+            "share memory as torch tensors or multiprocessing.Array",
         ),
         (
             Crash(0, "[Errno 13] Permission denied: '/proc/self/status'", is_apart=True),
-            "ranks cannot read /proc and /sys, which show what other processes do; use "
-            "os.cpu_count(), resource.getrusage() and the clocks of time",
+            "ranks cannot read /proc or /sys, because these show other processes; use "
+            "os.cpu_count(), resource.getrusage() or the time module",
         ),
         (
             Crash(0, "[Errno 13] Permission denied: '/sys/fs/cgroup'", is_apart=True),
-            "ranks cannot read /proc and /sys, which show what other processes do; use "
-            "os.cpu_count(), resource.getrusage() and the clocks of time",
+            "ranks cannot read /proc or /sys, because these show other processes; use "
+            "os.cpu_count(), resource.getrusage() or the time module",
         ),
         (
             Crash(0, "Load averages are unobtainable", is_apart=True),
-            "ranks cannot read /proc and /sys, which show what other processes do; use "
-            "os.cpu_count(), resource.getrusage() and the clocks of time",
+            "ranks cannot read /proc or /sys, because these show other processes; use "
+            "os.cpu_count(), resource.getrusage() or the time module",
         ),
         (
             Crash(0, "[Errno 13] Permission denied: '/dev/shm/mine'", is_apart=True),
-            "ranks cannot use /dev/shm; multiprocessing finds shared memory by itself",
+            "ranks cannot use /dev/shm; multiprocessing finds shared memory elsewhere",
         ),
         (
             Crash(0, "access permission denied", is_apart=True),
-            "files cannot be locked here, but a database in a file needs that: open it as "
+            "a database file needs file locks, which do not work here: open it as "
             "sqlite3.connect('file:NAME?nolock=1', uri=True), or keep it in memory (':memory:')",
         ),
         (Crash(0, "list index out of range", source="n = x[1]"), ""),
@@ -164,8 +165,8 @@ def test_a_message_longer_than_its_buffer_is_told_with_both_sizes(words):
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("python main.py", "the program is started without arguments: `python main.py`"),
-        ("python main.py --rank 0", "the program is started as `python main.py --rank 0`"),
+        ("python main.py", "the grader starts the program without arguments: `python main.py`"),
+        ("python main.py --rank 0", "the grader starts the program as `python main.py --rank 0`"),
     ],
 )
 def test_what_a_program_is_started_with_is_told(command, told):
@@ -189,7 +190,7 @@ def test_both_sizes_and_both_places_are_named():
     fail(run, 1, run.irecv(1, 0, tag=3), 10)
     assert size_mismatch(run.trace(), 1) == (
         "Irecv(source=0, tag=3) of rank 1 at ring.py:10 has a buffer of 80 bytes (10 elements of 8 "
-        "bytes), and rank 0 sends it 104 bytes (13 elements of 8 bytes) at ring.py:10: make the "
+        "bytes), but rank 0 sends it 104 bytes (13 elements of 8 bytes) at ring.py:10: make the "
         "buffer as long as the message"
     )
 
@@ -250,7 +251,7 @@ def test_of_a_collective_of_equal_sizes_no_wrong_size_is_told():
     for rank in range(2):
         run.call(rank, "Gather", peer=0, num_elements=7, num_bytes=56, error=TRUNCATE * (1 - rank))
     assert size_mismatch(run.trace(), 0) == (
-        "in Gather(root=0) of rank 0 at ring.py:10 the arrays of the ranks differ in size"
+        "in Gather(root=0) of rank 0 at ring.py:10, the ranks' arrays differ in size"
     )
 
 
@@ -262,7 +263,7 @@ def test_what_is_not_certain_is_not_told():
     fail(run, 2, run.irecv(2, ANY_SOURCE, ANY_TAG), 4)
     assert size_mismatch(run.trace(), 2) == (
         "Irecv(source=ANY_SOURCE, tag=ANY_TAG) of rank 2 at ring.py:10 has a buffer of 32 bytes (4 "
-        "elements of 8 bytes): its message is longer"
+        "elements of 8 bytes), but the message is longer"
     )
 
 
@@ -272,7 +273,7 @@ def test_a_pickle_that_is_too_long_for_irecv_is_told_as_that():
     run.isend(0, 1, num_elements=10**6, num_bytes=10**6, pickled=True)
     fail(run, 1, run.irecv(1, 0, 0), 32768, item_num_bytes=1)
     assert size_mismatch(run.trace(), 1).endswith(
-        "without its own buffer, irecv accepts no more; use Irecv into an array"
+        "irecv without a buffer accepts no more; use Irecv with an array"
     )
 
 
@@ -284,7 +285,7 @@ def test_of_collectives_with_sizes_of_their_own_none_is_blamed():
         failed = run.call(1, name, num_elements=4, num_bytes=32)
         run.change(1, failed, error=TRUNCATE)
         assert size_mismatch(run.trace(), 1) == (
-            f"in {name} of rank 1 at ring.py:10 the arrays of the ranks differ in size"
+            f"in {name} of rank 1 at ring.py:10, the ranks' arrays differ in size"
         )
 
 

@@ -21,16 +21,16 @@ def test_a_remark_is_told_with_its_line():
     assert said(["breakpoint", "", "ring.py", 4], ["import", "pandas", "ring.py", 2]) == [
         "ring.py:4 calls breakpoint(), which does nothing here",
         "ring.py:2 imports pandas, which is not installed here; "
-        "that costs nothing unless a line uses it",
+        "this costs nothing unless a line uses it",
     ]
     assert said(["system", "", "ring.py", 5], ["system", "", "ring.py", 4]) == [
-        "ring.py:5 calls os.system(), which starts no program here"
+        "ring.py:5 calls os.system(), which cannot start a program here"
     ]
     assert said(["subprocess", "", "ring.py", 6], ["subprocess", "", "ring.py", 5]) == [
-        "ring.py:6 starts a program by subprocess, which starts none here"
+        "ring.py:6 uses subprocess, which cannot start a program here"
     ]
     assert said(["failed_import", "numpy", "ring.py", 1]) == [
-        "ring.py:1 imports numpy, which fails here; that costs nothing unless a line uses it"
+        "ring.py:1 imports numpy, which fails here; this costs nothing unless a line uses it"
     ]
 
 
@@ -44,7 +44,7 @@ def test_the_use_of_an_import_that_failed_is_told_with_both_lines():
         "imported_at": "ring.py:2",
     }
     assert slip_text(1, problem) == (
-        "rank 1: ring.py:9 uses what ring.py:2 imports; that import fails here: "
+        "rank 1: ring.py:9 uses an import of ring.py:2, which fails here: "
         "cannot import name 'Mapping' from 'collections'"
     )
 
@@ -87,7 +87,7 @@ def test_few_remarks_are_told():
 def test_a_working_folder_of_which_nothing_is_said_holds_nothing(there):
     """A rank can say anything of it."""
     problem = {"type": "FileNotFoundError", "file": "ring.py", "line": 2, "missing": "a.csv"}
-    assert "The working folder holds nothing;" in slip_text(0, {**problem, "there": there})
+    assert "The working folder contains nothing;" in slip_text(0, {**problem, "there": there})
 
 
 def test_an_exception_that_is_no_slip_has_no_sentence():

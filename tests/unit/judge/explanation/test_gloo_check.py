@@ -42,7 +42,7 @@ def test_a_message_is_sent_as_it_is_recorded():
     assert doubts(message(), exact, NOTHING) == []
     for number in (0, 4 * LENGTH - 1, 8 * LENGTH):
         (doubt,) = doubts(message(), SentByGloo(number, 0), NOTHING)
-        assert f"gloo sent {number} bytes in messages of rank 0, but rank 0 recorded" in doubt
+        assert f"gloo sent {number} bytes in rank 0's messages, but rank 0 recorded" in doubt
     (doubt,) = doubts(message(), exact, exact)
     assert "rank 1 recorded 0" in doubt
 
@@ -94,7 +94,7 @@ def test_many_calls_without_payload_pay_for_none():
 def test_a_message_pays_for_no_collective():
     """As the kernel's count, which knows bytes only, would let it."""
     of_messages, of_collectives = doubts(message(), SentByGloo(0, 4 * LENGTH), NOTHING)
-    assert "in messages of rank 0" in of_messages
+    assert "in rank 0's messages" in of_messages
     assert "bytes for collectives" in of_collectives
 
 

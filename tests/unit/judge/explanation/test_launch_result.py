@@ -113,7 +113,7 @@ def test_remarks_and_refusals_are_told_once():
     observed = replace(observations()["all answered"], refusals=("", "ring.py:3 opens a socket"))
     launched = explain(plan(), observed)
     assert [str(each) for each in launched.remarks] == [
-        "ring.py:1 imports pandas, which is not installed here; that costs nothing unless a line "
+        "ring.py:1 imports pandas, which is not installed here; this costs nothing unless a line "
         "uses it"
     ]
     assert launched.refusals == (
@@ -153,7 +153,7 @@ def test_the_sentence_says_what_the_machine_held_back():
         assert failure.message == "stopped after 10 s without finishing: rank 0 is still computing"
     slow = out_of_time(31.2, 21.0).message
     assert slow.startswith("stopped after 10 s without finishing: ")
-    assert slow.endswith("; the machine was busy, so these were 31 s by the clock")
+    assert slow.endswith("; the machine was busy, so this took 31 s by the clock")
 
 
 def test_what_a_busy_machine_ended_is_no_time_limit():

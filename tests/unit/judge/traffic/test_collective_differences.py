@@ -43,7 +43,7 @@ def test_other_sizes_are_named_with_both_lines(name):
     assert told is not None
     assert told.key == "collective.other_size"
     assert told.text == (
-        f"Rank 2 calls {name} at ring.py:10 with 96 bytes (12 elements of 8 bytes), and rank 0 at "
+        f"Rank 2 called {name} at ring.py:10 with 96 bytes (12 elements of 8 bytes), but rank 0 at "
         "ring.py:10 with 80 bytes (10 elements of 8 bytes)."
     )
     assert told.facts["ranks"] == (0, 2)
@@ -77,7 +77,7 @@ def test_numbers_of_another_type_are_named_in_reductions():
     told = collective_difference(gather("Allreduce", (10, 80), (10, 40)).trace())
     assert told is not None
     assert told.key == "collective.other_type"
-    assert "at ring.py:10 with elements of 4 bytes, and rank 0" in told.text
+    assert "at ring.py:10 with elements of 4 bytes, but rank 0" in told.text
 
 
 def test_another_root_is_named_before_sizes():
@@ -89,7 +89,7 @@ def test_another_root_is_named_before_sizes():
     assert told is not None
     assert told.key == "collective.other_root"
     assert told.text == (
-        "Rank 1 calls Bcast at ring.py:10 with root 1, and rank 0 at ring.py:10 with root 0."
+        "Rank 1 called Bcast at ring.py:10 with root 1, but rank 0 at ring.py:10 with root 0."
     )
 
 
@@ -142,7 +142,7 @@ def test_a_rank_that_waits_in_a_call_which_failed_elsewhere_hangs():
     stalled = find_deadlock(run.trace(), frozenset({0}))
     assert stalled is not None
     assert stalled[2].key == "deadlock.failed_collective"
-    assert stalled[2].text == "Rank 1 waits in Allreduce, which has failed on rank 0."
+    assert stalled[2].text == "Rank 1 waits in Allreduce, which failed on rank 0."
 
 
 def test_ranks_that_wait_with_other_roots_are_told_the_roots():
@@ -176,5 +176,5 @@ def test_an_operation_that_ignores_a_message_is_no_doubt():
         tag = OPERATIONS.index(name)
         run.call(rank, "Allreduce", num_elements=4, num_bytes=32, tag=tag)
     effect = FaultEffect(MessageFault(1, None), happened=True, influenced=frozenset())
-    with pytest.raises(WrongAnswer, match=r"with op MPI\.SUM, and rank 0"):
+    with pytest.raises(WrongAnswer, match=r"with op MPI\.SUM, but rank 0"):
         assert_messages_matter(run.trace(), [effect])

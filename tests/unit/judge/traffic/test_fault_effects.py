@@ -87,7 +87,7 @@ def test_a_message_without_influence_is_named():
     with pytest.raises(NotProven) as caught:
         assert_messages_matter(exchange(), effects)
     assert str(caught.value) == (
-        "we changed rank 2's 3rd message (Isend at ring.py:30), and no result changed. The "
+        "we changed rank 2's 3rd message (Isend at ring.py:30), but no result changed. The "
         "results may not come from the messages; your instructor reviews this part"
     )
 
@@ -328,6 +328,6 @@ def test_every_contribution_means_those_that_carry_data():
         assert_messages_matter(run.trace(), [FaultEffect(found, True, frozenset())])
     assert str(caught.value) == (
         "we changed everything that rank 1 passes to collectives (the first: Allreduce at "
-        "ring.py:30), and no result changed. The results may not come from the messages; your "
+        "ring.py:30), but no result changed. The results may not come from the messages; your "
         "instructor reviews this part"
     )

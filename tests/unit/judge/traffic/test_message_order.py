@@ -104,7 +104,7 @@ def test_a_ring_that_passes_on_what_has_not_arrived_is_told() -> None:
     """The rank that is asked about first, if it does so."""
     assert arrival_text(ring(wait_now=False).trace(), 1) == (
         "Likely: rank 1 reads too early. It waits for its Irecv at ring.py:10 only after the "
-        "next Isend at ring.py:40, which passes on what it receives"
+        "next Isend at ring.py:40, which passes on the received data"
     )
 
 
@@ -115,7 +115,7 @@ def test_a_receive_that_is_never_waited_for_is_told(asked: int) -> None:
     run.irecv(1, 0, file="/x/naive.py")
     run.isend(0, 1)
     assert arrival_text(run.trace(), asked) == (
-        "Likely: rank 1 reads what its Irecv at naive.py:10 receives without waiting for it. "
+        "Likely: rank 1 uses the data of its Irecv at naive.py:10 without waiting for it. "
         "The data is there only after the wait"
     )
 
@@ -127,7 +127,8 @@ def test_of_messages_that_all_arrived_only_a_result_without_them_tells() -> None
     run.wait(0, received)
     assert arrival_text(run.trace(), 0) == ""
     assert arrival_text(run.trace(), 0, uses_nothing=True) == (
-        "Likely: recv is read before the wait for its Irecv at naive.py:10. The data is there "
+        "Likely: the code reads recv before the wait for its Irecv at naive.py:10. The data is "
+        "there "
         "only after that wait"
     )
     assert arrival_text(Run(4).trace(), 0, uses_nothing=True) == "", "nothing was received"

@@ -60,7 +60,7 @@ def test_a_message_to_someone_else_is_told():
     run = halo()
     run.isend(0, 2)
     assert violation(assert_neighbours, run.trace(), ROW) == (
-        "rank 0 sent to rank 2 with Isend at ring.py:30, which is not its neighbour; its "
+        "rank 0 called Isend at ring.py:30 to send to rank 2, which is not its neighbour; its "
         "neighbour is rank 1"
     )
 
@@ -141,12 +141,12 @@ def test_bytes_per_edge_are_exact_or_between():
     assert_bytes_per_edge(trace, dict.fromkeys(edges_of(ROW), 240))
     assert_bytes_per_edge(trace, dict.fromkeys(edges_of(ROW), (80, 240)))
     assert violation(assert_bytes_per_edge, trace, {(1, 2): (0, 239)}) == (
-        "rank 1 sends rank 2 240 bytes in 3 messages, the first by Send at ring.py:30; expected 0 "
+        "rank 1 sent rank 2 240 bytes in 3 messages, the first by Send at ring.py:30; expected 0 "
         "to 239 bytes"
     )
     assert violation(assert_bytes_per_edge, trace, {(0, 1): 241}).endswith("expected 241 bytes")
     assert violation(assert_bytes_per_edge, trace, {(0, 3): 8}) == (
-        "rank 0 sends rank 3 nothing; expected 8 bytes"
+        "rank 0 sent rank 3 nothing; expected 8 bytes"
     )
 
 
@@ -181,18 +181,18 @@ def test_calls_outside_of_the_loop_do_not_count():
 def test_one_call_more_an_iteration_is_told():
     traces = {5: solver(5, sums=3), 9: solver(9, sums=3)}
     assert violation(assert_collectives_per_iteration, traces, 2) == (
-        "rank 0 makes 3 collective calls an iteration (16 in 5, 28 in 9); expected 2; it calls "
+        "rank 0 makes 3 collective calls per iteration (16 in 5, 28 in 9); expected 2; it calls "
         "Allreduce at ring.py:30"
     )
     told = violation(assert_collectives_per_iteration, traces, (0, 2), names={"Allreduce"})
-    assert told.startswith("rank 0 makes 3 calls of Allreduce an iteration")
+    assert told.startswith("rank 0 makes 3 calls of Allreduce per iteration")
     assert_collectives_per_iteration(traces, 0, names={"Bcast"})
 
 
 def test_a_part_of_a_call_an_iteration():
     """One that is made every other time."""
     told = violation(assert_collectives_per_iteration, {4: solver(4), 8: solver(7)}, 2)
-    assert "makes 1.5 collective calls an iteration" in told
+    assert "makes 1.5 collective calls per iteration" in told
 
 
 def test_a_rank_alone_need_not_call():
@@ -206,7 +206,9 @@ def test_messages_per_iteration_by_rank():
     traces = {2: halo(steps=3).trace(), 4: halo(steps=5).trace()}
     assert_messages_per_iteration(traces, {rank: len(others) for rank, others in ROW.items()})
     told = violation(assert_messages_per_iteration, traces, 1)
-    assert told.startswith("rank 1 sends 2 messages an iteration (6 in 2, 10 in 4); expected 1; it")
+    assert told.startswith(
+        "rank 1 sends 2 messages per iteration (6 in 2, 10 in 4); expected 1; it"
+    )
     with pytest.raises(ValueError, match="none of rank 1"):
         assert_messages_per_iteration(traces, {0: 1})
 

@@ -195,7 +195,7 @@ def test_a_function_that_nobody_knows_proves_nothing():
     run.call(0, "Teleport")
     for rule in RULES:
         with pytest.raises(
-            NotProven, match=r"rank 0 called at ring.py:50 is inconsistent \(Teleport"
+            NotProven, match=r"rank 0's call at ring.py:50 is inconsistent \(Teleport"
         ):
             rule(run.trace())
 
@@ -288,7 +288,7 @@ def test_a_message_past_the_neighbour():
     run.isend(0, 2)
     assert violation(neighbours.assert_one_neighbour, run) == (
         "rank 0 sent to rank 2 at ring.py:190, which is not its neighbour. In a ring of 4, it "
-        "sends to rank 1 only, or to rank 3 only"
+        "must send only to rank 1, or only to rank 3"
     )
 
 
@@ -455,7 +455,7 @@ def test_bytes_that_are_no_whole_elements():
     run.send(0, 1, num_bytes=100)
     run.send(1, 0, num_bytes=104)
     said = violation(counting.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
-    assert said.startswith("rank 0 sent 100 bytes, that is 12.5 elements; in the naive exchange")
+    assert said.startswith("rank 0 sent 100 bytes (12.5 elements); in the naive exchange")
 
 
 def test_pickles_are_forgiven_their_header():
@@ -487,12 +487,12 @@ def test_sums_made_by_hand():
     run.call(0, "Allreduce")
     run.call(1, "Comm_rank")
     assert violation(rules.assert_uses_collective, run, ("Reduce", "Allreduce")) == (
-        "this part requires a collective such as Allreduce or Reduce, but rank 1 calls none; "
+        "this part requires a collective such as Allreduce or Reduce, but rank 1 called none; "
         "rank 1 called Isend, Waitall and Irecv"
     )
     said = violation(rules.assert_uses_collective, Run(2), ["Allreduce"])
     assert said.startswith(
-        "this part requires a collective such as Allreduce, but ranks 0 and 1 call none"
+        "this part requires a collective such as Allreduce, but ranks 0 and 1 called none"
     )
     assert said.endswith("rank 0 made no communication call")
     rules.assert_uses_collective(Run(1).trace(), ["Allreduce"])
@@ -586,7 +586,7 @@ def test_many_communicators_carry_data():
     rules.assert_only_point_to_point(run.trace())
     run.call(1, "Cart_create")
     text = violation(rules.assert_only_point_to_point, run)
-    assert "rank 1 made 17 new communicators, the first with Comm_split" in text
+    assert "rank 1 created 17 new communicators, the first with Comm_split" in text
     assert "sent and received 6 messages" in text
 
 

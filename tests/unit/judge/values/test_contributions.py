@@ -71,7 +71,7 @@ def test_another_places_result_or_parts_are_told() -> None:
     got = total.copy()
     got[:6] = (each[1] + each[2])[12:18]
     assert sum_text(got, each) == (
-        "it is made of what ranks 1 and 2 have at [12], likely of another chunk"
+        "it contains what ranks 1 and 2 have at [12], likely of another chunk"
     )
     assert "[3, 0]" in sum_text(np.roll(total, 6).reshape(4, 6), [a.reshape(4, 6) for a in each])
 

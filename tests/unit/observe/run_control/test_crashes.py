@@ -26,7 +26,7 @@ def test_argparse_is_quoted_with_how_the_program_was_started():
     )
     assert failure.message == (
         "rank 0: argparse stopped the program at work.py:5: the following arguments are "
-        "required: --rank; the program is started without arguments: `python work.py`"
+        "required: --rank; the grader starts the program without arguments: `python work.py`"
     )
     assert "inside argparse" in failure.detail
     assert "argparse.py" not in failure.detail
@@ -50,7 +50,7 @@ def test_an_unknown_flag_is_told_with_the_flags_that_are_given():
         "import argparse\nargparse.ArgumentParser().parse_args()", cases=(case(probe="script"),)
     )
     assert (
-        "unrecognized arguments: --number 3; the program is started as `python work.py --num"
+        "unrecognized arguments: --number 3; the grader starts the program as `python work.py --num"
         in (failure.message)
     )
 

@@ -171,7 +171,7 @@ def test_a_data_folder_without_data_is_bad_usage(submission, tmp_path, monkeypat
     """Said before any daemon is asked."""
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
     (tmp_path / "data").mkdir()
-    with pytest.raises(UsageError, match="data holds no known data files"):
+    with pytest.raises(UsageError, match="data has no known data files"):
         grade(submission, data=tmp_path / "data")
     with pytest.raises(UsageError, match="none does not exist"):
         grade(submission, data=tmp_path / "none")

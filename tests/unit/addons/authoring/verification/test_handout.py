@@ -161,5 +161,5 @@ def test_two_prices_that_change_by_the_same_are_noticed(tmp_path, monkeypatch):
         assert (found(tmp_path, text) == []) is is_right
     (told,) = found(tmp_path, text)
     assert told.startswith(
-        "HANDOUT.md:3: the rows of iid have 3, 2, but its checks pay 4, 1 instead;"
+        "HANDOUT.md:3: the rows of iid have 3, 2, but its checks have 4, 1 instead;"
     )

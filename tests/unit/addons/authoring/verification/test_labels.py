@@ -38,7 +38,7 @@ def test_a_label_is_read(folder):
         ("WRONG_ANSWER", "WRONG", 'verdict: found "WRONG"; expected one of ACCEPTED'),
         ("WRONG_ANSWER", "DEADLOCK", "verdict: found DEADLOCK; expected WRONG_ANSWER, as its"),
         ("points = 4", 'points = "most"', 'points: found "most"; expected all, some or a number'),
-        ("points = 4", "", "points: missing; expected points or fair_share: what is paid"),
+        ("points = 4", "", "points: missing; expected points or fair_share"),
         ("points = 4", "fair_share = 3", "fair_share: found 3; expected a share from 0 to 1"),
         ('"sum.is_one"', '""', "cause: missing; expected the key of a finding, because a failure"),
         ("cause =", "message =", "message: unknown key"),
@@ -83,12 +83,15 @@ def test_what_is_as_the_label_says_is_not_told():
     ("changes", "told"),
     [
         ({"verdict": "DEADLOCK"}, "expected DEADLOCK, found WRONG_ANSWER: it is 1"),
-        ({"cause": "sum.is_two"}, "no finding is sum.is_two ; found sum.is_one {"),
-        ({"facts": {"name": "send"}}, "no finding is sum.is_one {'name': 'send'}; found sum.is_o"),
+        ({"cause": "sum.is_two"}, "no finding has the key sum.is_two ; found sum.is_one {"),
+        (
+            {"facts": {"name": "send"}},
+            "no finding has the key sum.is_one {'name': 'send'}; found sum.is_o",
+        ),
         ({"points": 5}, "expected 5 points, found 4 of 10"),
         ({"points": "all"}, "expected all points, found 4 of 10"),
         ({"subject": ("test_one",)}, "points are lost in test_two, which the label does not list"),
-        ({"fair_share": 0.6}, "found 4 of 10 points paid, but fair_share is 60%"),
+        ({"fair_share": 0.6}, "found 4 of 10 points, but fair_share is 60%"),
         ({"failing_tests": ()}, "expected that no test fails, found test_two"),
     ],
 )

@@ -75,7 +75,12 @@ def test_a_new_assignment_is_right(root, ranks):
             'part("smu")',
             r"says part\('smu'\), .*expected part\('sum'\)",
         ),
-        (SUITE, "@points(5,", "@points(4,", "its tests pay 9 points, but assignment.toml says 10"),
+        (
+            SUITE,
+            "@points(5,",
+            "@points(4,",
+            "its tests are worth 9 points, but assignment.toml says 10",
+        ),
         (
             SUITE,
             "import pytest\n",
@@ -148,7 +153,7 @@ def test_what_is_not_there_is_named(root):
     (root / "reference/sums/my_sum.py").unlink()
     told = "\n".join(found(root))
     assert "students need a handout" in told
-    assert "assignment.toml names it, but the reference does not hold it" in told
+    assert "assignment.toml names it, but the reference does not have it" in told
 
 
 def test_hidden_tests_in_what_students_get_are_found(root):
@@ -160,8 +165,8 @@ def test_hidden_tests_in_what_students_get_are_found(root):
     told = "\n".join(found(root))
     assert "hidden_sum.py: students get this hidden test" in told
     assert "hidden_layer.py: students get this hidden test" not in told
-    assert "test_sum.py: students get it, but it holds a line of hidden_sum.py" in told
-    assert "hidden_sum.py: its tests pay 10 points, but assignment.toml says 0" in told
+    assert "test_sum.py: students get it, but it has a line of hidden_sum.py" in told
+    assert "hidden_sum.py: its tests are worth 10 points, but assignment.toml says 0" in told
 
 
 def test_what_students_get_is_looked_at_as_they_get_it(root):
@@ -172,7 +177,7 @@ def test_what_students_get_is_looked_at_as_they_get_it(root):
     line = '"""Numbers that no visible test of this assignment has."""\n'
     (folder / "hidden_sum.py").write_text(line)
     (folder / "not_given.py").write_text(line)
-    leak = "students get it, but it holds a line of hidden_sum.py"
+    leak = "students get it, but it has a line of hidden_sum.py"
     assert leak not in "\n".join(found(root))
     (folder / "students").mkdir()
     (folder / "students/probes.py").write_text(line)
@@ -195,7 +200,7 @@ def test_a_mistake_in_the_reference_that_no_test_finds_is_told(root, ranks):
     change(reference, "    # end of solution", "    arrived.clear()\n    # end of solution")
     told = found(root, ranks, with_mutants=True)
     assert [each.partition(": ")[0] for each in told] == ["mutants"]
-    assert "no test finds 'arrived.clear()' changed to 'pass'" in told[0]
+    assert "no test notices 'arrived.clear()' changed to 'pass'" in told[0]
     key = told[0].partition("are correct: '")[2].partition("'")[0]
     (root / "tests/mutation").mkdir()
     (root / "tests/mutation/equivalent.toml").write_text(f"'{key}' = 'nobody looks at it again'\n")
@@ -220,7 +225,7 @@ def test_labels_that_nobody_would_look_at_are_told(root):
 def test_an_assignment_without_wrong_submissions_shows_nothing(root):
     for kind in ("wrong_answer", "deadlock"):
         (root / "tests/submissions" / kind).rename(root / kind)
-    assert "no wrong submission shows that the suites find anything" in "\n".join(found(root))
+    assert "no wrong submission to show that the suites find anything" in "\n".join(found(root))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +248,8 @@ def test_an_assignment_without_wrong_submissions_shows_nothing(root):
             SUITE,
             '[{"send": random',
             '[{"sent": random',
-            r"the suite calls its probe wrongly: sum_over_ranks\(\) got an unexpected .*'sent'",
+            r"the suite calls its probe with wrong arguments: sum_over_ranks\(\) got an "
+            r"unexpected .*'sent'",
         ),
         (
             SUITE,
