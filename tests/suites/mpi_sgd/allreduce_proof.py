@@ -121,7 +121,7 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
     proof = prove(run, cases)
     n, trace, pickled = proof.outcome.ranks, proof.outcome.trace, _PICKLE_NUM_BYTES
     chunk_num_bytes = -(-proof.case.num_elements // n) * proof.case.item_num_bytes
-    # A ring sends 2 (n - 1) chunks from each rank. Whole arrays once around, and the sums once more,
+    # A ring sends 2 (n - 1) chunks from each rank. Whole arrays once around, and the sums again,
     # are twice n of them from one rank, into however many messages they are cut.
     most_num_bytes = min(3 / 4 * (n - 1) * proof.num_bytes, (2 * n - 1) * chunk_num_bytes)
     if n < FEWEST_RANKS:
