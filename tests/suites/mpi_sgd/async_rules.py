@@ -46,6 +46,12 @@ def assert_messages(case: Fit, outcome: Outcome) -> None:
         ownership.assert_one_owner_per_layer(outcome.trace, case.sizes, case.num_masters, numbers)
 
 
+def assert_both_masters_serve(case: Fit, outcome: Outcome) -> None:
+    """Assert that each of two masters receives gradients. Raises RuleViolation."""
+    with case_context(case, outcome):
+        ownership.assert_no_master_is_idle(outcome.trace, case.num_masters)
+
+
 def assert_training_comes_from_messages(run: Run, cases: Cases) -> None:
     """Assert that no order of updates explains the training once a rank's messages are altered.
 

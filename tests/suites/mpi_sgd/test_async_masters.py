@@ -38,6 +38,7 @@ from .async_checks import (
     uneven_trainings,
 )
 from .async_rules import (
+    assert_both_masters_serve,
     assert_messages,
     assert_others_went_on,
     assert_rule,
@@ -112,6 +113,7 @@ def test_two_masters_step_then_reply(run, ranks):
     """applies the gradients before it replies (two masters)"""
     for case, outcome in run(ranks, CASES[ranks]).having(group=TWO_MASTERS):
         assert_replays(case, outcome)
+        assert_both_masters_serve(case, outcome)
     assert_small_trainings_replay(run, CASES)
 
 
