@@ -22,7 +22,7 @@ from grader.course.assignment import SHARED_SUPPORT, Assignment
 from grader.intake.placement.table import place
 from grader.intake.submission import Submission
 from grader.model.errors import UsageError
-from grader.observe.forkserver.processes import descendants
+from grader.observe.forkserver.processes import descendants, kill_marked
 from grader.observe.forkserver.run_queue_delay import RunQueueDelay
 from grader.observe.run_control.machine import (
     ending_with_us,
@@ -31,7 +31,6 @@ from grader.observe.run_control.machine import (
     mpirun,
     mpirun_command,
 )
-from grader.observe.run_control.tagged_processes import kill_marked
 from grader.study.plan import Launcher, Point
 from grader.study.results import Measurement
 

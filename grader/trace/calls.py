@@ -7,8 +7,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.trace.call_record import BITS, NAMES, RECORD
-from grader.trace.packed_records import Records, compacted
+from grader.trace.packed_records import BITS, NAMES, RECORD, Records, compacted
 
 ANY_SOURCE = -1
 ANY_TAG = -1
@@ -362,3 +361,17 @@ def compacted_trace(trace: Trace) -> Trace:
     """Return the same trace in no more memory than it needs."""
     ranks = (replace(seen, calls=seen.calls.compacted()) for seen in trace.ranks)
     return replace(trace, ranks=tuple(ranks))
+
+
+@dataclass(frozen=True)
+class SentByGloo:
+    """Bytes of payloads that gloo has sent for one rank."""
+
+    of_messages: int
+    of_collectives: int
+
+    def since(self, before: "SentByGloo") -> "SentByGloo":
+        """Return what has come to it; less than nothing where a rank has written here."""
+        return SentByGloo(
+            self.of_messages - before.of_messages, self.of_collectives - before.of_collectives
+        )

@@ -32,9 +32,9 @@ from grader.intake.placement.table import Placement, place
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import RunFailure, Verdict
 from grader.model.spelling import did_you_mean
+from grader.observe.forkserver.processes import kill_marked
 from grader.observe.run_control.machine import check_machine, libraries, mpirun, mpirun_command
 from grader.observe.run_control.outputs import Outputs
-from grader.observe.run_control.tagged_processes import kill_marked
 from grader.observe.run_control.watch import Watch
 from grader.recording.launch_plan import Limits
 from grader.recording.observation import CaseTime, End, EndKind, RankEnd

@@ -20,9 +20,9 @@ from types import TracebackType
 from typing import Any
 
 from grader.model.errors import GraderError, GradingLost, LaunchError
+from grader.observe.forkserver.processes import kill_marked
 from grader.observe.interposer import build
 from grader.observe.run_control.machine import libraries, mpirun
-from grader.observe.run_control.tagged_processes import kill_marked
 
 _PROGRAM = Path(__file__).resolve().parents[1] / "forkserver" / "__main__.py"
 _RANK_SOURCE = Path(__file__).resolve().parents[2] / "rank"

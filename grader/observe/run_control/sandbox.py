@@ -4,10 +4,11 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
+from grader.model.paths import folders_above, nearness
 from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.observe.run_control.machine import libraries, mpirun
 from grader.recording.launch_plan import Limits
@@ -154,3 +155,23 @@ class Sandbox:
                 self.server.end()
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+_MAX_FOLDERS = 200
+
+
+def work_folders(files: Iterable[str], folders: Collection[str]) -> list[str]:
+    """Return the folders that each rank has where it works, at most _MAX_FOLDERS.
+
+    files: its scripts. folders: those without scripts. What lies below the folder of a script is
+    there by its path from that one as well: a program may have been started in either.
+    """
+    starts = {above for file in files for above in folders_above(file)}
+    paths = {*folders, *starts}
+    paths |= {
+        path[len(start) + 1 :]
+        for start in starts
+        for path in folders
+        if path.startswith(f"{start}/")
+    }
+    return sorted(paths, key=nearness)[:_MAX_FOLDERS]
