@@ -127,7 +127,7 @@ class Sandbox:
             "CUDA_VISIBLE_DEVICES": "",
             "MPLBACKEND": "Agg",
             "MPLCONFIGDIR": scratch,
-            # Also in processes that a rank starts: see the rank's debuggers.
+            # Also in processes that a rank starts: see the rank's remarks.
             "PYTHONBREAKPOINT": "0",
         }
 
