@@ -8,7 +8,7 @@ import msgspec
 
 from grader.course import assignment_file, support
 from grader.model.errors import GraderError
-from grader.model.feedback import Feedback
+from grader.model.report import Feedback
 from grader.model.spelling import did_you_mean
 
 SHARED_SUPPORT = Path(support.__file__).parent

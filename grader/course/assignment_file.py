@@ -7,9 +7,8 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from grader.course import cross_references, strict_toml
-from grader.model.feedback import Feedback
 from grader.model.points import MAX_POINTS
-from grader.model.report import BACKENDS
+from grader.model.report import BACKENDS, Feedback
 
 _SEGMENT = r"[^/\\.\x00-\x1f][^/\\\x00-\x1f]*"
 _HIDDEN = r"(?!hidden|test_hidden)"

@@ -14,10 +14,9 @@ from grader.intake.placement.recognition import missing_text, unused_text
 from grader.intake.placement.table import Placement
 from grader.intake.submission import Submission
 from grader.model.errors import GraderError, GradingLost
-from grader.model.feedback import Feedback
 from grader.model.finding import Finding, found
 from grader.model.points import total, written
-from grader.model.report import PartResult, TestResult, Verdict
+from grader.model.report import Feedback, PartResult, TestResult, Verdict
 from grader.recording.launch_plan import Limits
 
 _PART_CASES = 90

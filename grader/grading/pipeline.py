@@ -19,9 +19,8 @@ from grader.grading.parts import (
 from grader.grading.settings import Settings
 from grader.grading_plugin.marks import Selection
 from grader.grading_plugin.part_context import Launcher
-from grader.grading_plugin.possible_ranks import possible_ranks
 from grader.grading_plugin.progress import Progress
-from grader.grading_plugin.session import prices
+from grader.grading_plugin.session import possible_ranks, prices
 from grader.intake import process as intake
 from grader.intake.manual import manual_parts
 from grader.intake.placement.recognition import full_name, recognise, require_likely

@@ -13,8 +13,7 @@ from grader.grading.settings import Settings
 from grader.intake import submission
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GraderError, UsageError
-from grader.model.feedback import Feedback
-from grader.model.report import Outcome, Report, RunFailure, Verdict
+from grader.model.report import Feedback, Outcome, Report, RunFailure, Verdict
 from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.report import json_report, markdown, terminal
 from grader.report.export import junit
