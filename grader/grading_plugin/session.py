@@ -72,13 +72,14 @@ def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
     if code not in ended or unreadable.sentences:
         reason = unreadable.why(code, said)
         raise GraderError(f"the suite {suite.name} could not be run: {reason}")
+    tests, notes = plugin.results()
     return SuiteResult(
-        plugin.results(),
+        tests,
         plugin.num_launches,
         plugin.has_ended,
         tuple(plugin.refusals),
         tuple(plugin.remarks.values()),
-        plugin.notes(),
+        notes,
     )
 
 
