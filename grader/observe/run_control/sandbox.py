@@ -6,7 +6,6 @@ import sys
 import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 
 from grader.model.paths import folders_above, nearness
 from grader.observe.run_control.forkserver_client import ForkserverClient
@@ -140,12 +139,7 @@ class Sandbox:
         """Return where the judge listens."""
         return self.folder / "judge.sock"
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End every process of the run and remove its folder.
 
         Raises GraderError when a process would not die.
