@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from grader.course.assignment import Assignment, Manual, Part
+from grader.course.assignment import Assignment
+from grader.course.assignment_file import Manual, Part
 from grader.course.courses import Courses
 from grader.model.errors import GraderError
 from grader.model.points import total, written

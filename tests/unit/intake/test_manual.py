@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pypdf import PdfWriter
 
-from grader.course.assignment import Assignment, Manual
+from grader.course.assignment import Assignment
+from grader.course.assignment_file import Manual
 from grader.intake import manual
 from grader.intake.placement.table import place
 from grader.intake.submission import of_files
