@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from grader.addons.authoring import template
 from grader.addons.authoring.installation import folder
-from grader.addons.authoring.installation.wheels import EngineWheels
+from grader.addons.authoring.installation.folder import EngineWheels
 from grader.addons.authoring.verification.static_checks import check_student_edition
 from grader.commands.context import courses_of, named_courses, say
 from grader.course import edition as editions
