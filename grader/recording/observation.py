@@ -8,7 +8,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from grader.recording.launch_plan import LaunchPlan
-from grader.trace.calls import Counted, RankTrace, SentByGloo, Trace
+from grader.trace.calls import Counted, RankTrace, Trace
+from grader.trace.sent_by_gloo import SentByGloo
 
 MAX_SLOWDOWN = 5.0
 """A case ends after as many times its limit by the clock, however little it was given."""

@@ -361,17 +361,3 @@ def compacted_trace(trace: Trace) -> Trace:
     """Return the same trace in no more memory than it needs."""
     ranks = (replace(seen, calls=seen.calls.compacted()) for seen in trace.ranks)
     return replace(trace, ranks=tuple(ranks))
-
-
-@dataclass(frozen=True)
-class SentByGloo:
-    """Bytes of payloads that gloo has sent for one rank."""
-
-    of_messages: int
-    of_collectives: int
-
-    def since(self, before: "SentByGloo") -> "SentByGloo":
-        """Return what has come to it; less than nothing where a rank has written here."""
-        return SentByGloo(
-            self.of_messages - before.of_messages, self.of_collectives - before.of_collectives
-        )

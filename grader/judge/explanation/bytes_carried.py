@@ -13,7 +13,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.trace.calls import Calls, Mask, SentByGloo, Trace
+from grader.trace.calls import Calls, Mask, Trace
+from grader.trace.sent_by_gloo import SentByGloo
 
 SEND = "send"
 _COLLECTIVES = (

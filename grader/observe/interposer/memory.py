@@ -18,8 +18,7 @@ import numpy as np
 from grader.model.errors import GraderError
 from grader.observe.interposer.records import Copy, calls_of, printable
 from grader.trace import layout
-from grader.trace.calls import Counted, RankTrace, SentByGloo
-from grader.trace.layout import GLOO_COUNTS_NUM_BYTES, GLOO_OPERATIONS
+from grader.trace.calls import Counted, RankTrace
 
 _WORD_NUM_BYTES = 8
 _WORD = {name: index for index, name in enumerate(layout.HEADER_WORDS)}
@@ -64,7 +63,15 @@ class TraceMemory:
         """
         if num_records < 1 or num_records & (num_records - 1):
             raise ValueError(f"num_records is {num_records}, which is not a power of two")
-        fd = _sealed("grader-trace", "watch MPI calls", _num_bytes(num_records))
+        try:
+            fd = os.memfd_create("grader-trace", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            os.ftruncate(fd, _num_bytes(num_records))
+            seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+            fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+        except (AttributeError, OSError) as error:
+            raise GraderError(
+                f"cannot create sealed memory to watch MPI calls ({error}): this needs Linux"
+            ) from None
         memory = cls(fd, num_records)
         memory._set("nonce", secrets.randbits(64))
         memory._nonce = memory._word("nonce")
@@ -244,20 +251,6 @@ class TraceMemory:
         self._words[_WORD[name]] = value
 
 
-def _sealed(name: str, purpose: str, num_bytes: int) -> int:
-    """Return the descriptor of a memory that nobody can shrink or grow. Raises GraderError."""
-    try:
-        fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(fd, num_bytes)
-        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
-        return fd
-    except (AttributeError, OSError) as error:
-        raise GraderError(
-            f"cannot create sealed memory to {purpose} ({error}): this needs Linux"
-        ) from None
-
-
 def _num_bytes(num_records: int) -> int:
     waits = num_records * layout.WAITS_PER_RECORD * _WORD_NUM_BYTES
     records = num_records * layout.RECORD.itemsize
@@ -266,27 +259,3 @@ def _num_bytes(num_records: int) -> int:
 
 def _signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
-
-
-_MESSAGE = GLOO_OPERATIONS.index("message")
-
-
-class GlooCounts:
-    """What gloo has sent for one rank, in shared memory that nobody can shrink or grow."""
-
-    def __init__(self) -> None:
-        """Raises GraderError where the system has no sealed memory."""
-        self.fd = _sealed("gloo-counts", "count what gloo sends", GLOO_COUNTS_NUM_BYTES)
-        self._map = mmap.mmap(self.fd, GLOO_COUNTS_NUM_BYTES)
-        self._words = memoryview(self._map).cast("Q")
-
-    def sent(self) -> SentByGloo:
-        """Return what has been sent so far."""
-        words = self._words.tolist()
-        return SentByGloo(words[_MESSAGE], sum(words) - words[_MESSAGE])
-
-    def close(self) -> None:
-        """Give the memory back."""
-        self._words.release()
-        self._map.close()
-        os.close(self.fd)

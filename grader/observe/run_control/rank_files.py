@@ -4,7 +4,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.observe.interposer.memory import GlooCounts, TraceMemory
+from grader.observe.interposer.gloo_counts import GlooCounts
+from grader.observe.interposer.memory import TraceMemory
 
 _MAX_TAIL_NUM_BYTES = 1 << 16
 """What is read of stack dumps: the innermost frame is at the beginning of each."""

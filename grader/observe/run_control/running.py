@@ -19,7 +19,8 @@ from grader.observe.run_control.watch import OnSilent, Watch
 from grader.recording.launch_plan import CaseCall, LaunchPlan
 from grader.recording.observation import CaseObservation, CaseTime, End, EndKind, RankCase
 from grader.trace import layout
-from grader.trace.calls import Calls, Counted, SentByGloo, Trace, compacted_trace
+from grader.trace.calls import Calls, Counted, Trace, compacted_trace
+from grader.trace.sent_by_gloo import SentByGloo
 
 _TICK_S = 0.05
 _LONGEST_TICK_S = 0.25

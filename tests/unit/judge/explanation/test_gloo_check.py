@@ -6,7 +6,7 @@ import pytest
 
 from grader.judge.explanation import bytes_carried
 from grader.judge.explanation.bytes_carried import unrecorded_payloads
-from grader.trace.calls import SentByGloo
+from grader.trace.sent_by_gloo import SentByGloo
 
 from ..build import Run
 

@@ -9,9 +9,10 @@ from contextlib import closing
 
 import pytest
 
-from grader.observe.interposer.memory import GlooCounts, TraceMemory
+from grader.observe.interposer.gloo_counts import GlooCounts
+from grader.observe.interposer.memory import TraceMemory
 from grader.trace import layout
-from grader.trace.calls import SentByGloo
+from grader.trace.sent_by_gloo import SentByGloo
 
 LIMIT_S = 60.0
 SHORT_WRITES = r"""
