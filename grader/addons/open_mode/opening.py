@@ -33,7 +33,7 @@ from grader.model.errors import GraderError, UsageError
 from grader.model.report import RunFailure, Verdict
 from grader.model.spelling import did_you_mean
 from grader.observe.forkserver.processes import kill_marked
-from grader.observe.run_control.machine import check_machine, libraries, mpirun, mpirun_command
+from grader.observe.run_control.machine import check_machine, mpirun_command, rank_environment
 from grader.observe.run_control.outputs import Outputs
 from grader.observe.run_control.watch import Watch
 from grader.recording.launch_plan import Limits
@@ -217,13 +217,7 @@ class _Session:
             ),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            "LD_LIBRARY_PATH": libraries(mpirun()),
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-            "CUDA_VISIBLE_DEVICES": "",
-            "MPLBACKEND": "Agg",
-            "MPLCONFIGDIR": str(scratch),
-            "TMPDIR": str(scratch),
+            **rank_environment(scratch),
         }
         kept = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
         return {**kept, **ours}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grader.model.paths import folders_above, nearness
 from grader.observe.run_control.forkserver_client import ForkserverClient
-from grader.observe.run_control.machine import libraries, mpirun
+from grader.observe.run_control.machine import mpirun_command, rank_environment
 from grader.recording.launch_plan import Limits
 
 _PLACEHOLDER = Path(__file__).resolve().parent / "mpirun_placeholder.py"
@@ -88,44 +88,30 @@ class Sandbox:
         self._started = True
 
     def _mpirun(self, ranks: int) -> list[str]:
-        command = [mpirun(), "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
-        if self.ranks_uid == 0:
-            command.append("--allow-run-as-root")
+        scratch = self.folder / "scratch"
         options = {
-            # Without these two every start looks for networks for a second.
             "pml": "ob1,monitoring",
-            "btl": "self,sm",
             # MPI counts messages itself; what counts collective and one-sided calls crashes some
             # programs.
             "pml_monitoring_enable": "2",
             "coll": "^monitoring",
             "osc": "^monitoring",
-            "smsc": "^cma",
             # Made by the ranks: see the forkserver's student_confinement.
-            "btl_sm_backing_directory": str(self.folder / "scratch" / "segments"),
-            "osc_sm_backing_directory": str(self.folder / "scratch" / "windows"),
-            "osc_rdma_backing_directory": str(self.folder / "scratch" / "windows"),
-            "mpi_yield_when_idle": "1",
+            "btl_sm_backing_directory": str(scratch / "segments"),
+            "osc_sm_backing_directory": str(scratch / "windows"),
+            "osc_rdma_backing_directory": str(scratch / "windows"),
         }
-        for name, value in options.items():
-            command += ["--mca", name, value]
+        command = mpirun_command(ranks, scratch, options)
         socket = str(self.folder / "placeholders.sock")
         return [*command, sys.executable, "-I", "-S", str(self._placeholder), socket]
 
     def _environment(self) -> dict[str, str]:
-        scratch = str(self.folder / "scratch")
+        scratch = self.folder / "scratch"
         return {
+            **rank_environment(scratch),
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
-            "HOME": scratch,
-            "TMPDIR": scratch,
+            "HOME": str(scratch),
             "LANG": "C.UTF-8",
-            "LD_LIBRARY_PATH": libraries(mpirun()),
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-            # A student's machine may have one; the machine that gives the mark does not.
-            "CUDA_VISIBLE_DEVICES": "",
-            "MPLBACKEND": "Agg",
-            "MPLCONFIGDIR": scratch,
             # Also in processes that a rank starts: see the rank's remarks.
             "PYTHONBREAKPOINT": "0",
         }
