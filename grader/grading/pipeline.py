@@ -135,10 +135,11 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
     graded: dict[str, PartOutcome] = {}
     for part in selected:
         progress.begin(part.name)
+        has_lost = any(one.result.points != one.result.max_points for one in graded.values())
         telling = replace(task, settings=replace(settings, on_position=progress.show))
         graded[part.name] = (
             _not_graded(part)
-            if settings.selection.fail_fast and any(map(_lost_points, graded.values()))
+            if settings.selection.fail_fast and has_lost
             else grade_part(telling, part, graded)
         )
     # What the hidden tests take is not told. They come after all the others, so that no visible
@@ -198,10 +199,6 @@ def _shown(
     return [
         part for part in parts if results[part.name].tests or results[part.name].verdict is failed
     ]
-
-
-def _lost_points(graded: PartOutcome) -> bool:
-    return graded.result.points != graded.result.max_points
 
 
 def _not_graded(part: Part) -> PartOutcome:

@@ -11,7 +11,7 @@ from courses_of import courses_of
 from grader.grading import observing, pipeline
 from grader.grading.settings import Settings
 from grader.intake import submission
-from grader.judge.explanation.launch_result import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult, explaining
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import Feedback, Outcome, Report, RunFailure, Verdict
 from grader.observe.run_control.forkserver_client import ForkserverClient
@@ -134,7 +134,7 @@ def suites(tmp_path):
 def launcher():
     """Return what puts plans to real ranks."""
     with ForkserverClient() as server:
-        yield observing.launcher(server)
+        yield explaining(observing.observer(server))
 
 
 def echo(plan):

@@ -31,7 +31,6 @@ from grader.intake.placement.recognition import recognise, require_likely
 from grader.intake.placement.table import Placement, place
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import RunFailure, Verdict
-from grader.model.spelling import did_you_mean
 from grader.observe.forkserver.processes import kill_marked
 from grader.observe.run_control.machine import check_machine, mpirun_command, rank_environment
 from grader.observe.run_control.outputs import Outputs
@@ -295,13 +294,8 @@ def _exit_code(of_pytest: int) -> int:
 
 def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tuple[Path, ...]:
     """Return the suites of the wanted parts, or of all that something was handed in for."""
-    names = [part.name for part in found.parts]
-    for name in wanted:
-        if name not in names:
-            raise UsageError(
-                f"{found.name} has no part {name!r}; {did_you_mean(name, names)}its parts are "
-                f"{', '.join(names)}"
-            )
+    if sentence := found.wrong_part(wanted):
+        raise UsageError(sentence)
     chosen = [part for part in found.parts if part.name in wanted]
     chosen = chosen or list(found.parts_with(handed_in))
     if not chosen:
