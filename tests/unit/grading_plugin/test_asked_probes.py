@@ -3,7 +3,7 @@
 import pytest
 
 from grader.course.courses import bundled
-from grader.grading_plugin.plan import asked_probes
+from grader.grading_plugin.asked_probes import asked_probes
 from grader.rank import probe_modules
 
 SOURCES = {
