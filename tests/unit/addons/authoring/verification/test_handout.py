@@ -65,8 +65,11 @@ def found(tmp_path, text):
     manual = bundled().load("mpi_sgd").manual[0]
     assignment = replace(
         federated,
-        parts=(replace(first, name="iid", points=15), replace(first, name="noniid", points=2.5)),
-        manual=(replace(manual, points=10),),
+        parts=(
+            structs.replace(first, name="iid", points=15),
+            structs.replace(first, name="noniid", points=2.5),
+        ),
+        manual=(structs.replace(manual, points=10),),
         reference=tmp_path,
     )
     (tmp_path / "HANDOUT.md").write_text(text)
