@@ -14,7 +14,8 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 
-from grader.model.errors import INTERRUPTED, GraderError, signal_name
+from grader.intake.answer import signal_name
+from grader.model.errors import INTERRUPTED, GraderError
 from grader.model.report import Report
 from grader.observe.forkserver.confinement import adopt_orphans, die_with
 from grader.observe.forkserver.processes import descendants

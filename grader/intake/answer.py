@@ -6,7 +6,7 @@ from grader.intake import submission_codec
 from grader.intake.reader_sandbox import CPU_TIME_S, MEMORY_NUM_BYTES
 from grader.intake.submission import Submission
 from grader.intake.submission_codec import SubmissionMessage
-from grader.model.errors import GraderError, UsageError, signal_name
+from grader.model.errors import GraderError, UsageError
 
 READY = b"grader intake 1\n"
 """What the reading process says first: all that comes before is our own doing."""
@@ -74,3 +74,11 @@ def _ended(exit_code: int | None) -> str:
     if exit_code < 0:
         return f"the process that read it crashed ({signal_name(-exit_code)})"
     return f"the process that read it ended with exit code {exit_code}"
+
+
+def signal_name(number: int) -> str:
+    """Return what a signal is called that has ended a process."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # those for free use have numbers only
+        return f"signal {number}"

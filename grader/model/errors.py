@@ -1,7 +1,5 @@
 """What can go wrong with the grader itself or with how it was called, one class per exit code."""
 
-import signal
-
 EXIT_CODES = {
     0: "Full marks. With `--min-score N`, at least N points.",
     1: "Points were lost. With `--min-score N`, fewer than N points.",
@@ -38,14 +36,6 @@ class LaunchError(GraderError):
 
 class GradingLost(GraderError):
     """This grading cannot go on where it is; a fresh judge or container may go on with it."""
-
-
-def signal_name(number: int) -> str:
-    """Return what a signal is called that has ended a process."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # those for free use have numbers only
-        return f"signal {number}"
 
 
 INTERRUPTED = "interrupted"

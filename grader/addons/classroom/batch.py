@@ -29,8 +29,9 @@ from grader.addons.classroom.arrivals import digest_of
 from grader.addons.classroom.gradings import Gradings, Outcome
 from grader.addons.classroom.tables import read_settings
 from grader.commands.launcher_check import without_launcher
+from grader.intake.answer import signal_name
 from grader.intake.archives import names
-from grader.model.errors import GraderError, UsageError, signal_name
+from grader.model.errors import GraderError, UsageError
 from grader.model.report import NEEDS_REVIEW
 from grader.observe.forkserver.processes import descendants
 from grader.observe.run_control.machine import ending_with_us
