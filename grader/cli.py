@@ -75,7 +75,7 @@ PLACES = {
     "new": "grader.addons.authoring.authoring_commands:write_new",
     "verify": "grader.addons.authoring.verification.verify:verify_assignments",
     "build": "grader.addons.authoring.build_command:build",
-    "export": "grader.commands.exporting:export",
+    "export": "grader.commands.reporting:export",
 }
 """Of each command: the module, and the function in it."""
 

@@ -32,9 +32,9 @@ BUILT = DOCS / "generated"
 MARK = "<!-- `make docs` writes what follows. -->\n"
 TABLES = {
     "At the top": assignment_file.AssignmentTable,
-    "`[[parts]]`": assignment_file.PartTable,
-    "`[[manual]]`": assignment_file.ManualTable,
-    "`[[manual.rubric]]`": assignment_file.RubricTable,
+    "`[[parts]]`": assignment_file.Part,
+    "`[[manual]]`": assignment_file.Manual,
+    "`[[manual.rubric]]`": assignment_file.RubricLine,
 }
 SCANNED = ("grader", "tests/suites")
 

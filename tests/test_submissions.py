@@ -56,7 +56,7 @@ def test_what_is_left_out_is_there():
     assert len(LEFT_OUT) <= 10
 
 
-@pytest.mark.parametrize("folder", map(marked, FOLDERS))
+@pytest.mark.parametrize("folder", [*map(marked, FOLDERS)])
 def test_submission_gets_its_verdict_for_the_right_reason(folder, ranks, record_property):
     """Grades the part that the submission was written for, through the whole straight line.
 

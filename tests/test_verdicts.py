@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from grader.addons.authoring.verification.labels import read_label
 from grader.course.courses import bundled
@@ -96,7 +97,7 @@ def test_points_that_do_not_agree_are_the_graders_failure():
     """No submission leads to JUDGE_ERROR, so the quoted one is made: a part of another price."""
     assignment = bundled().load("mpi_sgd")
     parts = tuple(
-        replace(part, points=26) if part.name == "ring_allreduce" else part
+        structs.replace(part, points=26) if part.name == "ring_allreduce" else part
         for part in assignment.parts
     )
     failure = RunFailure(Verdict.NOT_ATTEMPTED, "not attempted", is_lasting=True)

@@ -1,11 +1,23 @@
-"""The options of the command `grade`."""
+"""The options of the command `grade`: what each command does, and what it takes."""
 
 import argparse
+from argparse import SUPPRESS
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from grader.commands import class_options, looking_options, option_values
 from grader.commands.command_line import Parser, add_commands, overview
+from grader.commands.option_values import (
+    address,
+    export,
+    limit,
+    num_bytes,
+    output_file,
+    positive,
+    processors,
+    report_file,
+    score,
+)
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -42,146 +54,251 @@ HELP = {
 """What each command does, by who needs it."""
 
 
+class _Option(NamedTuple):
+    names: list[str]
+    settings: dict[str, Any]
+    """As argparse has them."""
+
+
+def _flag(names: str, help: str) -> _Option:
+    return _Option(names.split(), {"action": "store_true", "help": help})
+
+
+def _value(
+    names: str, metavar: str, help: str | None = None, kind: Callable[[str], Any] = str, **more: Any
+) -> _Option:
+    """Return an option with a value, or what is given without a name."""
+    return _Option(names.split(), {"metavar": metavar, "help": help, "type": kind, **more})
+
+
+def _values(
+    names: str, metavar: str, help: str, kind: Callable[[str], Any] = str, **more: Any
+) -> _Option:
+    """Return an option that may be given several times."""
+    return _value(names, metavar, help, kind, action="append", **more)
+
+
+def _course(dest: str) -> _Option:
+    """Return --course, which counts before the name of a command and after it."""
+    help = "add a course to the bundled one [GRADER_COURSE]"
+    return _values("--course", "FOLDER", help, Path, dest=dest, default=[])
+
+
+_ASSIGNMENT = _value("assignment", "ASSIGNMENT")
+_DIR = _value("submission", "DIR", None, Path)
+_DATA_HELP = "read MNIST or CIFAR-10 from here [GRADER_DATA, or small digits]"
+_DATA = _value("--data", "FOLDER", _DATA_HELP, Path)
+_SEED = _value("--seed-of", "REPORT", "repeat the inputs of a report written by --full-json", Path)
+_RANKS = _value("-n --ranks", "N", "run only on this number of ranks", positive)
+_PLAIN = _flag("--plain", "use no colour and no line drawing")
+_SHOW_HIDDEN = _flag("--show-hidden", "show hidden checks (courses only)")
+_IMAGE_HELP = f"grade in this image [{DEFAULT_IMAGE}]"
+_IMAGE = _value("--image", "IMAGE", _IMAGE_HELP, default=DEFAULT_IMAGE)
+_FROM_STDIN = _flag("--from-stdin", SUPPRESS)
+_RECORDED = "observe writes this file, judge reads it"
+_RECORDING = _value("--recording", "FILE", _RECORDED, Path, required=True)
+_ALSO_RECORDING = _value("--recording", "FILE", "also write a recording for `grade judge`", Path)
+_HOW_MUCH = [
+    _flag("-v --verbose", "show every check"),
+    _flag("-q --quiet", "show one line per part that lost points"),
+]
+_SELECTING = (
+    _value(
+        "submission", "DIR", "grade this folder, zip or tar [the current folder]", Path, nargs="?"
+    ),
+    _value("--assignment", "NAME", "grade as this assignment [recognised by its files]"),
+    _values("--part", "NAME", "grade only this part"),
+    _values("-k --only", "CHECK", "run only this check and those that it needs"),
+    _RANKS,
+    _flag("-x --fail-fast", "stop after the first failed check"),
+    *(_DATA, _PLAIN, _SEED),
+)
+_EXPORTING = "write the report for a platform: " + ", ".join(PLATFORMS)
+_REPORT = (
+    _value("--json", "FILE", "write the report as JSON; with -, print nothing else"),
+    _values(
+        "--report",
+        "FILE",
+        "write the report in the format of the suffix (.html, .json, .md, .xml)",
+        report_file,
+        default=[],
+    ),
+    _values("--export", "FORMAT=FILE", _EXPORTING, export, default=[]),
+    _value(
+        "--full-json",
+        "FILE",
+        "write the full report, including what students do not see",
+        output_file,
+    ),
+    _value("--since", "REPORT", "compare with an earlier JSON report", Path),
+    _value("--min-score", "N", "exit 0 if the score is at least N, otherwise 1", score),
+    *(_HOW_MUCH, _SHOW_HIDDEN),
+)
+
+_TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
+    "check": (
+        *(_FROM_STDIN, _flag("--send-recording", SUPPRESS)),
+        _flag("--no-recording", "keep no recording for `grade trace`"),
+        *(*_SELECTING, *_REPORT, _ALSO_RECORDING),
+    ),
+    "open": (
+        _DIR,
+        _value("-n --ranks", "N", "start this number of ranks [4]", positive, default=4),
+        _value("-k", "WORDS", "run only checks with these words in their names"),
+        _flag("-s", "show what ranks print, even in checks that pass"),
+        _flag("-x", "stop after the first failed check"),
+        _flag("-v", "show every check"),
+        _flag("-q", "show less"),
+        _values("--part", "NAME", "run only this part"),
+        _value("--assignment", "NAME", "use this assignment [recognised by its files]"),
+        _flag("--plain", "use no colour"),
+        _value("options", "-- OPTION", "pass further options to pytest", nargs="*"),
+    ),
+    "trace": (
+        _DIR,
+        _value("--part", "NAME", "show ranks of this part [the only one handed in]"),
+        _value("--assignment", "NAME", "use this assignment [recognised by its files]"),
+        _value("-k --only", "CHECK", "show this check [the first that starts ranks]"),
+        _RANKS,
+        _value("--case", "N", "show this case [the first that fails or makes calls]", positive),
+        _value("--recording", "FILE", "show this recording [that of the last `grade check`]", Path),
+        _SEED,
+        _value("--limit", "N", "show N rows of each rank [40], or all with 0", limit, default=40),
+        _DATA,
+        _value("--json", "FILE", "write the trace as JSON; - prints only that"),
+        _value("--perfetto", "FILE", "write the timeline for ui.perfetto.dev", Path),
+        _PLAIN,
+    ),
+    "template": (
+        *(_ASSIGNMENT, _value("output", "FOLDER", None, Path)),
+        _values("--part", "NAME", "write the handout of this part only"),
+    ),
+    "study": (
+        _ASSIGNMENT,
+        _value("--submission", "DIR", "measure the code of this folder [the reference]", Path),
+        _value("--out", "DIR", "write to this folder [study-ASSIGNMENT]", Path),
+        [
+            _flag("--quick", "take at most 2 minutes [10]"),
+            _flag("--full", "measure every repetition of every point"),
+        ],
+        *(_DATA, _flag("--plain", "show progress line by line")),
+    ),
+    "run": (
+        _IMAGE,
+        _value("--cpus", "LIST", "limit the container to processors such as 0-3 [all]", processors),
+        _value("--memory", "SIZE", "limit the container's memory [4GiB]", num_bytes),
+        *(*_SELECTING, *_REPORT, _ALSO_RECORDING),
+    ),
+    "class": (
+        _value("folder", "DIR", "the hand-ins as the platform delivers them", Path),
+        _value("--out", "DIR", "write the results here [graded-DIR]", Path),
+        _value(
+            "--config", "FILE", "read the class settings from this file [class.toml in DIR]", Path
+        ),
+        _value("--assignment", "NAME", "grade as this assignment [as class.toml says]"),
+        _value("--jobs", "N", "grade at most N hand-ins at once [as cores allow]", positive),
+        _value("--cores", "N", "reserve cores for each grading [4]", positive, default=4),
+        _value(
+            "--memory",
+            "SIZE",
+            "limit the memory of each grading [4GiB]",
+            num_bytes,
+            default=4 << 30,
+        ),
+        _value("--cluster", "FILE", "grade on the cluster described in this TOML file", Path),
+        _flag("--unsealed", "grade without containers, on a cluster without Docker"),
+        _flag("--regrade", "grade again with the present versions, and show changes"),
+        _flag("--judge-again", "as --regrade, but from recordings: no containers, no ranks"),
+        _flag("--publish", "with either: replace the marks that changed"),
+        _value("--fill", "FILE", "fill in Canvas's gradebook or Moodle's grading worksheet", Path),
+        _value("--column", "NAME", "with --fill: fill this column of Canvas"),
+        _flag("--sheets", "write a sheet for grading each submission by hand"),
+        _value("--forget", "ID", "remove everything about this student for good"),
+        *(_DATA, _IMAGE),
+    ),
+    "selftest": (
+        _value("--json", "-", "print the result as JSON", choices=["-"]),
+        *(_FROM_STDIN, _IMAGE),
+    ),
+    "build": (
+        _value("--tag", "NAME", "give the image this name [the course's name]"),
+        _value(
+            "--from",
+            "IMAGE",
+            f"build on this engine image [{DEFAULT_ENGINE_IMAGE}]",
+            dest="base",
+            default=DEFAULT_ENGINE_IMAGE,
+        ),
+        _value("--files", "FOLDER", "write the images' files, for your own Dockerfile", Path),
+        _value(
+            "--installation", "FOLDER", "write what students install with pip, not images", Path
+        ),
+        _value(
+            "--wheels",
+            "FOLDER",
+            "with --installation: take the engine's wheels from here [dist]",
+            Path,
+            default=Path("dist"),
+        ),
+        _value("--url", "URL", "with --installation: give the address it is published at", address),
+    ),
+    "export": (
+        _value("format", "FORMAT", ", ".join(PLATFORMS) + ", html, ..."),
+        _value("report", "REPORT", "convert this report, which --json wrote", Path),
+        _value("file", "FILE", "write to this file [standard output]", Path, nargs="?"),
+        _SHOW_HIDDEN,
+    ),
+    "observe": (*_SELECTING, _HOW_MUCH, _RECORDING),
+    "judge": (
+        *(*_SELECTING, *_REPORT, _RECORDING, _flag("--require-mark", SUPPRESS)),
+        _value("--observer", "DIGEST", "judge recordings of another version; gives no mark"),
+    ),
+    "new": (_value("name", "NAME", "choose a name like that of a Python package: halo_exchange"),),
+    "verify": (
+        _value(
+            "assignments", "ASSIGNMENT", "check these assignments [all of the course]", nargs="*"
+        ),
+        [
+            _flag("--quick", "start no ranks: takes seconds, not minutes"),
+            _flag("--mutants", "also grade every small mistake in the references"),
+        ],
+    ),
+    "list": (
+        _flag("--markdown", "print it as a page"),
+        _value("--prices", "ASSIGNMENT", "print what each check asks for and is worth"),
+    ),
+}
+"""What each command takes beside --course; of a list, one at most."""
+
+
 def parser(
     commands_by_name: Mapping[str, Command], print_versions: type[argparse.Action]
 ) -> argparse.ArgumentParser:
     """Return the parser of `grade`; what it finds has the command to call as `command`.
 
-    commands_by_name: check, run, observe, judge, class, selftest, open, trace, study, list,
-    template, new, verify, build and export.
-    print_versions: what --version does.
+    commands_by_name: all of HELP. print_versions: what --version does.
     """
     whole = Parser(prog="grade", usage="grade COMMAND ...", description=overview(HELP))
-    _add_course_option(whole, "course_before")
+    _add(whole, _course("course_before"))
     whole.add_argument(
         "-V", "--version", action=print_versions, nargs=0, help="print versions and digests"
     )
-    commands = add_commands(whole, HELP)
-    check = commands["check"]
-    check.add_argument("--from-stdin", action="store_true", help=argparse.SUPPRESS)
-    check.add_argument("--send-recording", action="store_true", help=argparse.SUPPRESS)
-    check.add_argument(
-        "--no-recording",
-        action="store_true",
-        help="keep no recording for `grade trace`",
-    )
-    run, selftest = commands["run"], commands["selftest"]
-    selftest.add_argument("--json", choices=["-"], help="print the result as JSON")
-    selftest.add_argument("--from-stdin", action="store_true", help=argparse.SUPPRESS)
-    whole_class = commands["class"]
-    class_options.add_class_options(whole_class)
-    for command in (run, selftest, whole_class):
-        _add_container_options(command)
-    _add_limit_options(run)
-    observe, judge = commands["observe"], commands["judge"]
-    for command in (check, run, observe, judge):
-        _add_selecting_options(command)
-        looking_options.add_seed_option(command)
-    for command in (check, run, judge):
-        _add_report_options(command)
-    observe.set_defaults(show_hidden=False)
-    _add_verbosity_options(observe)
-    for command in (observe, judge):
-        command.add_argument(
-            "--recording",
-            metavar="FILE",
-            type=Path,
-            required=True,
-            help="observe writes this file, judge reads it",
-        )
-    for command in (check, run):
-        command.add_argument(
-            "--recording",
-            metavar="FILE",
-            type=Path,
-            help="also write a recording for `grade judge`",
-        )
-    judge.add_argument("--require-mark", action="store_true", help=argparse.SUPPRESS)
-    judge.add_argument(
-        "--observer",
-        metavar="DIGEST",
-        help="judge recordings of another version; gives no mark",
-    )
-    looking_options.add_open_options(commands["open"])
-    looking_options.add_trace_options(commands["trace"])
-    _add_study_options(commands["study"])
-    listing = commands["list"]
-    listing.add_argument("--markdown", action="store_true", help="print it as a page")
-    listing.add_argument(
-        "--prices", metavar="ASSIGNMENT", help="print what each check asks for and is worth"
-    )
-    write = commands["template"]
-    write.add_argument("assignment", metavar="ASSIGNMENT")
-    write.add_argument("output", metavar="FOLDER", type=Path)
-    write.add_argument(
-        "--part", metavar="NAME", action="append", help="write the handout of this part only"
-    )
-    new = commands["new"]
-    new.add_argument(
-        "name", metavar="NAME", help="choose a name like that of a Python package: halo_exchange"
-    )
-    build = commands["build"]
-    build.add_argument("--tag", metavar="NAME", help="give the image this name [the course's name]")
-    build.add_argument(
-        "--from",
-        dest="base",
-        metavar="IMAGE",
-        default=DEFAULT_ENGINE_IMAGE,
-        help=f"build on this engine image [{DEFAULT_ENGINE_IMAGE}]",
-    )
-    build.add_argument(
-        "--files",
-        metavar="FOLDER",
-        type=Path,
-        help="write the images' files, for your own Dockerfile",
-    )
-    build.add_argument(
-        "--installation",
-        metavar="FOLDER",
-        type=Path,
-        help="write what students install with pip, not images",
-    )
-    build.add_argument(
-        "--wheels",
-        metavar="FOLDER",
-        type=Path,
-        default=Path("dist"),
-        help="with --installation: take the engine's wheels from here [dist]",
-    )
-    build.add_argument(
-        "--url",
-        type=option_values.address,
-        help="with --installation: give the address it is published at",
-    )
-    export = commands["export"]
-    export.add_argument("format", metavar="FORMAT", help=", ".join(PLATFORMS) + ", html, ...")
-    export.add_argument(
-        "report", metavar="REPORT", type=Path, help="convert this report, which --json wrote"
-    )
-    export.add_argument(
-        "file", metavar="FILE", type=Path, nargs="?", help="write to this file [standard output]"
-    )
-    export.add_argument(
-        "--show-hidden", action="store_true", help="show hidden checks (courses only)"
-    )
-    verify = commands["verify"]
-    verify.add_argument(
-        "assignments",
-        metavar="ASSIGNMENT",
-        nargs="*",
-        help="check these assignments [all of the course]",
-    )
-    extent = verify.add_mutually_exclusive_group()
-    extent.add_argument(
-        "--quick", action="store_true", help="start no ranks: takes seconds, not minutes"
-    )
-    extent.add_argument(
-        "--mutants", action="store_true", help="also grade every small mistake in the references"
-    )
-    for name, command in commands.items():
-        _add_course_option(command)
+    for name, command in add_commands(whole, HELP).items():
+        for option in (*_TAKEN[name], _course("course")):
+            if isinstance(option, list):
+                group = command.add_mutually_exclusive_group()
+                for each in option:
+                    _add(group, each)
+            else:
+                _add(command, option)
         command.set_defaults(command=commands_by_name[name], parser=command)
+        if name == "observe":  # which writes no report
+            command.set_defaults(show_hidden=False)
     return whole
+
+
+def _add(command: Any, option: _Option) -> None:
+    command.add_argument(*option.names, **option.settings)
 
 
 def selecting(options: argparse.Namespace) -> list[str]:
@@ -192,139 +309,3 @@ def selecting(options: argparse.Namespace) -> list[str]:
     found += [] if options.ranks is None else ["--ranks", str(options.ranks)]
     found += ["--fail-fast"] if options.fail_fast else []
     return found + (["--show-hidden"] if options.show_hidden else [])
-
-
-def _add_course_option(command: argparse.ArgumentParser, name: str = "course") -> None:
-    """Add --course, which counts before the name of a command and after it."""
-    command.add_argument(
-        "--course",
-        dest=name,
-        metavar="FOLDER",
-        type=Path,
-        action="append",
-        default=[],
-        help="add a course to the bundled one [GRADER_COURSE]",
-    )
-
-
-def _add_container_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--image",
-        default=DEFAULT_IMAGE,
-        help=f"grade in this image [{DEFAULT_IMAGE}]",
-    )
-
-
-def _add_limit_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--cpus",
-        metavar="LIST",
-        type=option_values.processors,
-        help="limit the container to processors such as 0-3 [all]",
-    )
-    command.add_argument(
-        "--memory",
-        metavar="SIZE",
-        type=option_values.num_bytes,
-        help="limit the container's memory [4GiB]",
-    )
-
-
-def _add_study_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("assignment", metavar="ASSIGNMENT")
-    command.add_argument(
-        "--submission",
-        metavar="DIR",
-        type=Path,
-        help="measure the code of this folder [the reference]",
-    )
-    command.add_argument(
-        "--out", metavar="DIR", type=Path, help="write to this folder [study-ASSIGNMENT]"
-    )
-    extent = command.add_mutually_exclusive_group()
-    extent.add_argument("--quick", action="store_true", help="take at most 2 minutes [10]")
-    extent.add_argument(
-        "--full", action="store_true", help="measure every repetition of every point"
-    )
-    looking_options.add_data_option(command)
-    command.add_argument("--plain", action="store_true", help="show progress line by line")
-
-
-def _add_selecting_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "submission",
-        metavar="DIR",
-        type=Path,
-        nargs="?",
-        help="grade this folder, zip or tar [the current folder]",
-    )
-    command.add_argument(
-        "--assignment", metavar="NAME", help="grade as this assignment [recognised by its files]"
-    )
-    command.add_argument("--part", metavar="NAME", action="append", help="grade only this part")
-    command.add_argument(
-        *("-k", "--only"),
-        metavar="CHECK",
-        action="append",
-        help="run only this check and those that it needs",
-    )
-    command.add_argument(
-        *("-n", "--ranks"),
-        metavar="N",
-        type=option_values.positive,
-        help="run only on this number of ranks",
-    )
-    command.add_argument(
-        "-x", "--fail-fast", action="store_true", help="stop after the first failed check"
-    )
-    looking_options.add_data_option(command)
-    command.add_argument("--plain", action="store_true", help="use no colour and no line drawing")
-
-
-def _add_report_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--json", metavar="FILE", help="write the report as JSON; with -, print nothing else"
-    )
-    command.add_argument(
-        "--report",
-        metavar="FILE",
-        type=option_values.report_file,
-        action="append",
-        default=[],
-        help="write the report in the format of the suffix (.html, .json, .md, .xml)",
-    )
-    command.add_argument(
-        "--export",
-        metavar="FORMAT=FILE",
-        type=option_values.export,
-        action="append",
-        default=[],
-        help="write the report for a platform: " + ", ".join(PLATFORMS),
-    )
-    command.add_argument(
-        "--full-json",
-        metavar="FILE",
-        type=option_values.output_file,
-        help="write the full report, including what students do not see",
-    )
-    command.add_argument(
-        "--since", metavar="REPORT", type=Path, help="compare with an earlier JSON report"
-    )
-    command.add_argument(
-        "--min-score",
-        metavar="N",
-        type=option_values.score,
-        help="exit 0 if the score is at least N, otherwise 1",
-    )
-    _add_verbosity_options(command)
-    command.add_argument(
-        "--show-hidden", action="store_true", help="show hidden checks (courses only)"
-    )
-
-
-def _add_verbosity_options(command: argparse.ArgumentParser) -> None:
-    how_much = command.add_mutually_exclusive_group()
-    how_much.add_argument("-v", "--verbose", action="store_true", help="show every check")
-    how_much.add_argument(
-        "-q", "--quiet", action="store_true", help="show one line per part that lost points"
-    )

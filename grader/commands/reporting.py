@@ -1,4 +1,4 @@
-"""What the commands that grade share: the folder that was named, the report that is shown."""
+"""What commands do with reports: show and write one that was made, or export a saved one."""
 
 import argparse
 import os
@@ -150,6 +150,18 @@ def _unwritten(export: Export, report: Report, options: argparse.Namespace) -> s
     except GraderError as error:
         return f"{error}{remains(export.file)}"
     return unwritten(export.file, text)
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write a report that --json has saved for a platform; return 0, whatever its mark."""
+    chosen = formats.named(options.format)
+    require_writable([options.file])
+    report = saved(options.report)
+    if options.file is None:
+        print(chosen.render(report, is_full=options.show_hidden))
+    elif problem := _unwritten(Export(chosen, options.file), report, options):
+        raise GraderError(problem)
+    return 0
 
 
 def _earlier(options: argparse.Namespace) -> Report | SavedByOtherVersionError | None:

@@ -14,6 +14,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 
+from grader.intake.answer import signal_name
 from grader.model.errors import INTERRUPTED, GraderError
 from grader.model.report import Report
 from grader.observe.forkserver.confinement import adopt_orphans, die_with
@@ -76,7 +77,8 @@ def _once(grade: Grade, show: Callable[[Report], int], record: Record) -> int:
         )
     if not is_in_time:
         raise ContainerDied(f"it {record.watchdog.why()}")
-    raise ContainerDied(record.why_lost or f"it was killed by {signal_name(status)}")
+    cause = signal_name(-status) if status else "an unknown cause"
+    raise ContainerDied(record.why_lost or f"it was killed by {cause}")
 
 
 def _tell(descriptor: int, line: str) -> None:
@@ -188,13 +190,3 @@ def _until(patience_s: float) -> Iterator[None]:
         if time.monotonic() > until_s:
             return
         time.sleep(_PAUSE_S)
-
-
-def signal_name(status: int | None) -> str:
-    """Return the name of the signal of a status below 0."""
-    if status is None or status >= 0:
-        return "an unknown cause"
-    try:
-        return signal.Signals(-status).name
-    except ValueError:
-        return f"signal {-status}"

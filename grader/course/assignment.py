@@ -1,85 +1,19 @@
 """What a course hands out: parts, files, points, read from `assignment.toml`."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
+from msgspec import structs
 
 from grader.course import assignment_file, support
+from grader.course.assignment_file import Manual, Part
 from grader.model.errors import GraderError
-from grader.model.feedback import Feedback
+from grader.model.report import Feedback
 from grader.model.spelling import did_you_mean
 
 SHARED_SUPPORT = Path(support.__file__).parent
 """Support files that many assignments share come with the engine."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """One gradable piece of an assignment."""
-
-    name: str
-    title: str
-    files: tuple[str, ...]
-    """What a student hands in for it."""
-    entry: str
-    """The call that is graded, as the handout writes it."""
-    suite: str
-    points: float
-    backend: str
-    """What connects its ranks, one of grader.model.report.BACKENDS."""
-    case_time_limit_s: float
-    part_time_limit_s: float | None = None
-    """For all its launches together; None for what follows from the limit of a case."""
-    builds_on: str | None = None
-    stand_in: Mapping[str, str] | None = None
-    """Files that replace the student's when the part this one builds on has failed: name to path
-    below the suite's folder."""
-    accepted_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Other names under which a file may be handed in: it is graded under the first."""
-    rules: tuple[str, ...] = ()
-    """What a solution has to keep to beside being right, in the words of the table of parts."""
-    windows: bool = False
-    """Whether MPI's windows are allowed, for which ranks have to share a folder."""
-    hidden_points: float = 0
-    """On top of `points`, where the course's file of hidden tests is there."""
-    course_only: tuple[str, ...] = ()
-    """Tests that the students' edition leaves out, for want of files that would be an answer."""
-    feedback: Feedback = Feedback.ALL
-    """How much students are told of its tests."""
-    hidden_feedback: Feedback = Feedback.VERDICT
-    """How much of its hidden tests."""
-
-    @property
-    def hidden_suite(self) -> str:
-        """Return the file of the hidden tests, which only the course has."""
-        return f"hidden_{self.name}.py"
-
-
-@dataclass(frozen=True)
-class RubricLine:
-    """What a person gives some of the points for."""
-
-    points: float
-    asked: str
-
-
-@dataclass(frozen=True)
-class Manual:
-    """A piece that a person marks.
-
-    other_names: of the file; the first one that was handed in counts. max_pages: how many a person
-    reads. rubric: what the points are for; they add up to all of them, or there is none.
-    """
-
-    name: str
-    title: str
-    points: float
-    file: str
-    other_names: tuple[str, ...] = ()
-    max_pages: int | None = None
-    rubric: tuple[RubricLine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -216,20 +150,21 @@ def read(
     """
     data = assignment_file.read(folder / "assignment.toml", folder.name)
 
-    def part_of(table: assignment_file.PartTable) -> Part:
-        told = {
-            "feedback": table.feedback or feedback,
-            "hidden_feedback": table.hidden_feedback or hidden_feedback,
-        }
-        return Part(**(msgspec.structs.asdict(table) | told))
-
+    parts = (
+        structs.replace(
+            part,
+            feedback=part.feedback or feedback,
+            hidden_feedback=part.hidden_feedback or hidden_feedback,
+        )
+        for part in data.parts
+    )
     return Assignment(
         name=folder.name,
         title=data.title,
         folder=folder,
         support=data.support,
-        parts=tuple(map(part_of, data.parts)),
-        manual=tuple(map(_manual, data.manual)),
+        parts=tuple(parts),
+        manual=data.manual,
         students=data.students,
         needs=data.needs,
         source=data.source or "",
@@ -237,8 +172,3 @@ def read(
         template=template,
         course=course,
     )
-
-
-def _manual(table: assignment_file.ManualTable) -> Manual:
-    rubric = tuple(RubricLine(line.points, line.asked) for line in table.rubric)
-    return Manual(**(msgspec.structs.asdict(table) | {"rubric": rubric}))

@@ -7,9 +7,8 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from grader.course import cross_references, strict_toml
-from grader.model.feedback import Feedback
 from grader.model.points import MAX_POINTS
-from grader.model.report import BACKENDS
+from grader.model.report import BACKENDS, Feedback
 
 _SEGMENT = r"[^/\\.\x00-\x1f][^/\\\x00-\x1f]*"
 _HIDDEN = r"(?!hidden|test_hidden)"
@@ -77,8 +76,8 @@ StandIn = Annotated[
 ]
 
 
-class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a `[[parts]]` says; see grader.course.assignment.Part."""
+class Part(Struct, frozen=True, forbid_unknown_fields=True):
+    """One gradable piece of an assignment: what a `[[parts]]` says."""
 
     name: Name
     """What `--part` and reports call it; no other part or manual part has it."""
@@ -126,9 +125,14 @@ class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     hidden_feedback: Level | None = None
     """The same for its hidden tests; by default what `course.toml` says, else `verdict`."""
 
+    @property
+    def hidden_suite(self) -> str:
+        """Return the file of the hidden tests, which only the course has."""
+        return f"hidden_{self.name}.py"
 
-class RubricTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a `[[manual.rubric]]` says; see grader.course.assignment.RubricLine."""
+
+class RubricLine(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a person gives some of the points for: what a `[[manual.rubric]]` says."""
 
     points: Points
     """What this line is worth."""
@@ -136,8 +140,8 @@ class RubricTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """What is asked."""
 
 
-class ManualTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a `[[manual]]` says; see grader.course.assignment.Manual."""
+class Manual(Struct, frozen=True, forbid_unknown_fields=True):
+    """A piece that a person marks: what a `[[manual]]` says."""
 
     name: Name
     """What reports call it; no other part or manual part has it."""
@@ -151,7 +155,7 @@ class ManualTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """Other accepted names; the first one that was handed in counts."""
     max_pages: Pages | None = None
     """How many pages a person reads; a report says if there are more."""
-    rubric: Annotated[tuple[RubricTable, ...], Meta(description="tables [[manual.rubric]]")] = ()
+    rubric: Annotated[tuple[RubricLine, ...], Meta(description="tables [[manual.rubric]]")] = ()
     """What a person gives the points for: `points` and `asked`, a text of one line; they add
     up to `points`."""
 
@@ -164,10 +168,10 @@ class AssignmentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     title: Line
     """What reports and the list of assignments call it."""
     parts: Annotated[
-        tuple[PartTable, ...], Meta(min_length=1, description="a table [[parts]], at least one")
+        tuple[Part, ...], Meta(min_length=1, description="a table [[parts]], at least one")
     ]
     """What is graded, in the order of the handout; at least one."""
-    manual: Annotated[tuple[ManualTable, ...], Meta(description="tables [[manual]]")] = ()
+    manual: Annotated[tuple[Manual, ...], Meta(description="tables [[manual]]")] = ()
     """What a person marks, in the order of the handout."""
     support: FilePaths = ()
     """Files that are always the course's, whatever was handed in under these names: of the

@@ -17,7 +17,7 @@ from grader.course.assignment_file import Level
 from grader.course.cross_references import source_files
 from grader.course.strict_toml import Table, found_text
 from grader.model.errors import GraderError, UsageError
-from grader.model.feedback import Feedback
+from grader.model.report import Feedback
 from grader.model.spelling import did_you_mean
 
 FILE = "course.toml"

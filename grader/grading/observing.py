@@ -4,8 +4,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from grader.grading.settings import Settings
-from grader.grading_plugin.part_context import Launcher
-from grader.judge.explanation.launch_result import explaining
 from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.observe.run_control.launch import launch
 from grader.observe.run_control.machine import check_machine
@@ -19,11 +17,6 @@ from grader.recording.replay import filling
 def observer(server: ForkserverClient) -> Observer:
     """Return what puts plans to ranks of a server, outside of any sealing."""
     return lambda plan: launch(plan, server)
-
-
-def launcher(server: ForkserverClient) -> Launcher:
-    """Return the same with what it comes to."""
-    return explaining(observer(server))
 
 
 def telling(observe: Observer, tell: Callable[[LaunchPlan, LaunchObservation], None]) -> Observer:

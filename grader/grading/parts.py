@@ -5,7 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.course.assignment import Assignment, Part
+from msgspec import structs
+
+from grader.course.assignment import Assignment
+from grader.course.assignment_file import Part
 from grader.course.cross_references import source_files
 from grader.grading.settings import Settings
 from grader.grading_plugin.part_context import Launcher, PartContext
@@ -14,10 +17,9 @@ from grader.intake.placement.recognition import missing_text, unused_text
 from grader.intake.placement.table import Placement
 from grader.intake.submission import Submission
 from grader.model.errors import GraderError, GradingLost
-from grader.model.feedback import Feedback
 from grader.model.finding import Finding, found
 from grader.model.points import total, written
-from grader.model.report import PartResult, TestResult, Verdict
+from grader.model.report import Feedback, PartResult, TestResult, Verdict
 from grader.recording.launch_plan import Limits
 
 _PART_CASES = 90
@@ -127,7 +129,7 @@ def _grade_once(
         template=assignment.template,
         settings=settings,
         own_part_replaced=part.builds_on if stand_in else None,
-        feedback=part.feedback,
+        feedback=part.feedback or Feedback.ALL,
         left_out=part.course_only,
     )
     graded, problem = _graded(assignment.folder / part.suite, context, part.points)
@@ -157,7 +159,7 @@ def _grade_once(
 def _as_given(assignment: Assignment, part: Part) -> tuple[Part, tuple[Finding, ...]]:
     """Return a part as it is graded here, and for students what of it only the course grades."""
     if not part.course_only or not _holds_what_students_get(assignment):
-        return replace(part, course_only=()), ()
+        return structs.replace(part, course_only=()), ()
     try:
         found_here = prices(assignment.folder / part.suite)
     except GraderError:  # which the part says when it is graded
@@ -171,7 +173,7 @@ def _as_given(assignment: Assignment, part: Part) -> tuple[Part, tuple[Finding, 
             f"{part.name}: {'; '.join(price.asks for price in left_out)}"
         )
     note = found("note.course_only", text, part=part.name)
-    return replace(part, points=total((part.points, -rest))), (note,)
+    return structs.replace(part, points=total((part.points, -rest))), (note,)
 
 
 def _holds_what_students_get(assignment: Assignment) -> bool:
@@ -235,7 +237,7 @@ def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> Par
         graded.context,
         settings=replace(graded.context.settings, on_position=lambda position: None),
         is_hidden=True,
-        feedback=part.hidden_feedback,
+        feedback=part.hidden_feedback or Feedback.VERDICT,
         has_ended=graded.has_ended,
     )
     suite = task.assignment.folder / part.hidden_suite

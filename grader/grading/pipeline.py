@@ -7,7 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader.course.assignment import Assignment, Part
+from grader.course.assignment import Assignment
+from grader.course.assignment_file import Part
 from grader.course.versions import versions
 from grader.grading.parts import (
     GradingTask,
@@ -19,9 +20,8 @@ from grader.grading.parts import (
 from grader.grading.settings import Settings
 from grader.grading_plugin.marks import Selection
 from grader.grading_plugin.part_context import Launcher
-from grader.grading_plugin.possible_ranks import possible_ranks
 from grader.grading_plugin.progress import Progress
-from grader.grading_plugin.session import prices
+from grader.grading_plugin.session import possible_ranks, prices
 from grader.intake import process as intake
 from grader.intake.manual import manual_parts
 from grader.intake.placement.recognition import full_name, recognise, require_likely
@@ -135,10 +135,11 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
     graded: dict[str, PartOutcome] = {}
     for part in selected:
         progress.begin(part.name)
+        has_lost = any(one.result.points != one.result.max_points for one in graded.values())
         telling = replace(task, settings=replace(settings, on_position=progress.show))
         graded[part.name] = (
             _not_graded(part)
-            if settings.selection.fail_fast and any(map(_lost_points, graded.values()))
+            if settings.selection.fail_fast and has_lost
             else grade_part(telling, part, graded)
         )
     # What the hidden tests take is not told. They come after all the others, so that no visible
@@ -198,10 +199,6 @@ def _shown(
     return [
         part for part in parts if results[part.name].tests or results[part.name].verdict is failed
     ]
-
-
-def _lost_points(graded: PartOutcome) -> bool:
-    return graded.result.points != graded.result.max_points
 
 
 def _not_graded(part: Part) -> PartOutcome:

@@ -190,7 +190,7 @@ class JudgeMode(SuiteMode):
             key=lambda item: -(stage_of(item) or 0),
         )
         tests = [item for item in here if item not in stages]
-        kept, _ = self._settings.selection.split(tests)
+        kept = self._settings.selection.of(tests)
         left_out = [item for item in items if item not in kept and item not in stages]
         items[:] = [*kept, *stages] if self._settings.selection.is_mark else kept
         self._left_out = {function_of(item) for item in left_out} - set(map(function_of, items))
@@ -391,15 +391,8 @@ class JudgeMode(SuiteMode):
         """Return whether a run has shown that the part's further runs are not worth starting."""
         return self._budget.ended is not None
 
-    def results(self) -> tuple[TestResult, ...]:
-        """Return one result a test function, in the order of the suite, with what a stage pays."""
-        return self._paid()[0]
-
-    def notes(self) -> tuple[Finding, ...]:
-        """Return what is said of a stage that pays."""
-        return self._paid()[1]
-
-    def _paid(self) -> tuple[tuple[TestResult, ...], tuple[Finding, ...]]:
+    def results(self) -> tuple[tuple[TestResult, ...], tuple[Finding, ...]]:
+        """Return what each test function comes to with what a stage pays, and a note of that."""
         failures = tuple(name for name, each in self._failed.items() if _is_failure(each))
         found = tuple(
             replace(result, blocked_by=failures)

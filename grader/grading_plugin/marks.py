@@ -165,15 +165,14 @@ class Selection:
         """Return the names of the only tests to run as the suite has them."""
         return tuple(each if each.startswith(_PREFIX) else _PREFIX + each for each in self.only)
 
-    def split(self, items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-        """Return the items to run, and the others.
+    def of(self, items: Sequence[pytest.Item]) -> list[pytest.Item]:
+        """Return the items to run.
 
         With a test those it requires are run, and of a test for several numbers of ranks only the
         wanted one.
         """
         wanted = self._with_required(items)
-        kept = [item for item in items if function_of(item) in wanted and self._suits(item)]
-        return kept, [item for item in items if item not in kept]
+        return [item for item in items if function_of(item) in wanted and self._suits(item)]
 
     def _with_required(self, items: Sequence[pytest.Item]) -> set[str]:
         required = {function_of(item): required_by(item) for item in items}

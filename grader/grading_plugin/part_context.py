@@ -8,7 +8,7 @@ from grader.course.data import Data
 from grader.course.secret import PUBLIC_SECRET
 from grader.grading_plugin.marks import Selection
 from grader.judge.explanation.launch_result import LaunchResult
-from grader.model.feedback import Feedback
+from grader.model.report import Feedback
 from grader.recording.journal import Journal
 from grader.recording.launch_plan import LaunchPlan, Limits
 

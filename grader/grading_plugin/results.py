@@ -26,10 +26,9 @@ from grader.judge.check_failures import (
     WrongAnswer,
 )
 from grader.model.errors import GraderError
-from grader.model.feedback import Feedback
 from grader.model.finding import Finding, found
 from grader.model.points import total, written
-from grader.model.report import TestResult, Verdict
+from grader.model.report import Feedback, TestResult, Verdict
 
 _RANKS = re.compile(r"\b(\d{1,4}) ranks?\b")
 """How a message tells that it is about a run on so many ranks."""

@@ -6,13 +6,14 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from grader.grading_plugin.grading_mode import JudgeMode
+from grader.grading_plugin.launch_results import Launch, never_run
 from grader.grading_plugin.marks import (
     function_of,
     make_marks_known,
@@ -22,6 +23,7 @@ from grader.grading_plugin.marks import (
     stage_of,
 )
 from grader.grading_plugin.part_context import PartContext
+from grader.grading_plugin.plugin_base import Asked, SuiteMode
 from grader.model.errors import GraderError
 from grader.model.finding import Finding
 from grader.model.report import TestResult
@@ -70,13 +72,14 @@ def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
     if code not in ended or unreadable.sentences:
         reason = unreadable.why(code, said)
         raise GraderError(f"the suite {suite.name} could not be run: {reason}")
+    tests, notes = plugin.results()
     return SuiteResult(
-        plugin.results(),
+        tests,
         plugin.num_launches,
         plugin.has_ended,
         tuple(plugin.refusals),
         tuple(plugin.remarks.values()),
-        plugin.notes(),
+        notes,
     )
 
 
@@ -268,3 +271,33 @@ def prices(suite: Path) -> tuple[Price, ...]:
         reason = unreadable.why(code, said + errors.getvalue())
         raise GraderError(f"the suite {suite.name} could not be read: {reason}")
     return tuple(collected.prices.values())
+
+
+class _Asking(SuiteMode):
+    def __init__(self, only: Container[str]) -> None:
+        super().__init__()
+        self._only = only
+        self.numbers: set[int] = set()
+
+    def launch(self, item: pytest.Item, asked: Asked) -> Launch:
+        """Note the number of ranks; the test ends as soon as it looks at an outcome."""
+        self.numbers.add(asked.ranks)
+        return never_run(asked.cases, asked.ranks, "no ranks are started to find their number")
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out what nobody asked for."""
+        if self._only:
+            items[:] = [item for item in items if function_of(item) in self._only]
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Call each test, whatever it requires."""
+
+
+def possible_ranks(suite: Path, only: tuple[str, ...] = ()) -> frozenset[int]:
+    """Return the numbers of ranks that tests of a suite ask for; empty if it cannot be read.
+
+    only: names of the tests to call, all if empty.
+    """
+    asking = _Asking(only)
+    run_pytest(suite, asking)
+    return frozenset(asking.numbers)

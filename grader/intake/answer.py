@@ -72,11 +72,12 @@ def _ended(exit_code: int | None) -> str:
     if exit_code in (OUT_OF_MEMORY, -signal.SIGKILL):
         return f"that takes more than {MEMORY_NUM_BYTES >> 20} MiB of memory"
     if exit_code < 0:
-        return f"the process that read it crashed ({_signal_name(-exit_code)})"
+        return f"the process that read it crashed ({signal_name(-exit_code)})"
     return f"the process that read it ended with exit code {exit_code}"
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """Return what a signal is called that has ended a process."""
     try:
         return signal.Signals(number).name
     except ValueError:  # those for free use have numbers only

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from grader.course.assignment import Manual
+from grader.course.assignment_file import Manual
 from grader.intake import process as intake
 from grader.intake.placement.table import Placement
 from grader.model.errors import UsageError

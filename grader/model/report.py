@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from grader.model.evidence import Evidence
-from grader.model.feedback import Feedback
 from grader.model.finding import Finding, joined
 from grader.model.points import total
 
@@ -21,6 +20,24 @@ BACKENDS = ("mpi", "mpi-student", "mpi-script", "torch", "torch-script", "none")
 `mpi`: MPI, of which a probe gets a communicator. `mpi-student`: the submission calls MPI.Init and
 MPI.Finalize and uses COMM_WORLD. `mpi-script`: it uses COMM_WORLD and finds MPI initialised.
 `torch`: torch.distributed, with a group for each case. `torch-script`: the submission makes it."""
+
+
+class Feedback(StrEnum):
+    """Each level tells all that those before it tell."""
+
+    VERDICT = "verdict"
+    """The name of the test, its verdict and points."""
+    SENTENCE = "sentence"
+    """Also what it asks for."""
+    VALUES = "values"
+    """Also why it has not held, with the case and the values."""
+    ALL = "all"
+    """Also tracebacks, output and pictures."""
+
+    def tells(self, level: "Feedback") -> bool:
+        """Return whether this level tells what that one does."""
+        levels = list(Feedback)
+        return levels.index(self) >= levels.index(level)
 
 
 class Verdict(StrEnum):

@@ -4,13 +4,16 @@ import builtins
 import contextlib
 import difflib
 import linecache
+import re
 import shlex
+import sysconfig
 import traceback
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from . import frames
+from . import probe_modules
 
 _MAX_TEXT = 4000
 _MAX_LAST_LINE = 1000
@@ -41,10 +44,14 @@ def describe(
     command: the words that the student's script was started with; empty where it was imported.
     """
     stack = traceback.extract_tb(error.__traceback__)
-    first = next((i for i, frame in enumerate(stack) if _is_in(frame.filename, submission)), None)
+    first = next(
+        (i for i, frame in enumerate(stack) if _is_in(frame.filename, (submission,))), None
+    )
     # No frame is the student's when the signature is wrong or a name is missing.
     theirs = stack[first:] if first is not None else []
-    inner = next((frame for frame in reversed(theirs) if _is_in(frame.filename, submission)), None)
+    inner = next(
+        (frame for frame in reversed(theirs) if _is_in(frame.filename, (submission,))), None
+    )
     file, line = (_name(inner.filename, submission), inner.lineno) if inner else ("", 0)
     source = (inner.line or "") if inner else ""
     column, num_columns = _columns(inner) if inner else (0, 0)
@@ -69,11 +76,11 @@ def describe(
         "num_columns": num_columns,
         "meant": _meant(error)[:_MAX_LAST_LINE],
         "called": stack[-1].name[:_MAX_LAST_LINE] if stack else "",
-        "traceback": frames.told(theirs, folders) + _last_lines(error, message, folders),
+        "traceback": frames_text(theirs, folders) + _last_lines(error, message, folders),
         "command": shlex.join(command)[:_MAX_LAST_LINE],
         "said": _said_by_argparse(error)[:_MAX_LAST_LINE],
         **_missing_file(error),
-        "imported_at": frames.without(_imported_at(error), folders)[:_MAX_LAST_LINE],
+        "imported_at": _without(_imported_at(error), folders)[:_MAX_LAST_LINE],
     }
 
 
@@ -110,8 +117,8 @@ def _last_lines(error: BaseException, message: str, folders: Sequence[Path]) -> 
     """Return what a traceback ends with: of what is no valid Python, the line with a caret."""
     if isinstance(error, SyntaxError) and error.filename:
         shown = "".join(traceback.format_exception_only(error))
-        return frames.shortened(frames.without(shown, folders))[:_MAX_TEXT].rstrip("\n")
-    return f"{type(error).__name__}: {frames.without(message, folders)[:_MAX_LAST_LINE]}"
+        return _shortened(_without(shown, folders))[:_MAX_TEXT].rstrip("\n")
+    return f"{type(error).__name__}: {_without(message, folders)[:_MAX_LAST_LINE]}"
 
 
 def _said_by_argparse(error: BaseException) -> str:
@@ -153,7 +160,7 @@ def _too_deep(error: BaseException, stack: traceback.StackSummary, submission: P
     if not isinstance(error, MemoryError | RecursionError) or not stack:
         return None
     last = stack[-1]
-    is_ours = not _is_in(last.filename, submission)
+    is_ours = not _is_in(last.filename, (submission,))
     if not is_ours and not (last.line or "").startswith(("import ", "from ")):
         return None
     for path in sorted(submission.rglob("*.py")):
@@ -166,14 +173,10 @@ def _too_deep(error: BaseException, stack: traceback.StackSummary, submission: P
     return None
 
 
-def _is_in(file: str, submission: Path) -> bool:
-    return frames.is_in(file, (submission,))
-
-
 def _name(file: str, submission: Path) -> str:
     """Return how the student calls a file: its path below the submission."""
     path = Path(file)
-    return str(path.relative_to(submission)) if _is_in(file, submission) else path.name
+    return str(path.relative_to(submission)) if _is_in(file, (submission,)) else path.name
 
 
 def _kind(error: BaseException) -> str:
@@ -194,3 +197,78 @@ def _text_of(error: BaseException) -> str:
         return str(error)[:_MAX_TEXT]
     except Exception:
         return "(its text could not be read)"
+
+
+_OUR_FILES = (str(Path(__file__).parent) + "/", probe_modules.FILES, "<frozen ")
+_INSTALLED = "/site-packages/"
+_COMPILED = re.compile(r"src/(\w+)/")
+"""How compiled modules such as mpi4py's name their sources."""
+_MAX_FIRST, _MAX_LAST = 4, 6
+"""Frames of the student's that are shown of a deep recursion."""
+_MAX_LINE_CHARS = 200
+
+
+def frames_text(frames: Sequence[traceback.FrameSummary], folders: Sequence[Path]) -> str:
+    """Return the frames in folders as Python shows them, and a line for others between and after.
+
+    folders: where the submission lies, and what was given with the assignment; files are named by
+    their paths in there.
+    """
+    pieces: list[str] = []
+    for is_shown, group in groupby(frames, lambda frame: _is_in(frame.filename, folders)):
+        found = list(group)
+        if is_shown:
+            pieces += [_shown(frame, folders) for frame in found]
+        elif (line := _between(found)) is not None:
+            pieces.append(line)
+    left_out = len(pieces) - _MAX_FIRST - _MAX_LAST
+    if left_out > 1:
+        pieces[_MAX_FIRST : _MAX_FIRST + left_out] = [f"  ... {left_out} more calls\n"]
+    return "".join(pieces)
+
+
+def _is_in(file: str, folders: Sequence[Path]) -> bool:
+    """Return whether a file lies in one of the folders."""
+    return any(Path(file).is_relative_to(folder) for folder in folders)
+
+
+def _without(text: str, folders: Sequence[Path]) -> str:
+    """Return a text in which files in the folders go by their paths in there."""
+    for folder in folders:
+        text = text.replace(f"{folder}/", "")
+    return text
+
+
+def _shortened(text: str) -> str:
+    """Return a text without the ends of lines that are too long to be read."""
+    return "".join(
+        line if len(line) <= _MAX_LINE_CHARS else f"{line[:_MAX_LINE_CHARS]}...\n"
+        for line in text.splitlines(keepends=True)
+    )
+
+
+def _shown(frame: traceback.FrameSummary, folders: Sequence[Path]) -> str:
+    return _shortened(_without("".join(traceback.format_list([frame])), folders))
+
+
+def _between(frames: Sequence[traceback.FrameSummary]) -> str | None:
+    """Return the line that stands for frames of libraries; None where all are ours."""
+    names = [
+        _library(frame.filename) for frame in frames if not frame.filename.startswith(_OUR_FILES)
+    ]
+    if not names:
+        return None
+    calls = "1 call" if len(names) == 1 else f"{len(names)} calls"
+    return f"  ... {calls} inside {', '.join(dict.fromkeys(names))}\n"
+
+
+def _library(file: str) -> str:
+    """Return the name under which a file's package or module is imported."""
+    compiled = _COMPILED.match(file)
+    if compiled:
+        return compiled[1]
+    standard = sysconfig.get_path("stdlib") + "/"
+    _, is_installed, path = file.rpartition(_INSTALLED)
+    if not is_installed:
+        path = file.removeprefix(standard) if file.startswith(standard) else Path(file).name
+    return path.partition("/")[0].removesuffix(".py")

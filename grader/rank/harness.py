@@ -2,6 +2,7 @@
 
 import contextlib
 import faulthandler
+import io
 import os
 import signal
 import socket
@@ -14,18 +15,34 @@ import numpy as np
 
 from . import (
     backends,
-    debuggers,
     exception_report,
     guard,
     missing_packages,
     probe_modules,
-    programs,
     wire,
 )
 from .import_finder import OwnModules
-from .output import SubmissionOutput
-from .remarks import Remarks
+from .remarks import Remarks, leave_out_debuggers, leave_out_programs
 from .student import Student
+
+
+class SubmissionOutput(io.TextIOWrapper):
+    """Standard output that drops what code in one folder prints by itself.
+
+    A student who looks for the cause of a failure in the last lines wants none that others wrote.
+    """
+
+    def __init__(self, replaced: io.TextIOWrapper, dropped: Path) -> None:
+        """replaced: takes no text afterwards. dropped: folder of the files that print nothing."""
+        encoding, errors = replaced.encoding, replaced.errors
+        super().__init__(replaced.detach(), encoding, errors, line_buffering=True)
+        self._dropped = f"{dropped}/"
+
+    def write(self, text: str) -> int:
+        """Write a text, unless the code that asks for it lies in the folder."""
+        if sys._getframe(1).f_code.co_filename.startswith(self._dropped):
+            return len(text)
+        return super().write(text)
 
 
 def main(socket_path: str, rank: int, confine_student: Callable[..., Any]) -> None:
@@ -45,11 +62,11 @@ def main(socket_path: str, rank: int, confine_student: Callable[..., Any]) -> No
     probes = probe_modules.load(setup["probes"])
     folders = Path(setup["submission"]), Path(setup["support"])
     remarks = missing_packages.install(*folders)
-    debuggers.leave_out(remarks)
+    leave_out_debuggers(remarks)
     if setup["windows"]:
         os.environ["GRADER_WINDOWS"] = "1"  # for the guard
     if setup["guarded"]:
-        programs.leave_out(remarks, folders[0])
+        leave_out_programs(remarks, folders[0])
         guard.set_up(trace, Path(setup["support"]))
     backend = backends.enter(setup, rank, trace, gloo_counts)
     os.close(gloo_counts)  # nobody maps it a second time

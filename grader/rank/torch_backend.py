@@ -1,22 +1,24 @@
 """Processes of torch.distributed as the cases of a run see them: a gloo group for each case."""
 
+import contextlib
+import importlib
 import os
 import socket
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing
 from torch.distributed import distributed_c10d
 
-from . import rendezvous
 from .c10d import Recorder
-from .object_ids import EndedIdentities
+from .toolbox import replaced
 from .trace_writer import TraceWriter
 
 ADDRESS = "127.0.0.1"
@@ -25,6 +27,52 @@ _ADDRESS_OF_NODE_0 = "127.0.0.2"
 _PAUSE_S = 0.005
 _TCP_STORE: Any = dist.TCPStore  # type: ignore[attr-defined] # it has
 _PREFIX_STORE: Any = dist.PrefixStore  # type: ignore[attr-defined] # it has
+# The package has a function of this name, which hides the module.
+_RENDEZVOUS: Any = importlib.import_module("torch.distributed.rendezvous")
+_RANK_0_ITSELF = ("localhost", "127.0.0.1", "0.0.0.0", "::1", "::")  # noqa: S104 - nobody binds it
+"""How rank 0 may call the machine that it is on."""
+
+
+class Rendezvous(NamedTuple):
+    """What a process is told of the others."""
+
+    rank: int
+    size: int
+    host: str = ""
+    port: int = 0
+    """Where rank 0 would listen; both empty for a file."""
+
+    @property
+    def place(self) -> str:
+        """Return where rank 0 would wait, as words."""
+        return f"at port {self.port}" if self.host else "through a file"
+
+    def assert_leads_to(self, address: str) -> None:
+        """Raise RuntimeError where a node would not find rank 0, which is at this address."""
+        is_here = self.host == address or (self.rank == 0 and self.host in _RANK_0_ITSELF)
+        if not (is_here and self.port):
+            asked = f"at {self.host}:{self.port}" if self.host else "through a file"
+            raise RuntimeError(
+                f"init_process_group looks for rank 0 {asked}, not at {address}:PORT"
+            )
+
+
+def asked_for(init_method: str | None, rank: int, size: int) -> Rendezvous:
+    """Return what torch makes of these arguments of init_process_group and of the environment.
+
+    Torch's own functions read them, but open no store. Raises what they raise, such as ValueError
+    for an address without a port.
+    """
+    places: list[tuple[str, int]] = []
+
+    def tcp_store(host_name: str, port: int, *_: Any, **__: Any) -> None:
+        places.append((host_name, port))
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(replaced(_RENDEZVOUS, "TCPStore", tcp_store))
+        stack.enter_context(replaced(_RENDEZVOUS, "FileStore", lambda *_: None))
+        _, own_rank, own_size = next(_RENDEZVOUS.rendezvous(init_method or "env://", rank, size))
+    return Rendezvous(own_rank, own_size, *(places[0] if places else ()))
 
 
 @dataclass(frozen=True)
@@ -192,7 +240,7 @@ class TorchBackend:
             )
         place = ""
         if store is None:
-            asked = rendezvous.asked_for(init_method, rank, world_size)
+            asked = asked_for(init_method, rank, world_size)
             rank, world_size = asked.rank, asked.size
             # Each rank runs what one parent would: a port drawn there is another one in each.
             place = "" if self._is_spawned else asked.place
@@ -258,3 +306,46 @@ class _Meeting:
         """Return a store of this name, over a connection of its own, which no other name shares."""
         client = _TCP_STORE(ADDRESS, self._port, self._size, False, wait_for_workers=False)
         return _PREFIX_STORE(name, client)
+
+
+_NUM_ATTEMPTS = 10_000
+"""Free places for objects of one size may be many. To fill these takes a millisecond."""
+_EMPTY_NUM_BYTES = sys.getsizeof(b"")
+_IS_COLLECTED = 1 << 14
+"""Py_TPFLAGS_HAVE_GC: objects of such a type begin in front of their address."""
+
+
+class EndedIdentities:
+    """Identities that no later object may have.
+
+    CPython's `id` is an address, which the next object of the same size may get. Whoever remembers
+    a process group by its identity would then find one that was destroyed.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[int, set[int]] = defaultdict(set)
+        """Of objects that may still be there, by their size in bytes."""
+        self._taken: list[object] = []
+
+    def add(self, ended: object) -> None:
+        """Remember an object that its owners are about to let go of.
+
+        One that the collector looks after is kept: nothing simple can lie where it was. A process
+        group of torch is none of these, but a submission may have put something in its place.
+        """
+        if type(ended).__flags__ & _IS_COLLECTED:
+            self._taken.append(ended)
+        else:
+            self._open[sys.getsizeof(ended)].add(id(ended))
+
+    def take(self) -> None:
+        """Have something else lie where remembered objects were, as far as they have gone."""
+        for num_bytes in self._open:
+            self._take(num_bytes)
+
+    def _take(self, num_bytes: int) -> None:
+        # First of all: what else is made here may be of that size, and lie in the place meanwhile.
+        made = [bytes(max(1, num_bytes - _EMPTY_NUM_BYTES)) for _ in range(_NUM_ATTEMPTS)]
+        taken = [each for each in made if id(each) in self._open[num_bytes]]
+        self._open[num_bytes].difference_update(map(id, taken))
+        self._taken += taken

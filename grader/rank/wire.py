@@ -23,19 +23,11 @@ def send(
     arrays: Mapping[str, np.ndarray[Any, Any]] | None = None,
 ) -> None:
     """Write one frame; blocks until the judge has taken it."""
-    contiguous = {name: np.ascontiguousarray(array) for name, array in (arrays or {}).items()}
-    head = json.dumps(
-        {
-            "kind": kind,
-            "values": dict(values or {}),
-            "arrays": [
-                [name, array.dtype.str, list(np.shape((arrays or {})[name]))]
-                for name, array in contiguous.items()
-            ],
-        }
-    ).encode()
+    arrays = arrays or {}
+    told = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
+    head = json.dumps({"kind": kind, "values": dict(values or {}), "arrays": told}).encode()
     connection.sendall(_HEAD_LENGTH.pack(len(head)) + head)
-    for array in contiguous.values():
+    for array in arrays.values():
         connection.sendall(array.tobytes())
 
 

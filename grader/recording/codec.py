@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from grader.model.errors import GraderError
 from grader.recording.observation import LaunchObservation
-from grader.trace.call_record import NAMES, RECORD
 from grader.trace.calls import Calls
+from grader.trace.packed_records import NAMES, RECORD
 
 _HEAD_LENGTH = struct.Struct(">I")
 _MAX_HEAD_NUM_BYTES = 32 << 20

@@ -10,7 +10,7 @@ import json
 import math
 import secrets
 import struct
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
@@ -107,7 +107,7 @@ class Resume:
     key: str = field(default_factory=lambda: secrets.token_hex(16))
     """Begins every line of the journal; only the judge and its client know it."""
     finished: tuple[Finished, ...] = ()
-    lost: Mapping[Step, str] = field(default_factory=dict)
+    lost: tuple[tuple[Step, str], ...] = ()
     """Tests that are not tried again, each with why."""
     gave_up: str = ""
     """Why no test at all is tried again; empty when they are."""
@@ -175,7 +175,7 @@ class Journal:
 
     def why_lost(self, step: Step) -> str:
         """Return why a test is not to be tried; empty when it is."""
-        return self._resume.lost.get(step, self._resume.gave_up)
+        return dict(self._resume.lost).get(step, self._resume.gave_up)
 
     def _say(self, told: Told) -> None:
         line = self._line(told)
@@ -213,11 +213,7 @@ def parse(line: str, key: str) -> Told | None:
 
 def pack(resume: Resume) -> bytes:
     """Return what the client sends: the length in eight bytes, then JSON."""
-    data = {
-        **dataclasses.asdict(replace(resume, lost={})),
-        "lost": [[dataclasses.asdict(step), why] for step, why in resume.lost.items()],
-    }
-    packed = json.dumps(data).encode()
+    packed = json.dumps(dataclasses.asdict(resume)).encode()
     return _LENGTH.pack(len(packed)) + packed
 
 
@@ -231,7 +227,8 @@ def read(stream: BinaryIO) -> Resume:
         )
     try:
         data = json.loads(stream.read(length))
-        data["lost"] = {msgspec.convert(step, Step): why for step, why in data["lost"]}
+        if "key" not in data:
+            raise ValueError("it has no key")
         return msgspec.convert(data, Resume)
-    except (KeyError, RecursionError, TypeError, ValueError) as error:
+    except (RecursionError, TypeError, ValueError) as error:
         raise UsageError(f"the journal of `grade run` cannot be read: {error}") from None

@@ -6,8 +6,7 @@ in whatever format, is made from what this returns.
 
 from dataclasses import replace
 
-from grader.model.feedback import Feedback
-from grader.model.report import PartResult, Report, TestResult, Verdict
+from grader.model.report import Feedback, PartResult, Report, TestResult, Verdict
 
 
 def for_student(report: Report) -> Report:

@@ -22,16 +22,14 @@ from grader.course.assignment import SHARED_SUPPORT, Assignment
 from grader.intake.placement.table import place
 from grader.intake.submission import Submission
 from grader.model.errors import UsageError
-from grader.observe.forkserver.processes import descendants
+from grader.observe.forkserver.processes import descendants, kill_marked
 from grader.observe.forkserver.run_queue_delay import RunQueueDelay
 from grader.observe.run_control.machine import (
     ending_with_us,
     free_port,
-    libraries,
-    mpirun,
     mpirun_command,
+    rank_environment,
 )
-from grader.observe.run_control.tagged_processes import kill_marked
 from grader.study.plan import Launcher, Point
 from grader.study.results import Measurement
 
@@ -325,22 +323,15 @@ def _command(point: Point, folder: Path) -> list[str]:
 
 def _environment(point: Point, repeat: int, folder: Path, data: str) -> dict[str, str]:
     ours = {
+        **rank_environment(folder / "scratch"),
         _REPORTS: str(folder / "reports"),
         "GRADER_STUDY_SETTINGS": json.dumps({**point.settings, "repeat": repeat}),
         "GRADER_DATA": data,
         "PYTHONDONTWRITEBYTECODE": "1",
-        "LD_LIBRARY_PATH": libraries(mpirun()),
-        # One thread a process: otherwise a run time by ranks would compare threads.
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "CUDA_VISIBLE_DEVICES": "",
         "GLOO_SOCKET_IFNAME": "lo",
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(free_port()),
         "WORLD_SIZE": str(point.ranks),
-        "MPLBACKEND": "Agg",
-        "MPLCONFIGDIR": str(folder / "scratch"),
-        "TMPDIR": str(folder / "scratch"),
     }
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return {**kept, **ours}

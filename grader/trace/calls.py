@@ -7,8 +7,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.trace.call_record import BITS, NAMES, RECORD
-from grader.trace.packed_records import Records, compacted
+from grader.trace.packed_records import BITS, NAMES, RECORD, Records, compacted
 
 ANY_SOURCE = -1
 ANY_TAG = -1

@@ -18,8 +18,8 @@ from grader.recording.observation import (
     RankCase,
     RankEnd,
 )
-from grader.trace.call_record import BITS
 from grader.trace.calls import NO_PEER, Call, Counted, RankTrace, Trace
+from grader.trace.packed_records import BITS
 from grader.trace.sent_by_gloo import SentByGloo
 
 RANKS = 2

@@ -533,7 +533,9 @@ def _journal_lines() -> list[bytes]:
 
 
 def _resumes() -> list[bytes]:
-    full = journal.Resume(_KEY, (_finished(),), {_finished().step: "it was lost"}, "", ("a note",))
+    full = journal.Resume(
+        _KEY, (_finished(),), ((_finished().step, "it was lost"),), "", ("a note",)
+    )
     return [journal.pack(each)[8:] for each in (full, journal.Resume(_KEY))]
 
 

@@ -19,7 +19,7 @@ from this_checkout import IMAGE
 from grader.intake import stream as intake_stream
 from grader.intake.submission import Submission
 from grader.recording import journal
-from grader.sealed.container.hardening import hardening
+from grader.sealed.container.docker_engine import hardening
 from grader.sealed.container.plan import ContainerLimits
 
 from .canaries import Canaries

@@ -77,12 +77,12 @@ MAY_LINGER = Change(
     "",
 )
 TAKES_DESCRIPTORS = Change(
-    "observe/forkserver/descriptors.py",
+    "observe/forkserver/local_sockets.py",
     "        listener.setsockopt(socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)\n",
     "        pass\n",
 )
 WAITS_FOR_GOOD = Change(
-    "observe/forkserver/descriptors.py",
+    "observe/forkserver/local_sockets.py",
     "        signal.setitimer(signal.ITIMER_REAL, period_s, period_s)\n",
     "        pass\n",
 )
@@ -145,7 +145,7 @@ WEAKENINGS = (
                 "                pass\n        if True:\n",
             ),
             Change(
-                "observe/forkserver/kill_processes.py",
+                _SUPERVISOR,
                 "    wait_for_all()\n    _remove(folder)\n    return",
                 "    reap()\n    _remove(folder)\n    return",
             ),

@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from grader.__main__ import main
-from grader.sealed.container.hardening import hardening
+from grader.sealed.container.docker_engine import hardening
 from grader.sealed.container.plan import ContainerLimits
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,10 +11,9 @@ from courses_of import courses_of
 from grader.grading import observing, pipeline
 from grader.grading.settings import Settings
 from grader.intake import submission
-from grader.judge.explanation.launch_result import LaunchResult
+from grader.judge.explanation.launch_result import LaunchResult, explaining
 from grader.model.errors import GraderError, UsageError
-from grader.model.feedback import Feedback
-from grader.model.report import Outcome, Report, RunFailure, Verdict
+from grader.model.report import Feedback, Outcome, Report, RunFailure, Verdict
 from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.report import json_report, markdown, terminal
 from grader.report.export import junit
@@ -135,7 +134,7 @@ def suites(tmp_path):
 def launcher():
     """Return what puts plans to real ranks."""
     with ForkserverClient() as server:
-        yield observing.launcher(server)
+        yield explaining(observing.observer(server))
 
 
 def echo(plan):

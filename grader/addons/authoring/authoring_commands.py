@@ -25,7 +25,8 @@ def write_template(options: argparse.Namespace) -> int:
     """Write a template: from the reference where it is installed, else the ready one."""
     output: Path = options.output
     template.write(courses_of(options).assignment(options.assignment), output, options.part)
-    again = f"`grade {_courses_named(options)}check {output}`"
+    courses = "".join(f"--course {folder} " for folder in named_courses(options))
+    again = f"`grade {courses}check {output}`"
     if is_sealed(os.environ):
         again = "mount it at /submission and start the image again: that"
     print(f"{output} is ready; {again} shows what is left to do")
@@ -47,8 +48,3 @@ def write_new(options: argparse.Namespace) -> int:
         "and in each expected.toml"
     )
     return 0
-
-
-def _courses_named(options: argparse.Namespace) -> str:
-    """Return the options that name courses, to be repeated by the user."""
-    return "".join(f"--course {folder} " for folder in named_courses(options))

@@ -1,20 +1,25 @@
 """The command that makes what a course hands out: its images, and its students' installation."""
 
 import argparse
-from collections.abc import Iterator
-from pathlib import Path
+import io
+import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
 
 from grader.addons.authoring import template
 from grader.addons.authoring.installation import folder
-from grader.addons.authoring.installation.wheels import EngineWheels
+from grader.addons.authoring.installation.folder import EngineWheels
 from grader.addons.authoring.verification.static_checks import check_student_edition
 from grader.commands.context import courses_of, named_courses, say
 from grader.course import edition as editions
 from grader.course.course import Course
-from grader.course.edition import edition
+from grader.course.edition import Files, edition
 from grader.course.versions import engine_digest, lock_file
 from grader.model.errors import GraderError, UsageError
-from grader.sealed.container.course_image import build_context
+
+_IN_IMAGE = PurePosixPath("/opt/course")
+_ROOT_ALONE = 0o600
+"""A submission runs as another user: it may read nothing of the course."""
 
 
 def build(options: argparse.Namespace) -> int:
@@ -80,7 +85,7 @@ def _build_images(options: argparse.Namespace, course: Course) -> int:
         files = edition(course, is_for_students=kind == "student")
         labels = {"grader.course": course.name, "grader.edition": kind}
         say(f"building {name}: {len(files)} files of {course.root} on {options.base}")
-        engine.build(build_context(options.base, files, labels), name)
+        engine.build(_build_context(options.base, files, labels), name)
         print(name)
     return 0
 
@@ -99,3 +104,24 @@ def _refusals(course: Course) -> Iterator[str]:
                     f"{file} uses a file of the reference, which students do not get. help: "
                     f"grade template {assignment.name}"
                 )
+
+
+def _build_context(base: str, files: Files, labels: Mapping[str, str]) -> bytes:
+    """Return the tar that an image is built from: its Dockerfile, and the files of the course.
+
+    base: the engine image. labels: what the image says of itself.
+    """
+    lines = [f"FROM {base}", f"COPY course {_IN_IMAGE}", f"RUN chmod 0700 {_IN_IMAGE}"]
+    lines += [f"ENV GRADER_COURSE={_IN_IMAGE}"]
+    if labels.get("grader.edition") == "student":  # who sees the same twice
+        lines += ["ENV GRADER_PUBLIC_INPUTS=1"]
+    lines += [f'LABEL {name}="{value}"' for name, value in labels.items()]
+    contents = {"Dockerfile": "\n".join(lines).encode()}
+    contents |= {f"course/{each}": path.read_bytes() for each, path in sorted(files.items())}
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, content in contents.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), _ROOT_ALONE
+            tar.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from grader.course.assignment import Assignment, Manual, Part
+from grader.course.assignment import Assignment
+from grader.course.assignment_file import Manual, Part
 from grader.course.courses import Courses
 from grader.model.errors import GraderError
 from grader.model.points import total, written
@@ -74,13 +75,10 @@ def _section(assignment: Assignment) -> Iterator[str]:
 
 
 def _part_row(part: Part) -> str:
-    files = [" or ".join(code(name) for name in _names(part, file)) for file in part.files]
+    names = [(file, *part.accepted_names.get(file, ())) for file in part.files]
+    files = [" or ".join(map(code, each)) for each in names]
     rules = "; ".join(part.rules)
     return row([code(part.name), written(part.points), part.title, ", ".join(files), rules])
-
-
-def _names(part: Part, file: str) -> list[str]:
-    return [file, *part.accepted_names.get(file, ())]
 
 
 def _manual_row(manual: Manual) -> str:

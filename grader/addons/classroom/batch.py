@@ -29,6 +29,7 @@ from grader.addons.classroom.arrivals import digest_of
 from grader.addons.classroom.gradings import Gradings, Outcome
 from grader.addons.classroom.tables import read_settings
 from grader.commands.launcher_check import without_launcher
+from grader.intake.answer import signal_name
 from grader.intake.archives import names
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import NEEDS_REVIEW
@@ -334,7 +335,7 @@ def _reason(said: str, exit_code: int) -> str:
     """Return the last sentence of a command that graded nothing."""
     sentences = [line.removeprefix("grade: ") for line in said.splitlines() if line.strip()]
     if exit_code < 0:
-        return f"it was killed by {signal.Signals(-exit_code).name}"
+        return f"it was killed by {signal_name(-exit_code)}"
     if not sentences:
         return f"it ended with exit code {exit_code} and without a message"
     return sentences[-1][:_MAX_ERROR_NUM_CHARS]

@@ -56,7 +56,7 @@ from grader.model.paths import folders_above
 from grader.model.report import RunFailure
 from grader.observe.run_control.rank_files import RankFiles
 from grader.observe.run_control.rank_messages import Frame
-from grader.observe.run_control.work_folders import work_folders
+from grader.observe.run_control.sandbox import work_folders
 from grader.rank import exception_report, missing_packages, mpi_shim, probe_modules
 from grader.rank.harness import sort_results
 from grader.rank.import_finder import OwnModules

@@ -31,10 +31,9 @@ from grader.intake.placement.recognition import recognise, require_likely
 from grader.intake.placement.table import Placement, place
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import RunFailure, Verdict
-from grader.model.spelling import did_you_mean
-from grader.observe.run_control.machine import check_machine, libraries, mpirun, mpirun_command
+from grader.observe.forkserver.processes import kill_marked
+from grader.observe.run_control.machine import check_machine, mpirun_command, rank_environment
 from grader.observe.run_control.outputs import Outputs
-from grader.observe.run_control.tagged_processes import kill_marked
 from grader.observe.run_control.watch import Watch
 from grader.recording.launch_plan import Limits
 from grader.recording.observation import CaseTime, End, EndKind, RankEnd
@@ -217,13 +216,7 @@ class _Session:
             ),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            "LD_LIBRARY_PATH": libraries(mpirun()),
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-            "CUDA_VISIBLE_DEVICES": "",
-            "MPLBACKEND": "Agg",
-            "MPLCONFIGDIR": str(scratch),
-            "TMPDIR": str(scratch),
+            **rank_environment(scratch),
         }
         kept = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
         return {**kept, **ours}
@@ -301,13 +294,8 @@ def _exit_code(of_pytest: int) -> int:
 
 def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tuple[Path, ...]:
     """Return the suites of the wanted parts, or of all that something was handed in for."""
-    names = [part.name for part in found.parts]
-    for name in wanted:
-        if name not in names:
-            raise UsageError(
-                f"{found.name} has no part {name!r}; {did_you_mean(name, names)}its parts are "
-                f"{', '.join(names)}"
-            )
+    if sentence := found.wrong_part(wanted):
+        raise UsageError(sentence)
     chosen = [part for part in found.parts if part.name in wanted]
     chosen = chosen or list(found.parts_with(handed_in))
     if not chosen:

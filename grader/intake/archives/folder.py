@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from grader.intake.archives import names
@@ -64,7 +65,7 @@ class _Walk:
             if problem:
                 yield names.shown(path), left_out(problem)
             elif stat.S_ISREG(info.st_mode):
-                yield "/".join(path), Entry(self._reading(path, info.st_size), info.st_size)
+                yield "/".join(path), Entry(partial(self._read, path, info.st_size), info.st_size)
         for name, info in found:
             path = (*parts, name)
             is_wanted = stat.S_ISDIR(info.st_mode) and not names.is_skipped(name)
@@ -76,7 +77,7 @@ class _Walk:
                     left_out(f"is {len(path) - 1} folders deep, {names.TOO_DEEP}"),
                 )
             else:
-                with self._opened(folder, name, path, os.O_DIRECTORY) as below:
+                with self._opened(folder, name, path) as below:
                     yield from self.entries(below, path, depth - 1)
 
     def _scanned(self, folder: int, parts: tuple[str, ...]) -> Iterator[tuple[str, os.stat_result]]:
@@ -90,10 +91,7 @@ class _Walk:
                     )
                 yield entry.name, entry.stat(follow_symlinks=False)
 
-    def _reading(self, path: tuple[str, ...], num_bytes: int) -> "_Reading":
-        return _Reading(self, path, num_bytes)
-
-    def read(self, path: tuple[str, ...], num_bytes: int) -> bytes:
+    def _read(self, path: tuple[str, ...], num_bytes: int) -> bytes:
         """Return the content of a file that had num_bytes when it was listed.
 
         Raises UsageError when it is no longer what it was.
@@ -126,9 +124,9 @@ class _Walk:
         return content
 
     @contextmanager
-    def _opened(self, folder: int, name: str, path: tuple[str, ...], flags: int) -> Iterator[int]:
+    def _opened(self, folder: int, name: str, path: tuple[str, ...]) -> Iterator[int]:
         with self._naming(path):
-            descriptor = os.open(name, _OPEN | flags, dir_fd=folder)
+            descriptor = os.open(name, _OPEN | os.O_DIRECTORY, dir_fd=folder)
         try:
             yield descriptor
         finally:
@@ -142,18 +140,6 @@ class _Walk:
         except OSError as error:
             error.filename = str(self._root.joinpath(*path))
             raise
-
-
-class _Reading:
-    """Reads one file when it is called."""
-
-    def __init__(self, walk: _Walk, path: tuple[str, ...], num_bytes: int) -> None:
-        self._walk = walk
-        self._path = path
-        self._num_bytes = num_bytes
-
-    def __call__(self) -> bytes:
-        return self._walk.read(self._path, self._num_bytes)
 
 
 def _problem_of(info: os.stat_result, owner: int) -> str:

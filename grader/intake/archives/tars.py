@@ -6,9 +6,7 @@ import lzma
 import re
 import tarfile
 import zlib
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Collection
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
@@ -17,15 +15,13 @@ from grader.intake.archives.entries import (
     IS_A_LINK,
     IS_OF_NO_KIND,
     IS_SPECIAL,
-    MAX_ENTRIES,
     MAX_FILE_NUM_BYTES,
     Entry,
     Listing,
-    empty_folder,
     in_memory,
     left_out,
 )
-from grader.intake.archives.zips import remark
+from grader.intake.archives.zips import Members
 from grader.model.errors import UsageError
 
 _NOT_A_TAR = (
@@ -88,8 +84,7 @@ def of_tar(file: BinaryIO, path: Path, wanted: Collection[str]) -> Listing:
     wanted: names of files of whose kinds such are, beside scripts, notebooks and archives.
     Raises UsageError when it is none, is damaged, or unpacks to too much.
     """
-    listing: dict[str, Entry] = {}
-    times: Counter[str] = Counter()
+    members = Members(path)
     kinds = {PurePosixPath(each).suffix.lower() for each in wanted} | _KEPT
     room = _MAX_HELD_NUM_BYTES
     stream = _Unpacked(file, path)
@@ -98,29 +93,18 @@ def of_tar(file: BinaryIO, path: Path, wanted: Collection[str]) -> Listing:
         with tarfile.open(
             fileobj=cast(BinaryIO, stream), mode="r|", bufsize=_HEAD_NUM_BYTES
         ) as archive:
-            for member in _members(archive, path):
-                found = names.in_archive(member.name)
-                if found is None:
+            for member in archive:
+                name = members.place(member.name, member.isdir(), _problem_of(member))
+                if name is None:
                     continue
-                parts, problem = found
-                if member.isdir():
-                    if not problem and not names.is_skipped(parts[-1]):
-                        listing.setdefault("/".join(parts), empty_folder())
+                if PurePosixPath(name).suffix.lower() not in kinds:
+                    members.listing[name] = left_out(IS_OF_NO_KIND)
                     continue
-                problem = problem or _problem_of(member)
-                if problem:
-                    listing[names.shown(parts)] = left_out(problem)
-                elif PurePosixPath(*parts).suffix.lower() not in kinds:
-                    listing["/".join(parts)] = left_out(IS_OF_NO_KIND)
-                else:
-                    name = "/".join(parts)
-                    times[name] += 1
-                    entry = _entry(archive, member)
-                    time_s = max(0, min(int(member.mtime), _MAX_TIME_S))
-                    listing[name] = replace(entry, remark=remark(times[name]), time_s=time_s)
-                    room -= entry.num_bytes if entry.num_bytes <= MAX_FILE_NUM_BYTES else 0
-                    if room < 0:
-                        raise _too_much(path, _MAX_HELD_NUM_BYTES)
+                entry = _entry(archive, member)
+                members.take(name, entry, max(0, min(int(member.mtime), _MAX_TIME_S)))
+                room -= entry.num_bytes if entry.num_bytes <= MAX_FILE_NUM_BYTES else 0
+                if room < 0:
+                    raise _too_much(path, _MAX_HELD_NUM_BYTES)
         # Only at its end does a packed file say whether it is whole.
         while stream.read(_PIECE_NUM_BYTES):
             pass
@@ -129,17 +113,7 @@ def of_tar(file: BinaryIO, path: Path, wanted: Collection[str]) -> Listing:
             f"{path} cannot be unpacked as a tar ({names.shown_text(str(error))[:200]}); make the "
             "archive again"
         ) from None
-    return listing
-
-
-def _members(archive: tarfile.TarFile, path: Path) -> Iterator[tarfile.TarInfo]:
-    for number, member in enumerate(archive):
-        if number >= MAX_ENTRIES:
-            raise UsageError(
-                f"{path} holds more than {MAX_ENTRIES} files; hand in only the files that the "
-                "assignment asks for"
-            )
-        yield member
+    return members.listing
 
 
 def _problem_of(member: tarfile.TarInfo) -> str:

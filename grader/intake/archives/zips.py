@@ -46,6 +46,49 @@ _WITH_MODES = (3, 19)
 """Unix and Darwin: what they zip has the modes of its files."""
 
 
+class Members:
+    """The members of an archive, listed by where they would lie."""
+
+    def __init__(self, path: Path) -> None:
+        """path: of the archive."""
+        self._path = path
+        self._num_members = 0
+        self._times: Counter[str] = Counter()
+        self.listing: dict[str, Entry] = {}
+
+    def place(self, member: str, is_folder: bool, problem: str) -> str | None:
+        """List a folder, or a file that is left out; return where another file lies.
+
+        member: its name. problem: why a file is not read. Raises UsageError for too
+        many members.
+        """
+        self._num_members += 1
+        if self._num_members > MAX_ENTRIES:
+            raise UsageError(
+                f"{self._path} holds more than {MAX_ENTRIES} files; hand in only the files that "
+                "the assignment asks for"
+            )
+        found = names.in_archive(member)
+        if found is None:
+            return None
+        parts, of_place = found
+        if is_folder:
+            if not of_place and not names.is_skipped(parts[-1]):
+                self.listing.setdefault("/".join(parts), empty_folder())
+            return None
+        if of_place or problem:
+            self.listing[names.shown(parts)] = left_out(of_place or problem)
+            return None
+        return "/".join(parts)
+
+    def take(self, name: str, entry: Entry, time_s: int) -> None:
+        """List a file; of several with a name the last one is read."""
+        self._times[name] += 1
+        times = self._times[name]
+        remark = f"is in the archive {times} times; the last one was read" if times > 1 else ""
+        self.listing[name] = replace(entry, remark=remark, time_s=time_s)
+
+
 def of_zip(file: BinaryIO, path: Path) -> Listing:
     """Return the files of a zip; one that would lead out of it is left out.
 
@@ -68,39 +111,14 @@ def of_zip(file: BinaryIO, path: Path) -> Listing:
         raise UsageError(
             f"{path} is a file, not a folder; name a folder, or a zip or tar of one"
         ) from None
-    members = archive.infolist()
-    if len(members) > MAX_ENTRIES:
-        raise UsageError(
-            f"{path} holds more than {MAX_ENTRIES} files; hand in only the files that the "
-            "assignment asks for"
-        )
-    times: Counter[str] = Counter()
-    listing: dict[str, Entry] = {}
-    for member in members:
-        found = names.in_archive(member.filename)
-        if found is None:
-            continue
-        parts, problem = found
-        if member.filename.endswith(("/", "\\")):
-            if not problem and not names.is_skipped(parts[-1]):
-                listing.setdefault("/".join(parts), empty_folder())
-            continue
-        problem = problem or _problem_of(member)
-        if problem:
-            listing[names.shown(parts)] = left_out(problem)
-            continue
-        name = "/".join(parts)
-        times[name] += 1
-        entry = Entry(_unpacking(archive, member, path), member.file_size)
-        listing[name] = replace(entry, remark=remark(times[name]), time_s=_time_s(member))
-    return listing
-
-
-def remark(num_times: int) -> str:
-    """Return what to say of a file that an archive holds num_times; empty for once."""
-    if num_times == 1:
-        return ""
-    return f"is in the archive {num_times} times; the last one was read"
+    members = Members(path)
+    for member in archive.infolist():
+        is_folder = member.filename.endswith(("/", "\\"))
+        name = members.place(member.filename, is_folder, _problem_of(member))
+        if name is not None:
+            entry = Entry(_unpacking(archive, member, path), member.file_size)
+            members.take(name, entry, _time_s(member))
+    return members.listing
 
 
 def _time_s(member: zipfile.ZipInfo) -> int:

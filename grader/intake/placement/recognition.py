@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from grader.course.assignment import Assignment, Part
+from grader.course.assignment import Assignment
+from grader.course.assignment_file import Part
 from grader.intake.placement.matching import Rule, counts_for
 from grader.intake.placement.table import Placement, names_of
 from grader.intake.submission import Submission, is_hidden

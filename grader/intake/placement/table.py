@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 
-from grader.course.assignment import Assignment, Part
+from grader.course.assignment import Assignment
+from grader.course.assignment_file import Part
 from grader.intake.archives.entries import IS_OF_NO_KIND
 from grader.intake.placement.imported import Scripts
 from grader.intake.placement.matching import (

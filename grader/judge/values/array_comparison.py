@@ -11,14 +11,6 @@ from grader.model.evidence import Differences, DifferingElement
 from grader.model.finding import found
 from grader.trace.call_formatting import ranks_text
 
-__all__ = [
-    "assert_every_rank",
-    "assert_unchanged",
-    "differences_of",
-    "reduction_tolerance",
-    "shortest_different",
-]
-
 Values = NDArray[Any]
 
 _EXACT_KINDS = "biu"

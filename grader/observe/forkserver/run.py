@@ -15,7 +15,6 @@ from typing import Any
 from . import loopback
 from .confinement import Sealed, confine
 from .control_group import ControlGroup
-from .kill_processes import end_sealed, end_unsealed
 from .memory import MemoryOfDescendants
 from .mpirun_placeholders import PlaceholderRegistry
 from .process_census import ProcessCensus
@@ -23,7 +22,7 @@ from .processes import descendants
 from .run_queue_delay import RunQueueDelay
 from .run_users import RunUsers, make_folders
 from .student_confinement import confine_student, make_shared_folders
-from .supervisor import RunSupervisor, SupervisedRun
+from .supervisor import RunSupervisor, SupervisedRun, end_sealed, end_unsealed
 from .system_calls import SystemCallFilter
 
 _MAX_LOG_NUM_BYTES = 4000

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from .confinement import adopt_orphans
-from .descriptors import interrupt_waits
+from .local_sockets import interrupt_waits
 from .run import Order, RankMain, Run
 from .supervisor import SOMETHING_STAYED
 from .system_calls import NoFilter, SystemCallFilter

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import time
@@ -18,7 +19,7 @@ from typing import Any
 
 from .control_group import ControlGroup
 from .memory import private_num_bytes
-from .processes import owned_by
+from .processes import descendants, owned_by
 from .remove_tree import names_in, remove_contents, unlock
 from .run_users import RunUsers, own_folders, remove_own_folders
 
@@ -26,6 +27,8 @@ WRITABLE_BY_ALL = ("/dev/shm", "/tmp", "/var/tmp", "/run/lock")  # noqa: S108 - 
 _TICK_S = 0.01
 _MEMORY_SHARE, _PROCESSES_SHARE = 0.80, 0.85
 """Of what the container has: beyond, the judge itself would soon find nothing."""
+_MAX_ATTEMPTS = 50
+_PAUSE_S = 0.02
 _JUDGE_NUM_BYTES = 256 << 20
 """What the judge may hold when a run begins before others than the run pay for it."""
 SOMETHING_STAYED = 3
@@ -178,3 +181,78 @@ def _clean(run: SupervisedRun) -> bool:
     run.users.act_for(0)
     remove_own_folders(run.users, run.scratch)
     return not stayed
+
+
+def end_unsealed(folder: Path) -> None:
+    """End a run of our own user, who has a desktop as well: kill descendants, remove its folder."""
+    while True:
+        victims = descendants(os.getpid())
+        for victim in victims:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+        if not victims:
+            break
+        time.sleep(0.002)
+    wait_for_all()
+    _remove(folder)
+
+
+def end_sealed(supervisor: RunSupervisor | None, run: SupervisedRun, folder: Path) -> bool:
+    """Have the supervisor end the run; return whether everything could be removed.
+
+    A supervisor that was itself killed (None if that is known), as when memory runs out, has a
+    successor. Raises OSError when not even that ends the run.
+    """
+    status = -1
+    if supervisor is not None:
+        supervisor.shut_down()
+        status = _status_of(supervisor.pid)
+    for _ in range(_MAX_ATTEMPTS):
+        if status in (0, SOMETHING_STAYED):
+            break
+        # We may signal everybody here; this makes room for one more process.
+        for victim in descendants(os.getpid()):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(victim, signal.SIGKILL)
+        reap()
+        time.sleep(_PAUSE_S)
+        with contextlib.suppress(OSError):
+            successor = RunSupervisor(run)
+            successor.shut_down()
+            status = _status_of(successor.pid)
+    else:
+        raise OSError(f"the processes of a run could not be ended in {_MAX_ATTEMPTS} attempts")
+    # Every process of the run is a descendant of ours, and by now our child: until it is gone
+    # for good, nothing new begins.
+    wait_for_all()
+    _remove(folder)
+    return status == 0
+
+
+def _status_of(pid: int) -> int:
+    """Wait for a child; return its exit code, -1 if somebody else has already taken note."""
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    except ChildProcessError:
+        return -1
+
+
+def wait_for_all() -> None:
+    """Wait until we have no child."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+
+
+def reap() -> None:
+    """Take note of every child that has ended."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _remove(folder: Path) -> None:
+    """Remove the run's folder; what students may write to is emptied without recursion first."""
+    unlock(folder / "scratch")
+    remove_contents(folder / "scratch")
+    shutil.rmtree(folder, ignore_errors=True)

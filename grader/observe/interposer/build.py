@@ -1,6 +1,6 @@
 """Compiles the interposer, once for each combination of our source, mpi.h and compiler.
 
-A wheel brings one along, which is used where it fits (shipped.py).
+A wheel brings one along for machines without a C compiler, which is used where it fits.
 """
 
 import hashlib
@@ -9,15 +9,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
 from grader.model.errors import GraderError
-from grader.observe.interposer import generate, prototypes, shipped
+from grader.observe.interposer import generate, prototypes
 
 _FOLDER = Path(__file__).resolve().parent
 _SOURCE = _FOLDER / "sources"
+_GENERATORS = ("build", "generate", "prototypes")
+_HEADERS = ("mpi.h", "mpi-ext.h")
 _COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-Wall", "-Wextra", "-Wno-deprecated-declarations")
 # --as-needed: mpicc asks for libmpi, which must not be linked (sources/library.h says why).
 _LINK = ("-shared", "-pthread", "-ftls-model=initial-exec", "-Wl,--as-needed", "-Wl,-z,defs")
@@ -54,11 +56,12 @@ def library() -> Path:
         return _loadable(path)
     _refuse_other_systems()
     compiler = mpicc()
-    ready = shipped.find(compiler)
+    ready = shipped(compiler)
     if ready is not None:
         return ready if _is_loadable(ready) else _cached(ready.name, partial(_copy, ready))
     header = _run([compiler, "-E", str(_SOURCE / "headers.h")])
-    name = f"interposer-{_digest(compiler, header)}.so"
+    parts = [_run([compiler, "--version"]), header, *(path.read_text() for path in sources())]
+    name = f"interposer-{_digest_of(parts)}.so"
     return _cached(name, partial(_compile, compiler, header))
 
 
@@ -141,11 +144,8 @@ def _is_loadable(path: Path) -> bool:
     return not any(character in str(path) for character in " :\t\n")
 
 
-def _digest(compiler: str, header: str) -> str:
-    """Return what tells this interposer from others: all that goes into making it."""
-    ours = (path.read_text() for path in shipped.sources())
-    parts = [_run([compiler, "--version"]), header, *ours]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+def _digest_of(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
 def _sources(pattern: str) -> list[Path]:
@@ -206,10 +206,38 @@ def main(arguments: list[str]) -> None:
     if target is None:
         made = library()
     else:
-        name = shipped.file_name(mpicc()) if target.is_dir() else None
+        name = file_name(mpicc()) if target.is_dir() else None
         made = target / name if name else target
         build(made)
     sys.stdout.write(f"{made}\n")
+
+
+def sources() -> list[Path]:
+    """Return all of ours that goes into making an interposer."""
+    return [*_sources("*.[ch]"), *(_FOLDER / f"{name}.py" for name in _GENERATORS)]
+
+
+def file_name(compiler: str) -> str | None:
+    """Return what the interposer is called that fits our source and the MPI of an mpicc.
+
+    It depends on nothing else that can differ: the interposer looks up Python and mpi4py by their
+    names (sources/python.h). None where no mpi.h lies beside that mpicc.
+    """
+    include = Path(compiler).resolve().parent.parent / "include"
+    headers = [include / name for name in _HEADERS if (include / name).is_file()]
+    if not headers:
+        return None
+    return f"interposer-{_digest_of(path.read_text() for path in (*headers, *sources()))}.so"
+
+
+def shipped(compiler: str, folder: Path | None = None) -> Path | None:
+    """Return the interposer that fits the MPI of an mpicc, if one has come with this installation.
+
+    folder: where to look for it, in place of our own.
+    """
+    name = file_name(compiler)
+    path = (folder or _FOLDER) / name if name else None
+    return path if path and path.is_file() else None
 
 
 if __name__ == "__main__":

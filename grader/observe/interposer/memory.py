@@ -12,7 +12,6 @@ import os
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 
 import numpy as np
 
@@ -242,12 +241,7 @@ class TraceMemory:
     def __enter__(self) -> "TraceMemory":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _word(self, name: str) -> int:

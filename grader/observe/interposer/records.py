@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.trace import layout
-from grader.trace.call_record import RECORD
 from grader.trace.calls import Calls
-from grader.trace.packed_records import Records
+from grader.trace.packed_records import RECORD, Records
 
 _AS_WRITTEN = sorted(set(layout.RECORD.names or ()) & set(RECORD.names or ()))
 _MAX_NAME_NUM_BYTES = 4096

@@ -1,4 +1,4 @@
-"""Becomes another program, on some processors: `python begin.py PARENT PROCESSORS PROGRAM...`.
+"""Becomes a program on some processors: `python exec_pinned.py PARENT PROCESSORS PROGRAM...`.
 
 The program ends as soon as the parent does: what nobody waits for is not to keep its cores. PARENT
 is the number of a process, or `-` for the one that leads the session, such as an mpirun in a

@@ -16,13 +16,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from grader.model.errors import GraderError, GradingLost, LaunchError
+from grader.observe.forkserver.processes import kill_marked
 from grader.observe.interposer import build
 from grader.observe.run_control.machine import libraries, mpirun
-from grader.observe.run_control.tagged_processes import kill_marked
 
 _PROGRAM = Path(__file__).resolve().parents[1] / "forkserver" / "__main__.py"
 _RANK_SOURCE = Path(__file__).resolve().parents[2] / "rank"
@@ -96,14 +95,9 @@ class ForkserverClient:
         self._forkserver: Forkserver | None = None
         self._is_ready = False
         self._unread = b""
-        self._mpirun_status: int | None = None
+        self._told: dict[str, Any] = {}
+        """Of the run: what the forkserver has told last, by the names of its messages."""
         self._rank_statuses: dict[int, int] = {}
-        self._left = -1
-        self._excess: dict[str, Any] | None = None
-        self._run_queue_delay_s = 0.0
-        self._census: Mapping[str, Any] = {}
-        self._carried_num_bytes: int | None = None
-        self._log = ""
         self._mark = secrets.token_hex(16)
 
     def __enter__(self) -> "ForkserverClient":
@@ -124,8 +118,7 @@ class ForkserverClient:
         Raises GraderError when the forkserver cannot be started or has died.
         """
         self._get_ready()
-        self._mpirun_status, self._rank_statuses, self._left = None, {}, -1
-        self._excess, self._run_queue_delay_s = None, 0.0
+        self._told, self._rank_statuses = {}, {}
         environment = {**order["environment"], _MARK: self._mark}
         self._say({"run": {**order, "environment": environment}})
 
@@ -135,22 +128,19 @@ class ForkserverClient:
         A process that was ended by a signal has 128 more than the signal's number.
         """
         self._listen(0.0)
-        if self._mpirun_status is not None:
-            return self._mpirun_status
-        if self._left == 0:
-            return max((_as_shells_do(each) for each in self._rank_statuses.values()), default=0)
-        return None
+        if "mpirun" in self._told:
+            return _as_shells_do(self._told["mpirun"])
+        return max(self._rank_statuses.values()) if self._told.get("left") == 0 else None
 
     def status_of(self, rank: int) -> int | None:
         """Return the exit status of one rank as the shell counts, or None while it lives."""
         self._listen(0.0)
-        status = self._rank_statuses.get(rank)
-        return None if status is None else _as_shells_do(status)
+        return self._rank_statuses.get(rank)
 
     def excess(self) -> dict[str, Any] | None:
         """Return what the run used too much of: `kind`, `used`, `allowed`; None if nothing."""
         self._listen(0.0)
-        return self._excess
+        return self._told.get("excess")
 
     def run_queue_delay_s(self, *, up_to_now: bool = False) -> float:
         """Return how long the machine has kept the run waiting so far; 0 if nobody knows.
@@ -161,7 +151,7 @@ class ForkserverClient:
         if up_to_now:
             self._say({"run_queue_delay": True})
             self._wait_for("run_queue_delay", _COUNT_LIMIT_S)
-        return self._run_queue_delay_s
+        return float(self._told.get("run_queue_delay", 0.0))
 
     def dump_stacks(self, ranks: Sequence[int]) -> None:
         """Have these ranks, as far as they live, write where they are."""
@@ -170,33 +160,33 @@ class ForkserverClient:
     def log(self) -> str:
         """Return the end of what mpirun, and others that are no ranks, have printed."""
         with contextlib.suppress(LaunchError):
-            self._log = ""
+            self._told.pop("log", None)
             if self._forkserver is not None:
                 self._say({"log": True})
                 self._listen(_ANSWER_LIMIT_S, until="log")
-        return self._log
+        return str(self._told.get("log", ""))
 
     def census(self) -> Mapping[str, Any]:
         """Return what the forkserver has seen of processes since the last time: see Run.census.
 
         Raises LaunchError when nobody answers.
         """
-        self._say({"count": True})
-        if not self._wait_for("counted", _COUNT_LIMIT_S):
-            raise LaunchError(
-                f"the processes of a run were not counted within {_COUNT_LIMIT_S:.0f} s"
-            )
-        return self._census
+        found: Mapping[str, Any] = self._counted("count", "counted", "processes")
+        return found
 
     def carried_num_bytes(self) -> int | None:
         """Return what has gone over the loopback so far; None where it need not be the run's.
 
         Raises LaunchError when nobody answers.
         """
-        self._say({"carried": True})
-        if not self._wait_for("carried", _COUNT_LIMIT_S):
-            raise LaunchError(f"the bytes of a run were not counted within {_COUNT_LIMIT_S:.0f} s")
-        return self._carried_num_bytes
+        found: int | None = self._counted("carried", "carried", "bytes")
+        return found
+
+    def _counted(self, asked: str, answer: str, what: str) -> Any:
+        self._say({asked: True})
+        if not self._wait_for(answer, _COUNT_LIMIT_S):
+            raise LaunchError(f"the {what} of a run were not counted within {_COUNT_LIMIT_S:.0f} s")
+        return self._told[answer]
 
     def end(self) -> None:
         """End every process of the run.
@@ -220,12 +210,7 @@ class ForkserverClient:
             # It has no run to end, and would go on importing, before it is ready.
             forkserver.close(_KILL_LIMIT_S if self._is_ready else 0.0)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _start_forkserver(self) -> None:
@@ -279,23 +264,11 @@ class ForkserverClient:
         return False
 
     def _note(self, message: dict[str, Any]) -> None:
+        self._told |= message
         if "ready" in message:
             self._is_ready = True
-        elif "mpirun" in message:
-            self._mpirun_status = _as_shells_do(message["mpirun"])
         elif "rank" in message:
-            self._rank_statuses[message["rank"]] = message["status"]
-            self._left = message["left"]
-        elif "excess" in message:
-            self._excess = message["excess"]
-        elif "run_queue_delay" in message:
-            self._run_queue_delay_s = message["run_queue_delay"]
-        elif "counted" in message:
-            self._census = message["counted"]
-        elif "carried" in message:
-            self._carried_num_bytes = message["carried"]
-        elif "log" in message:
-            self._log = message["log"]
+            self._rank_statuses[message["rank"]] = _as_shells_do(message["status"])
         elif "lost" in message:
             raise RunLost(f"{message['lost']}{_WHO}")
         elif "impossible" in message:

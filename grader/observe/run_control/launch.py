@@ -1,13 +1,16 @@
 """One mpirun from start to end: its ranks go through the cases in lockstep."""
 
+import contextlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from grader.model.errors import GraderError, LaunchError
-from grader.observe.forkserver.descriptors import interrupt_waits
+from grader.observe.forkserver.local_sockets import interrupt_waits
 from grader.observe.run_control import resource_hints
 from grader.observe.run_control.connections import Connections
 from grader.observe.run_control.forkserver_client import (
@@ -19,7 +22,6 @@ from grader.observe.run_control.forkserver_client import (
 from grader.observe.run_control.rank_files import RankFiles
 from grader.observe.run_control.running import Run, RunEnded
 from grader.observe.run_control.sandbox import Sandbox
-from grader.observe.run_control.wait_until_idle import wait_until_idle
 from grader.observe.run_control.watch import OnSilent
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import MAX_SLOWDOWN, CaseObservation, LaunchObservation
@@ -51,48 +53,32 @@ def launch(
     can be started here any more.
     """
     started_s = time.monotonic()
-    observed = _launch_until_given_enough(plan, server, uid, beat, on_silent)
+    once = partial(_launch_once, plan, server, uid, beat, on_silent)
+    observed = _tried_twice(once, plan.ranks, is_limited=uid is not None)
+    if observed.end is not None and observed.end.is_starved:
+        del observed  # with the calls that it has kept
+        beat("waiting for an idle machine", _PATIENCE_S + GRACE_S)
+        wait_until_idle(_PATIENCE_S)
+        observed = _tried_twice(once, plan.ranks, is_limited=uid is not None)
     return replace(observed, wall_time_s=time.monotonic() - started_s)
 
 
-def _launch_until_given_enough(
-    plan: LaunchPlan,
-    server: ForkserverClient,
-    uid: int | None,
-    beat: Beat,
-    on_silent: OnSilent | None,
+def _tried_twice(
+    once: Callable[[], LaunchObservation], ranks: int, *, is_limited: bool
 ) -> LaunchObservation:
-    observed = _launch(plan, server, uid, beat, on_silent)
-    if observed.end is None or not observed.end.is_starved:
-        return observed
-    del observed  # with the calls that it has kept
-    beat("waiting for an idle machine", _PATIENCE_S + GRACE_S)
-    wait_until_idle(_PATIENCE_S)
-    return _launch(plan, server, uid, beat, on_silent)
-
-
-def _launch(
-    plan: LaunchPlan,
-    server: ForkserverClient,
-    uid: int | None,
-    beat: Beat,
-    on_silent: OnSilent | None,
-) -> LaunchObservation:
+    """Launch, and once more where the machine could not. is_limited: somebody has set limits."""
+    with contextlib.suppress(LaunchError):
+        return once()
     try:
-        return _launch_once(plan, server, uid, beat, on_silent)
-    except LaunchError:
-        pass
-    try:
-        return _launch_once(plan, server, uid, beat, on_silent)
+        return once()
     except RunLost as error:
         raise GraderError(f"a run was lost twice in a row: {error}") from None
     except LaunchError as error:
-        # On a student's own machine nobody has set any limits for this.
-        scarce = resource_hints.advice(resource_hints.own_allowance()) if uid is not None else ""
+        scarce = resource_hints.advice(resource_hints.own_allowance()) if is_limited else ""
         # What mpirun has printed is long, and comes last.
         nothing_ran = "none of the submission's code had run"
         raise GraderError(
-            f"{plan.ranks} ranks could not be started, twice in a row; "
+            f"{ranks} ranks could not be started, twice in a row; "
             f"{nothing_ran}{scarce and '; '}{scarce}: {str(error).rstrip('. ')}"
         ) from None
 
@@ -142,3 +128,39 @@ def _launch_once(
             refusals=run.refusals(),
             python=sys.version_info[:2],
         )
+
+
+_LOOK_S = 0.5
+_QUIET_SHARE = 0.5
+_IDLE = 3
+_NUM_STATES = 8
+"""What /proc/stat tells after these is part of them."""
+
+
+def wait_until_idle(limit_s: float) -> None:
+    """Wait until half of the machine is idle, or for limit_s; not where nobody knows."""
+    until_s = time.monotonic() + limit_s
+    before = _ticks()
+    while before and time.monotonic() < until_s:
+        time.sleep(_LOOK_S)
+        after = _ticks()
+        if idle_share(before, after) >= _QUIET_SHARE:
+            return
+        before = after
+
+
+def idle_share(before: Sequence[int], after: Sequence[int]) -> float:
+    """Return how much of the time between two looks all cores together had nothing to do.
+
+    before, after: what /proc/stat counts for them, in its order: user, nice, system, idle, ...
+    """
+    passed = [late - early for early, late in zip(before, after, strict=False)]
+    return passed[_IDLE] / sum(passed) if sum(passed) > 0 else 1.0
+
+
+def _ticks() -> list[int]:
+    try:
+        line = Path("/proc/stat").read_text().splitlines()[0]
+    except OSError:
+        return []
+    return [int(number) for number in line.split()[1 : 1 + _NUM_STATES]]

@@ -8,8 +8,9 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from grader.model.errors import GraderError
 from grader.observe.interposer import build
@@ -62,12 +63,17 @@ def mpirun() -> str:
     return found
 
 
-def mpirun_command(ranks: int, scratch: Path) -> list[str]:
-    """Return how mpirun starts ranks of whatever comes behind it; scratch: for their messages."""
+def mpirun_command(
+    ranks: int, scratch: Path, options: Mapping[str, str] = MappingProxyType({})
+) -> list[str]:
+    """Return how mpirun starts ranks of whatever comes behind it.
+
+    scratch: for their messages. options: further ones of MCA, or others than ours.
+    """
     command = [mpirun(), "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
     if os.geteuid() == 0:
         command.append("--allow-run-as-root")
-    options = {
+    usual = {
         # Without these two every start looks for networks for a second.
         "pml": "ob1",
         "btl": "self,sm",
@@ -76,7 +82,23 @@ def mpirun_command(ranks: int, scratch: Path) -> list[str]:
         # Ranks that wait leave the core to those that compute.
         "mpi_yield_when_idle": "1",
     }
-    return [*command, *(word for option in options.items() for word in ("--mca", *option))]
+    given = {**usual, **options}
+    return [*command, *(word for option in given.items() for word in ("--mca", *option))]
+
+
+def rank_environment(scratch: Path) -> dict[str, str]:
+    """Return the variables that ranks have in every run; scratch: where they may write."""
+    return {
+        "LD_LIBRARY_PATH": libraries(mpirun()),
+        # One thread a process: others would wait for cores, and times would compare threads.
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        # A student's machine may have one; the machine that gives the mark does not.
+        "CUDA_VISIBLE_DEVICES": "",
+        "MPLBACKEND": "Agg",
+        "MPLCONFIGDIR": str(scratch),
+        "TMPDIR": str(scratch),
+    }
 
 
 def libraries(mpirun: str) -> str:

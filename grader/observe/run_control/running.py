@@ -3,25 +3,24 @@
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from grader.model.errors import GraderError, LaunchError
 from grader.observe.run_control.connections import Connections
-from grader.observe.run_control.counters import Counters, read_counters
 from grader.observe.run_control.machine import free_port
 from grader.observe.run_control.outputs import Outputs
 from grader.observe.run_control.rank_files import RankFiles
 from grader.observe.run_control.rank_messages import Frame, most_num_bytes
-from grader.observe.run_control.sandbox import Sandbox
+from grader.observe.run_control.sandbox import Sandbox, work_folders
 from grader.observe.run_control.watch import OnSilent, Watch
-from grader.observe.run_control.work_folders import work_folders
 from grader.recording.launch_plan import CaseCall, LaunchPlan
 from grader.recording.observation import CaseObservation, CaseTime, End, EndKind, RankCase
 from grader.trace import layout
-from grader.trace.calls import Calls, Trace, compacted_trace
+from grader.trace.calls import Calls, Counted, Trace, compacted_trace
+from grader.trace.sent_by_gloo import SentByGloo
 
 _TICK_S = 0.05
 _LONGEST_TICK_S = 0.25
@@ -32,6 +31,48 @@ _SETTLE_S = 2.0
 _SETTLED_S = 0.3
 _LAST_WORDS_S = 1.0
 _FIRST_OF_SIGNALS = 128
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What MPI, gloo and the kernel have counted beside calls; by rank, but for the last."""
+
+    at_ns: int
+    """On the clock of the calls."""
+    by_mpi: Sequence[Counted | None]
+    """None where MPI does not count."""
+    nested: Sequence[int]
+    """Calls inside of functions that MPI had called."""
+    by_gloo: Sequence[SentByGloo | None]
+    carried_num_bytes: int | None
+    """By the kernel between all ranks; None where it is not asked."""
+
+
+def read_counters(
+    files: Sequence[RankFiles],
+    carried_num_bytes: Callable[[], int | None],
+    *,
+    phases: Sequence[int],
+    is_mpi: bool,
+) -> Counters:
+    """Return what has been counted so far.
+
+    carried_num_bytes: asks the kernel. phases: those of the student's calls, whose messages count.
+    """
+    return Counters(
+        time.monotonic_ns(),
+        [_counted(each, phases) if is_mpi else None for each in files],
+        [each.trace.num_nested() for each in files],
+        [None if is_mpi or each.gloo is None else each.gloo.sent() for each in files],
+        carried_num_bytes(),
+    )
+
+
+def _counted(files: RankFiles, phases: Sequence[int]) -> Counted | None:
+    counted = files.trace.counted(phases)
+    # A standalone program initialises MPI within the case: before, it counted nothing.
+    is_up = counted is not None or files.trace.snapshot().initialised
+    return counted if is_up else Counted((), ())
 
 
 class RunEnded(Exception):

@@ -4,12 +4,12 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 
+from grader.model.paths import folders_above, nearness
 from grader.observe.run_control.forkserver_client import ForkserverClient
-from grader.observe.run_control.machine import libraries, mpirun
+from grader.observe.run_control.machine import mpirun_command, rank_environment
 from grader.recording.launch_plan import Limits
 
 _PLACEHOLDER = Path(__file__).resolve().parent / "mpirun_placeholder.py"
@@ -88,45 +88,31 @@ class Sandbox:
         self._started = True
 
     def _mpirun(self, ranks: int) -> list[str]:
-        command = [mpirun(), "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
-        if self.ranks_uid == 0:
-            command.append("--allow-run-as-root")
+        scratch = self.folder / "scratch"
         options = {
-            # Without these two every start looks for networks for a second.
             "pml": "ob1,monitoring",
-            "btl": "self,sm",
             # MPI counts messages itself; what counts collective and one-sided calls crashes some
             # programs.
             "pml_monitoring_enable": "2",
             "coll": "^monitoring",
             "osc": "^monitoring",
-            "smsc": "^cma",
             # Made by the ranks: see the forkserver's student_confinement.
-            "btl_sm_backing_directory": str(self.folder / "scratch" / "segments"),
-            "osc_sm_backing_directory": str(self.folder / "scratch" / "windows"),
-            "osc_rdma_backing_directory": str(self.folder / "scratch" / "windows"),
-            "mpi_yield_when_idle": "1",
+            "btl_sm_backing_directory": str(scratch / "segments"),
+            "osc_sm_backing_directory": str(scratch / "windows"),
+            "osc_rdma_backing_directory": str(scratch / "windows"),
         }
-        for name, value in options.items():
-            command += ["--mca", name, value]
+        command = mpirun_command(ranks, scratch, options)
         socket = str(self.folder / "placeholders.sock")
         return [*command, sys.executable, "-I", "-S", str(self._placeholder), socket]
 
     def _environment(self) -> dict[str, str]:
-        scratch = str(self.folder / "scratch")
+        scratch = self.folder / "scratch"
         return {
+            **rank_environment(scratch),
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
-            "HOME": scratch,
-            "TMPDIR": scratch,
+            "HOME": str(scratch),
             "LANG": "C.UTF-8",
-            "LD_LIBRARY_PATH": libraries(mpirun()),
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-            # A student's machine may have one; the machine that gives the mark does not.
-            "CUDA_VISIBLE_DEVICES": "",
-            "MPLBACKEND": "Agg",
-            "MPLCONFIGDIR": scratch,
-            # Also in processes that a rank starts: see the rank's debuggers.
+            # Also in processes that a rank starts: see the rank's remarks.
             "PYTHONBREAKPOINT": "0",
         }
 
@@ -139,12 +125,7 @@ class Sandbox:
         """Return where the judge listens."""
         return self.folder / "judge.sock"
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End every process of the run and remove its folder.
 
         Raises GraderError when a process would not die.
@@ -154,3 +135,23 @@ class Sandbox:
                 self.server.end()
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+_MAX_FOLDERS = 200
+
+
+def work_folders(files: Iterable[str], folders: Collection[str]) -> list[str]:
+    """Return the folders that each rank has where it works, at most _MAX_FOLDERS.
+
+    files: its scripts. folders: those without scripts. What lies below the folder of a script is
+    there by its path from that one as well: a program may have been started in either.
+    """
+    starts = {above for file in files for above in folders_above(file)}
+    paths = {*folders, *starts}
+    paths |= {
+        path[len(start) + 1 :]
+        for start in starts
+        for path in folders
+        if path.startswith(f"{start}/")
+    }
+    return sorted(paths, key=nearness)[:_MAX_FOLDERS]

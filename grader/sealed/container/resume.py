@@ -90,9 +90,10 @@ class Record:
             step is None and times > 1 and not resume.finished and not resume.lost
         ):
             raise GraderError(f"{death}{_LOOK if times > 1 else ''}")
-        lost, gave_up = dict(resume.lost), resume.gave_up
+        lost, gave_up = resume.lost, resume.gave_up
         if step is not None and times > 1:
-            lost[step] = f"the {self._noun} was killed twice during this check ({death}){_LOOK}"
+            why = f"the {self._noun} was killed twice during this check ({death}){_LOOK}"
+            lost = (*lost, (step, why))
         number = "once" if self.num_deaths == 1 else f"{self.num_deaths} times"
         if (
             self.num_deaths == MAX_CONTAINERS - 1

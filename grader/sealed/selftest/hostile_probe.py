@@ -7,7 +7,6 @@ import ctypes
 import errno
 import json
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +30,14 @@ def attempt(student: Any, comm: Any, **target: Any) -> dict[str, str]:
     """Try everything; returns a text of JSON."""
     proc, scratch = Path("/proc/self"), Path.cwd()
     mounts, own_folder = (proc / "mountinfo").read_text(), str(scratch.parent)
+    target["scratch"] = str(scratch)
     found = {
         "foreign_mounts": foreign_mounts.foreign(mounts, target["ours"], own_folder),
-        "attempts": _all_outcomes({**target, "scratch": str(scratch)}),
+        "attempts": {
+            name: outcomes(try_(target))
+            for name, try_ in vars(hostile_attempts).items()
+            if name.startswith("try_")
+        },
         "status": (proc / "status").read_text(),
         "dumpable": ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0),
         "foreign": hostile_attempts.foreign_processes(),
@@ -50,14 +54,6 @@ def take_memory(student: Any, comm: Any, *, num_bytes: int, longest_s: float) ->
         raise RuntimeError(f"there are no {num_bytes >> 20} MiB of memory to take here") from None
     time.sleep(longest_s)
     return {"kept": str(len(taken))}
-
-
-def _all_outcomes(target: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: outcomes(try_(target))
-        for name, try_ in vars(hostile_attempts).items()
-        if name.startswith("try_")
-    }
 
 
 def outcomes(steps: Any) -> dict[str, Any]:

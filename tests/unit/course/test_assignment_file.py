@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from grader.course import assignment_file
-from grader.course.assignment_file import AssignmentTable, ManualTable, PartTable, RubricTable
+from grader.course.assignment_file import AssignmentTable, Manual, Part, RubricLine
 from grader.course.courses import bundled
 from grader.model.errors import GraderError
 from grader.model.report import BACKENDS
@@ -25,13 +25,13 @@ HARMLESS_WITHOUT = {
     (AssignmentTable, "needs"): "ranks may import nothing more",
     (AssignmentTable, "students"): "students may get all that is not hidden",
     (AssignmentTable, "manual"): "a person may have nothing to mark",
-    (PartTable, "rules"): "a part may have no rules beside being right",
-    (PartTable, "accepted_names"): "files may have one name only",
-    (PartTable, "course_only"): "students may judge by every test",
-    (PartTable, "hidden_points"): "there may be no hidden tests",
-    (ManualTable, "other_names"): "a report may have one name only",
-    (ManualTable, "max_pages"): "a person may read any number of pages",
-    (ManualTable, "rubric"): "the title may be all that is asked",
+    (Part, "rules"): "a part may have no rules beside being right",
+    (Part, "accepted_names"): "files may have one name only",
+    (Part, "course_only"): "students may judge by every test",
+    (Part, "hidden_points"): "there may be no hidden tests",
+    (Manual, "other_names"): "a report may have one name only",
+    (Manual, "max_pages"): "a person may read any number of pages",
+    (Manual, "rubric"): "the title may be all that is asked",
 }
 OTHER_TYPES = ("no such value", 3, True, ["x"], {"x": "y"}, [3])
 """The last is of no key's type: where a list is right, its item is not."""
@@ -76,7 +76,7 @@ def told(tmp_path) -> Callable[[dict, str], list[str]]:
 def tables_of(data: dict) -> Iterator[tuple[type, str, str, Callable[[dict], dict]]]:
     """Yield each table: its Struct, its path, that by position, what finds it in a copy."""
     yield AssignmentTable, "", "", lambda data: data
-    for kind, struct in (("parts", PartTable), ("manual", ManualTable)):
+    for kind, struct in (("parts", Part), ("manual", Manual)):
         for index, item in enumerate(data.get(kind, [])):
             find = partial(_item, kind=kind, index=index)
             path, by_position = f"{kind}.{item['name']}.", f"{kind}[{index}]."
@@ -84,7 +84,7 @@ def tables_of(data: dict) -> Iterator[tuple[type, str, str, Callable[[dict], dic
             for line in range(len(item.get("rubric", ()))):
                 of_rubric = partial(_line, index=index, line=line)
                 at = f"rubric[{line}]."
-                yield RubricTable, path + at, by_position + at, of_rubric
+                yield RubricLine, path + at, by_position + at, of_rubric
 
 
 def _line(data: dict, index: int, line: int) -> dict:

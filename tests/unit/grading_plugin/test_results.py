@@ -9,8 +9,7 @@ from grader.grading_plugin.part_context import PartContext, SuiteSettings
 from grader.grading_plugin.results import Stage, paid
 from grader.grading_plugin.session import grade_suite
 from grader.judge.explanation.launch_result import LaunchResult
-from grader.model.feedback import Feedback
-from grader.model.report import Attempt, RunFailure, TestResult, Verdict
+from grader.model.report import Attempt, Feedback, RunFailure, TestResult, Verdict
 from grader.recording.launch_plan import Limits
 from grader.trace.calls import Trace
 

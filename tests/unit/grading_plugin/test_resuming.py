@@ -258,7 +258,7 @@ def test_what_has_ended_is_not_run_again(tmp_path):
 def test_a_lost_test_is_the_graders_failure_and_the_rest_goes_on(tmp_path):
     """With its points, its sentence and why; what requires it is skipped."""
     why = "the grading container was killed twice during this check"
-    lost = {Step("thing", "test_thing", "", "test_many"): why}
+    lost = ((Step("thing", "test_thing", "", "test_many"), why),)
     graded, _ = grade(tmp_path, resume=Resume(lost=lost))
     results = {test.name: test for test in graded.tests}
     assert results["test_first"].verdict is Verdict.ACCEPTED

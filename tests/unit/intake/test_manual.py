@@ -1,13 +1,14 @@
 """What is said of the files that a person will mark."""
 
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from pypdf import PdfWriter
 
-from grader.course.assignment import Assignment, Manual
+from grader.course.assignment import Assignment
+from grader.course.assignment_file import Manual
 from grader.intake import manual
 from grader.intake.placement.table import place
 from grader.intake.submission import of_files
@@ -72,7 +73,7 @@ def test_a_file_of_several_questions_is_read_once(monkeypatch):
         return 3
 
     monkeypatch.setattr(manual.intake, "count_pages", count_pages)
-    why = replace(TIMES, name="why", max_pages=2)
+    why = structs.replace(TIMES, name="why", max_pages=2)
     assert said_of({"hw3.pdf": b""}, TIMES, why) == [
         "hw3.pdf, 3 pages",
         "hw3.pdf, 3 pages, but at most 2 are allowed",

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from grader.judge.deadlock.deadlock_report import find_deadlock
-from grader.trace.call_record import RECORD
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, Call, RankTrace, Trace
+from grader.trace.packed_records import RECORD
 
 ITEM_NUM_BYTES = 8
 

@@ -3,7 +3,7 @@
 import traceback
 from pathlib import Path
 
-from grader.rank import frames
+from grader.rank import exception_report
 
 WORK, GIVEN = Path("/dev/shm/grader-x/submission"), Path("/dev/shm/grader-x/support")
 TORCH = "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py"
@@ -14,7 +14,7 @@ def frame(file, line=1, name="f", text="f(x)"):
 
 
 def told(*found):
-    return frames.told(found, [WORK, GIVEN])
+    return exception_report.frames_text(found, [WORK, GIVEN])
 
 
 def test_frames_of_libraries_become_one_line_with_their_names():
@@ -36,7 +36,7 @@ def test_frames_of_libraries_become_one_line_with_their_names():
 
 def test_our_own_frames_are_left_out():
     """The harness and the recorder between the student's code and torch are nobody's business."""
-    ours = Path(frames.__file__).with_name("c10d.py")
+    ours = Path(exception_report.__file__).with_name("c10d.py")
     assert told(frame(WORK / "a.py"), frame(ours), frame("<frozen importlib._bootstrap>")) == (
         '  File "a.py", line 1, in f\n    f(x)\n'
     )

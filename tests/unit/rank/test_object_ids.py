@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.rank.object_ids import EndedIdentities
+from grader.rank.torch_backend import EndedIdentities
 
 
 def simple() -> object:

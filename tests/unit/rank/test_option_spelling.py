@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from grader.rank.option_spelling import either_spelling
+from grader.rank.student import either_spelling
 
 LINE = ["--master-ip", "10.0.0.1", "--num_nodes=4", "--rank", "0"]
 

@@ -4,7 +4,7 @@ import io
 import sys
 from pathlib import Path
 
-from grader.rank.output import SubmissionOutput
+from grader.rank.harness import SubmissionOutput
 
 PRINTS = "def say(text):\n    print(text)\n"
 

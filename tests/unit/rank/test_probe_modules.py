@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from grader.rank import frames, probe_modules, toolbox
+from grader.rank import exception_report, probe_modules, toolbox
 
 
 def load(**sources: str) -> ModuleType:
@@ -155,7 +155,7 @@ def test_no_line_of_a_submission_is_shown_for_one_of_ours(tmp_path, monkeypatch)
     stack = traceback.extract_tb(caught.value.__traceback__)
     ours = next(frame for frame in stack if frame.name == "call")
     assert (ours.filename, ours.lineno, ours.line) == ("<probes.other>", 2, "")
-    assert frames.told([ours], [tmp_path]) == ""
+    assert exception_report.frames_text([ours], [tmp_path]) == ""
 
 
 def test_dataclasses_work_in_probes(stranger):

@@ -115,7 +115,7 @@ def test_no_json_tells_nothing(line):
 
 def test_a_resume_arrives_as_it_was():
     """Through the container's standard input, with more behind it."""
-    resume = Resume("k", (FINISHED,), {STEP: "killed twice"}, "gave up", ("a note",))
+    resume = Resume("k", (FINISHED,), ((STEP, "killed twice"),), "gave up", ("a note",))
     stream = io.BytesIO(pack(resume) + b"more")
     assert read(stream) == resume
     assert stream.read() == b"more"
@@ -131,7 +131,7 @@ def test_anything_else_is_bad_usage(data):
 def test_the_judge_finds_what_is_known_of_its_tests():
     """Those that have ended, those that are lost, and why nothing is tried any more."""
     other = Step("ring", "test_ring", "below", "test_sum")
-    journal = Journal(Resume("k", (FINISHED,), {other: "twice"}))
+    journal = Journal(Resume("k", (FINISHED,), ((other, "twice"),)))
     assert journal.kept({STEP, other}) == [FINISHED]
     assert journal.kept({other}) == []
     assert (journal.why_lost(other), journal.why_lost(STEP)) == ("twice", "")

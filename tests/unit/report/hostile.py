@@ -8,9 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from grader.model.evidence import CallSpan
-from grader.model.feedback import Feedback
 from grader.model.finding import Finding
-from grader.model.report import ManualPart, PartResult, Report, TestResult, Verdict
+from grader.model.report import Feedback, ManualPart, PartResult, Report, TestResult, Verdict
 
 from .example import seen, usual
 

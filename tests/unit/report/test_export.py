@@ -16,13 +16,11 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator, ValidationError
 
 from grader.commands import arguments
-from grader.commands.exporting import export
-from grader.commands.reporting import finish
+from grader.commands.reporting import export, finish
 from grader.model.errors import GraderError, UsageError
-from grader.model.feedback import Feedback
 from grader.model.finding import Finding
 from grader.model.points import NOT_ALL_TESTS
-from grader.model.report import PartResult, Report, TestResult, Verdict
+from grader.model.report import Feedback, PartResult, Report, TestResult, Verdict
 from grader.report import json_report
 from grader.report.export import annotations, formats
 from grader.report.export.formats import FORMATS

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from grader.model.feedback import Feedback
 from grader.model.finding import Finding
-from grader.model.report import Report, TestResult, Verdict
+from grader.model.report import Feedback, Report, TestResult, Verdict
 from grader.report import json_report, terminal
 from grader.report.export.formats import FORMATS
 from grader.report.feedback import for_student, result_for_student

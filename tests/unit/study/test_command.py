@@ -14,7 +14,7 @@ import pytest
 import grader
 from grader.addons.authoring import skeleton
 from grader.model.errors import UsageError
-from grader.observe.run_control.tagged_processes import kill_marked
+from grader.observe.forkserver.processes import kill_marked
 from grader.study import measure as measuring
 from grader.study import study_command
 from grader.study.measure import Sources, is_late, measure

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from grader.judge.traffic.collective_calls import name_lower_case
-from grader.trace.call_record import NAMES, RECORD
 from grader.trace.calls import Calls, compacted_trace
-from grader.trace.packed_records import Records, compacted
+from grader.trace.packed_records import NAMES, RECORD, Records, compacted
 
 from ..judge.build import Run
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from grader.addons.authoring.template import drift
 from grader.addons.authoring.verification.labels import FILE, labelled, read_label
 from grader.api import DEPRECATED
-from grader.course.assignment import Assignment, Part
+from grader.course.assignment import Assignment
+from grader.course.assignment_file import Part
 from grader.course.course import Course, is_hidden
 from grader.course.edition import given
 from grader.grading_plugin.session import Price, prices

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from grader.addons.authoring import catalogue
-from grader.course.assignment import Assignment, Manual, Part
+from grader.course.assignment import Assignment
+from grader.course.assignment_file import Manual, Part
 from grader.course.courses import bundled
 
 KNOWN = bundled().assignments()

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from grader.addons.authoring.catalogue import prices
-from grader.course.assignment import Assignment, Part
+from grader.course.assignment import Assignment
+from grader.course.assignment_file import Part
 from grader.grading_plugin.session import Price
 from grader.grading_plugin.session import prices as prices_in
 

@@ -112,7 +112,7 @@ def test_slips_are_told_as_in_a_grading_but_a_breakpoint_works(tmp_path):
         import sys
         import not_installed
         def allreduce(send, recv, comm, op):
-            assert sys.breakpointhook.__module__ != "grader.rank.debuggers"
+            assert sys.breakpointhook.__module__ != "grader.rank.remarks"
             with open("output/run/1/loss.txt", "w") as losses:
                 losses.write("3")
             not_installed.plot()

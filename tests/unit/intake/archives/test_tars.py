@@ -12,7 +12,7 @@ import pytest
 from archives import PACKINGS, member, tar_of, zip_of
 
 from grader.intake import submission as submissions
-from grader.intake.archives import tars
+from grader.intake.archives import tars, zips
 from grader.intake.archives.entries import IS_OF_NO_KIND
 from grader.intake.submission import Submission
 from grader.model.errors import UsageError
@@ -190,7 +190,7 @@ def test_a_size_without_measure_is_one_sentence(read):
 
 def test_too_many_members_are_one_sentence(read, monkeypatch):
     """Whatever they are."""
-    monkeypatch.setattr(tars, "MAX_ENTRIES", 10)
+    monkeypatch.setattr(zips, "MAX_ENTRIES", 10)
     with pytest.raises(UsageError, match=r"it\.tar holds more than 10 files; hand in only the fil"):
         read(tar_of(*((f"{number}.txt", b"") for number in range(11))))
 

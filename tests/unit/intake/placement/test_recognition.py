@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.assignment import Assignment, Part
+from grader.course.assignment import Assignment
+from grader.course.assignment_file import Part
 from grader.course.courses import bundled, find_courses
 from grader.grading import parts, pipeline
 from grader.grading.settings import Settings

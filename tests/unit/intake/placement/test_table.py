@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grader.course.assignment import Assignment, Manual, Part
+from grader.course.assignment import Assignment
+from grader.course.assignment_file import Manual, Part
 from grader.course.courses import bundled
 from grader.intake import submission as submissions
 from grader.intake import submission_codec

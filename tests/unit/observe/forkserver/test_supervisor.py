@@ -168,7 +168,7 @@ import json, os, signal, sys
 from pathlib import Path
 from grader.observe.forkserver.confinement import adopt_orphans
 from grader.observe.forkserver.control_group import ControlGroup
-from grader.observe.forkserver.kill_processes import end_sealed
+from grader.observe.forkserver.supervisor import end_sealed
 from grader.observe.forkserver.run_users import RunUsers
 from grader.observe.forkserver.supervisor import SupervisedRun, RunSupervisor
 adopt_orphans()

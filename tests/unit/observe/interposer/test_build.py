@@ -121,8 +121,10 @@ def test_the_cache_is_filled_once(monkeypatch, tmp_path, no_library_named):
     assert (first.stat().st_ino, first.stat().st_mtime_ns) == (built.st_ino, built.st_mtime_ns)
     assert list(first.parent.iterdir()) == [first]
     assert first.stat().st_mode & 0o777 == 0o755
-    compiler = build.mpicc()
-    assert build._digest(compiler, "one mpi.h") != build._digest(compiler, "another mpi.h")
+    run = build._run
+    more = {True: "int of_another_mpi_h;\n", False: ""}
+    monkeypatch.setattr(build, "_run", lambda command: run(command) + more["-E" in command])
+    assert build.library() != first
 
 
 def test_a_cache_that_cannot_be_written(monkeypatch, tmp_path, no_library_named):

@@ -5,8 +5,8 @@ import pytest
 
 from grader.observe.interposer.records import Copy, calls_of
 from grader.trace import layout
-from grader.trace.call_record import RECORD
 from grader.trace.calls import Call, Calls
+from grader.trace.packed_records import RECORD
 
 from ...judge.build import Run
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.model.errors import GraderError
-from grader.observe.interposer import build, shipped
+from grader.observe.interposer import build
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def installed(monkeypatch, tmp_path):
     mpicc.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr(shipped, "_FOLDER", tmp_path / "package")
+    monkeypatch.setattr(build, "_FOLDER", tmp_path / "package")
     return tmp_path
 
 
@@ -34,12 +34,12 @@ def sources(monkeypatch, installed):
     """Return a file that stands for all of our sources."""
     file = installed / "package" / "ours.c"
     file.write_text("int one;\n")
-    monkeypatch.setattr(shipped, "sources", lambda: [file])
+    monkeypatch.setattr(build, "sources", lambda: [file])
     return file
 
 
 def ship(folder, compiler):
-    path = folder / shipped.file_name(str(compiler))
+    path = folder / build.file_name(str(compiler))
     path.write_text("an interposer")
     return path
 
@@ -64,14 +64,14 @@ def test_an_mpi_that_cannot_be_told_is_compiled_for(installed, sources):
     """As Debian's, whose mpi.h lies elsewhere."""
     ship(installed / "package", installed / "bin/mpicc")
     shutil.rmtree(installed / "include")
-    assert shipped.file_name(str(installed / "bin/mpicc")) is None
+    assert build.file_name(str(installed / "bin/mpicc")) is None
     with pytest.raises(GraderError, match="no C compiler was found"):
         build.library()
 
 
 def test_one_that_cannot_be_preloaded_from_where_it_lies_is_copied(installed, sources, monkeypatch):
     """LD_PRELOAD takes no spaces."""
-    monkeypatch.setattr(shipped, "_FOLDER", installed / "my package")
+    monkeypatch.setattr(build, "_FOLDER", installed / "my package")
     (installed / "my package").mkdir()
     path = ship(installed / "my package", installed / "bin/mpicc")
     copied = build.library()
@@ -81,7 +81,7 @@ def test_one_that_cannot_be_preloaded_from_where_it_lies_is_copied(installed, so
 
 def test_each_of_our_sources_counts():
     """The C files, their headers, and what generates the rest of them."""
-    names = {path.name for path in shipped.sources()}
+    names = {path.name for path in build.sources()}
     assert {"library.c", "library.h", "build.py", "generate.py", "prototypes.py"} <= names
     folder = Path(build.__file__).parent / "sources"
     assert {path.name for path in folder.glob("*.[ch]")} <= names
@@ -92,4 +92,4 @@ def test_a_folder_gets_the_one_that_is_found_there(tmp_path, capsys):
     build.main([str(tmp_path)])
     (made,) = tmp_path.iterdir()
     assert capsys.readouterr().out == f"{made}\n"
-    assert shipped.find(build.mpicc(), tmp_path) == made
+    assert build.shipped(build.mpicc(), tmp_path) == made

@@ -5,8 +5,8 @@ from contextlib import closing
 
 import numpy as np
 
-from grader.observe.run_control.counters import read_counters
 from grader.observe.run_control.rank_files import RankFiles
+from grader.observe.run_control.running import read_counters
 from grader.trace import layout
 from grader.trace.calls import Counted
 

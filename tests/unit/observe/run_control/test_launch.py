@@ -13,7 +13,7 @@ from grader.model.report import MessageFault, Outcome, RunFailure, Verdict
 from grader.observe.run_control import watch
 from grader.observe.run_control.users import run_uids
 from grader.recording.launch_plan import Limits
-from grader.trace.call_record import RECORD
+from grader.trace.packed_records import RECORD
 
 
 def diagnose(source, **options) -> RunFailure:

@@ -1,16 +1,16 @@
 """What a container has too little of is named with the flag that brings it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grader.observe.run_control import resource_hints
-from grader.observe.run_control.resource_hints import Allowance, advice
+from grader.observe.run_control.resource_hints import advice
 
-UNLIMITED = Allowance(None, None, None, None, None)
+KINDS = ("memory", "shared memory", "processes", "open files", "processes of a user")
+UNLIMITED = dict.fromkeys(KINDS)
 OPEN = Path("/proc/self/fd")
-AS_GIVEN = Allowance(4 << 30, 256 << 20, 512, 1024, 4096)
+AS_GIVEN = dict(zip(KINDS, (4 << 30, 256 << 20, 512, 1024, 4096), strict=True))
 
 
 @pytest.mark.parametrize("allowed", [UNLIMITED, AS_GIVEN])
@@ -22,17 +22,17 @@ def test_what_grade_run_gives_is_not_scarce(allowed):
 @pytest.mark.parametrize(
     ("scarce", "what", "flags"),
     [
-        ({"memory_num_bytes": 64 << 20}, "64 MiB of memory", "--memory 4g --memory-swap 4g"),
-        ({"shared_memory_num_bytes": 1 << 20}, "1 MiB of shared memory", "--shm-size 256m"),
-        ({"num_processes": 20}, "at most 20 processes", "--pids-limit 512"),
-        ({"num_open_files": 32}, "at most 32 open files", "--ulimit nofile=1024"),
+        ({"memory": 64 << 20}, "64 MiB of memory", "--memory 4g --memory-swap 4g"),
+        ({"shared memory": 1 << 20}, "1 MiB of shared memory", "--shm-size 256m"),
+        ({"processes": 20}, "at most 20 processes", "--pids-limit 512"),
+        ({"open files": 32}, "at most 32 open files", "--ulimit nofile=1024"),
         (
-            {"num_processes_of_a_user": 10},
+            {"processes of a user": 10},
             "at most 10 processes of a user",
             "--ulimit nproc=4096",
         ),
         (
-            {"memory_num_bytes": 1 << 30, "num_processes": 60},
+            {"memory": 1 << 30, "processes": 60},
             "1024 MiB of memory, at most 60 processes",
             "--memory 4g --memory-swap 4g --pids-limit 512",
         ),
@@ -40,7 +40,7 @@ def test_what_grade_run_gives_is_not_scarce(allowed):
 )
 def test_each_limit_is_named_with_its_flag(scarce, what, flags):
     """All of them in one clause, whichever it was."""
-    assert advice(replace(AS_GIVEN, **scarce)) == (
+    assert advice(AS_GIVEN | scarce) == (
         f"this container has less than `grade run` gives it ({what}): start it with {flags}"
     )
 
@@ -48,6 +48,6 @@ def test_each_limit_is_named_with_its_flag(scarce, what, flags):
 def test_looking_leaves_no_descriptor_open(tmp_path):
     """It is asked at a moment when they may be what is scarce."""
     before = set(OPEN.iterdir())
-    assert resource_hints.own_allowance(tmp_path).shared_memory_num_bytes > 0
-    assert resource_hints.own_allowance(tmp_path / "none").shared_memory_num_bytes is None
+    assert resource_hints.own_allowance(tmp_path)["shared memory"] > 0
+    assert resource_hints.own_allowance(tmp_path / "none")["shared memory"] is None
     assert set(OPEN.iterdir()) == before

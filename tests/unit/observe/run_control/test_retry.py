@@ -61,6 +61,6 @@ def test_ranks_that_really_cannot_start_are_the_graders_failure(monkeypatch, tmp
     broken = tmp_path / "mpirun"
     broken.write_text("#!/bin/sh\necho 'no slots today' >&2\nexit 3\n")
     broken.chmod(0o755)
-    monkeypatch.setattr("grader.observe.run_control.sandbox.mpirun", lambda: str(broken))
+    monkeypatch.setattr("grader.observe.run_control.machine.mpirun", lambda: str(broken))
     with pytest.raises(GraderError, match="no slots today"):
         run("def go(comm): return 5")

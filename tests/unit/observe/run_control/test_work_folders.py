@@ -1,6 +1,6 @@
 """The folders of a submission that ranks work in."""
 
-from grader.observe.run_control.work_folders import work_folders
+from grader.observe.run_control.sandbox import work_folders
 
 
 def test_folders_are_there_from_the_root_and_from_each_script():

@@ -72,7 +72,7 @@ def test_a_test_that_kills_twice_is_lost_and_the_rest_is_graded():
     container = Container(SECOND, SECOND)
     assert container.run() == "report"
     assert container.tried == [FIRST, SECOND, SECOND, THIRD]
-    assert container.told[-1].lost == {
+    assert dict(container.told[-1].lost) == {
         SECOND: "the grading container was killed twice during this check (killed); "
         "look at this submission yourself"
     }

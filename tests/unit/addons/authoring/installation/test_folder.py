@@ -14,8 +14,8 @@ from packaging.utils import parse_wheel_filename
 
 from grader import __version__
 from grader.addons.authoring import skeleton
-from grader.addons.authoring.installation import folder, wheels
-from grader.addons.authoring.installation.wheels import EngineWheels
+from grader.addons.authoring.installation import folder
+from grader.addons.authoring.installation.folder import EngineWheels
 from grader.course import courses
 from grader.course.course import Course
 from grader.course.courses import find_courses
@@ -112,18 +112,18 @@ def test_a_folder_that_cannot_be_written_is_told(course, engine, tmp_path):
 def test_the_same_files_make_the_same_wheel(course):
     """Another file makes another version, so that pip installs it over the old one."""
     files = edition(course, is_for_students=True)
-    first = wheels.course_wheel(course, files)
-    assert wheels.course_wheel(course, files) == first
+    first = folder.course_wheel(course, files)
+    assert folder.course_wheel(course, files) == first
     name, version, _, tags = parse_wheel_filename(first[0])
-    assert (name, str(version)) == ("made-course-course", wheels.version_of(files))
+    assert (name, str(version)) == ("made-course-course", folder.version_of(files))
     assert [str(tag) for tag in tags] == ["py3-none-any"]
     (course.templates / "sums/more.py").write_text("x = 1\n")
-    assert wheels.course_wheel(course, edition(course, is_for_students=True))[0] != first[0]
+    assert folder.course_wheel(course, edition(course, is_for_students=True))[0] != first[0]
 
 
 def test_an_installed_course_is_found(course, tmp_path, monkeypatch):
     """By its entry point, whole but for what students do not get; a named one goes before it."""
-    name, data = wheels.course_wheel(course, edition(course, is_for_students=True))
+    name, data = folder.course_wheel(course, edition(course, is_for_students=True))
     (tmp_path / name).write_bytes(data)
     site = tmp_path / "site-packages"
     zipfile.ZipFile(tmp_path / name).extractall(site)
@@ -141,7 +141,7 @@ def test_an_installed_course_is_found(course, tmp_path, monkeypatch):
 
 def test_an_installed_wheel_holds_its_own_list_of_files(course):
     """By which pip removes it again."""
-    name, data = wheels.course_wheel(course, edition(course, is_for_students=True))
+    name, data = folder.course_wheel(course, edition(course, is_for_students=True))
     wheel = zipfile.ZipFile(io.BytesIO(data))
     info = f"{name.split('-py3')[0]}.dist-info"
     listed = [line.split(",")[0] for line in wheel.read(f"{info}/RECORD").decode().splitlines()]
@@ -168,8 +168,8 @@ def make_wheel(package, target):
 
 
 def test_wheels_of_this_engine_are_taken(package, tmp_path, monkeypatch):
-    digests = wheels.engine_digest
-    monkeypatch.setattr(wheels, "engine_digest", lambda *folder: digests(*folder or [package]))
+    digests = folder.engine_digest
+    monkeypatch.setattr(folder, "engine_digest", lambda *folder: digests(*folder or [package]))
     make_wheel(package, tmp_path / "dist")
     found = EngineWheels.find(tmp_path / "dist")
     assert found.needs() == ["numpy"]

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from grader.addons.authoring.verification import static_checks
 from grader.addons.authoring.verification.static_checks import are_sums, check_handout
@@ -64,8 +65,11 @@ def found(tmp_path, text):
     manual = bundled().load("mpi_sgd").manual[0]
     assignment = replace(
         federated,
-        parts=(replace(first, name="iid", points=15), replace(first, name="noniid", points=2.5)),
-        manual=(replace(manual, points=10),),
+        parts=(
+            structs.replace(first, name="iid", points=15),
+            structs.replace(first, name="noniid", points=2.5),
+        ),
+        manual=(structs.replace(manual, points=10),),
         reference=tmp_path,
     )
     (tmp_path / "HANDOUT.md").write_text(text)
@@ -131,7 +135,7 @@ def test_no_part_of_a_bundled_handout_is_passed_over(name):
     """Were a part worth more, its handout would not agree."""
     assignment = bundled().load(name)
     for part in assignment.parts:
-        dearer = replace(part, points=part.points + 0.25)
+        dearer = structs.replace(part, points=part.points + 0.25)
         parts = tuple(dearer if each == part else each for each in assignment.parts)
         assert list(check_handout(bundled(), replace(assignment, parts=parts))), part.name
 

@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from grader.observe.forkserver import descriptors, local_sockets, process_census
-from grader.observe.forkserver.descriptors import interrupt_waits, refuse_descriptors
+from grader.observe.forkserver import local_sockets, process_census
+from grader.observe.forkserver.local_sockets import interrupt_waits, refuse_descriptors
 from grader.observe.forkserver.mpirun_placeholders import PlaceholderRegistry
 from grader.observe.forkserver.process_census import ProcessCensus
 from grader.observe.run_control.connections import Connections
@@ -105,7 +105,7 @@ def assert_done_while_interrupted(act) -> None:
 def has_rights_to_refuse() -> bool:
     with socket.socket(socket.AF_UNIX) as trial:
         try:
-            trial.setsockopt(socket.SOL_SOCKET, descriptors._SO_PASSRIGHTS, 0)
+            trial.setsockopt(socket.SOL_SOCKET, local_sockets._SO_PASSRIGHTS, 0)
         except OSError:
             return False
     return True

@@ -2,14 +2,14 @@
 
 import pytest
 
-from grader.observe.run_control import wait_until_idle
+from grader.observe.run_control import launch
 
 
 def test_idle_time_is_read_off_the_ticks_of_all_cores():
     """The fourth number is idle time; nothing has passed where nothing is counted."""
-    assert wait_until_idle.idle_share([10, 0, 5, 100, 0], [20, 0, 15, 120, 40]) == 20 / 80
-    assert wait_until_idle.idle_share([1, 2, 3, 4], [1, 2, 3, 4]) == 1.0
-    assert wait_until_idle.idle_share([], []) == 1.0
+    assert launch.idle_share([10, 0, 5, 100, 0], [20, 0, 15, 120, 40]) == 20 / 80
+    assert launch.idle_share([1, 2, 3, 4], [1, 2, 3, 4]) == 1.0
+    assert launch.idle_share([], []) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -24,14 +24,14 @@ def test_idle_time_is_read_off_the_ticks_of_all_cores():
 def test_it_is_waited_for_as_long_as_it_may_take(monkeypatch, ticks, num_looks):
     """Two seconds here, with a look each half second."""
     now_s = [0.0]
-    monkeypatch.setattr(wait_until_idle.time, "monotonic", lambda: now_s[0])
-    monkeypatch.setattr(wait_until_idle.time, "sleep", lambda s: now_s.__setitem__(0, now_s[0] + s))
+    monkeypatch.setattr(launch.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(launch.time, "sleep", lambda s: now_s.__setitem__(0, now_s[0] + s))
     left = list(ticks)
-    monkeypatch.setattr(wait_until_idle, "_ticks", lambda: left.pop(0))
-    wait_until_idle.wait_until_idle(2.0)
+    monkeypatch.setattr(launch, "_ticks", lambda: left.pop(0))
+    launch.wait_until_idle(2.0)
     assert len(ticks) - len(left) == num_looks
 
 
 def test_this_machine_is_looked_at():
     """Linux counts eight states."""
-    assert len(wait_until_idle._ticks()) == 8
+    assert len(launch._ticks()) == 8
