@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
+from grader.model.evidence import Evidence
 from grader.model.finding import Finding
 from grader.model.points import MARK_OF_CLASS, NOT_ALL_TESTS, written
 from grader.model.report import PartResult, Report, TestResult, Verdict
@@ -46,9 +47,8 @@ def check_again(report: Report, part: PartResult, test: TestResult | None) -> st
     return _command(report, "check" if report.mode == "local" else "run", part, only)
 
 
-def look_closer(report: Report, part: PartResult, test: TestResult | None) -> str:
-    """Return the command that shows the calls of a test's ranks; empty where there is nothing."""
-    seen = test and test.evidence
+def look_closer(report: Report, part: PartResult, seen: Evidence | None) -> str:
+    """Return the command that shows the calls of a case's ranks; empty where there is nothing."""
     if report.mode != "local" or not seen or seen.num_ranks < _FEWEST_RANKS:
         return ""
     has_calls = seen.timeline.spans or seen.edges
