@@ -103,7 +103,9 @@ def graded(folder, launch):
 HEADING = re.compile(r"\S \S+  .+  (?:costs )?([\d.]+) of [\d.]+ points?(?: on hold: .*)?$")
 """The first line of a cause, with its price."""
 CHECK = re.compile(r" +([\d.]+) of ([\d.]+)  ")
-REST = re.compile(r"  (?:and \d+ checks? more|\d+ checks? could not run.*) \(([\d.]+) points?\)\.?$")
+REST = re.compile(
+    r"  (?:and \d+ checks? more|\d+ checks? could not run.*) \(([\d.]+) points?\)\.?$"
+)
 
 
 def assert_page_adds_up(report):

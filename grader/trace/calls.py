@@ -331,20 +331,14 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """Why a trace proves nothing: a contradiction in it, or with what others have counted."""
-
-    text: str
-    ranks: tuple[int, ...]
-    """Whose records it is about."""
-
-
-@dataclass(frozen=True)
 class Trace:
     """The calls of all ranks of a run, or of one case of it; index is the rank."""
 
     ranks: tuple[RankTrace, ...]
-    doubts: tuple[Doubt, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """Why it can prove nothing: what contradicts itself, or what MPI itself has counted."""
+    doubtful_ranks: tuple[int, ...] = ()
+    """Whose records the first doubt is about."""
 
     @property
     def num_calls(self) -> int:

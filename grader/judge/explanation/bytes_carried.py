@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.trace.calls import Calls, Doubt, Mask, Trace
+from grader.trace.calls import Calls, Mask, Trace
 from grader.trace.sent_by_gloo import SentByGloo
 
 SEND = "send"
@@ -30,6 +30,15 @@ Lane = tuple[int, int, int, int]
 
 Room = tuple[int, bool]
 """How long a message a receive can take, and whether it has got one."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why a trace proves nothing: a contradiction in it, or with what others have counted."""
+
+    text: str
+    ranks: tuple[int, ...]
+    """Whose records it is about."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.judge.explanation.bytes_carried import (
+    Doubt,
     most_by_gloo,
     most_by_mpi,
     unexplained,
@@ -17,7 +18,7 @@ from grader.model.errors import GraderError
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import CaseObservation
 from grader.trace.call_formatting import at, name_of
-from grader.trace.calls import PROC_NULL, Calls, Counted, Doubt, Mask, RankTrace, Trace
+from grader.trace.calls import PROC_NULL, Calls, Counted, Mask, RankTrace, Trace
 from grader.trace.functions import PARTITIONED, TESTS_FOR_ALL, TESTS_FOR_ANY, TORCH_POINT_TO_POINT
 from grader.trace.pending_requests import have_got
 

@@ -14,14 +14,13 @@ from grader.trace.functions import ALL
 def assert_no_doubts(trace: Trace) -> None:
     """Raise NotProven when the evidence contradicts itself: neither way can be told from it."""
     if trace.doubts:
-        first = trace.doubts[0]
         raise NotProven(
             found(
                 "evidence.disagrees",
-                f"our records of this run disagree: {first.text}; your instructor reviews "
+                f"our records of this run disagree: {trace.doubts[0]}; your instructor reviews "
                 "this part",
-                ranks=first.ranks,
-                doubts=[each.text for each in trace.doubts],
+                ranks=trace.doubtful_ranks,
+                doubts=trace.doubts,
             )
         )
 

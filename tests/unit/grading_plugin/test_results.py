@@ -12,7 +12,7 @@ from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.feedback import Feedback
 from grader.model.report import Attempt, RunFailure, TestResult, Verdict
 from grader.recording.launch_plan import Limits
-from grader.trace.calls import Doubt, Trace
+from grader.trace.calls import Trace
 
 SUITE = '''
 from dataclasses import dataclass
@@ -208,7 +208,7 @@ def test_a_case_whose_answer_is_refused_shows_its_calls(tmp_path):
     [
         refused(Verdict.RULE_VIOLATION),
         refused(Verdict.NOT_PROVEN),
-        refused(doubts=(Doubt("MPI counted none", (0,)),)),
+        refused(doubts=("MPI counted none",)),
     ],
 )
 def test_calls_that_prove_nothing_are_not_shown(tmp_path, launch):

@@ -18,12 +18,12 @@ from grader.judge.explanation.trace_doubts import (
 from grader.judge.traffic import counting, rules
 from grader.judge.traffic.counting import assert_not_truncated
 from grader.judge.traffic.neighbours import assert_one_neighbour
-from grader.trace.calls import PROC_NULL, Counted, Doubt, Trace
+from grader.trace.calls import PROC_NULL, Counted, Trace
 
 from ..build import Run
 
 LONG_AGO_NS, LATER_NS = 0, 10**9
-SAID = Doubt("rank 0 says this and rank 1 that", (0, 1))
+SAID = "rank 0 says this and rank 1 that"
 
 
 def doubts_of(run, in_flight=None):
@@ -310,7 +310,7 @@ def test_no_rule_passes_on_doubtful_evidence(check):
     run = Run(2)
     for rank in range(2):
         run.wait(rank, run.isend(rank, 1 - rank, num_elements=2))
-    trace = replace(run.trace(), doubts=(SAID, Doubt("more", (2,))))
+    trace = replace(run.trace(), doubts=(SAID, "more"), doubtful_ranks=(0, 1))
     said = (
         "^our records of this run disagree: rank 0 says this and rank 1 that; your instructor "
         "reviews"

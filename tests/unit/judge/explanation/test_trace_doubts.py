@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from grader.judge.explanation.bytes_carried import Doubt
 from grader.judge.explanation.trace_doubts import TraceDoubts
 from grader.model.errors import GraderError
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import CaseObservation, CaseTime, RankCase
-from grader.trace.calls import Counted, Doubt, RankTrace
+from grader.trace.calls import Counted, RankTrace
 
 NOTHING = Counted((), ())
 

@@ -415,7 +415,7 @@ def test_evidence_that_disagrees_is_a_doubt(server):
     traces = [outcome.trace for outcome in launched.outcomes]
     assert all(isinstance(trace, Trace) for trace in traces)
     assert [bool(trace.doubts) for trace in traces] == [False, True, False]
-    assert any("MPI itself counted 2" in doubt.text for doubt in traces[1].doubts)
+    assert any("MPI itself counted 2" in doubt for doubt in traces[1].doubts)
 
 
 def test_what_one_case_leaves_behind_may_be_received_in_the_next(server):
