@@ -338,7 +338,7 @@ class Trace:
     doubts: tuple[str, ...] = ()
     """Why it can prove nothing: what contradicts itself, or what MPI itself has counted."""
     doubtful_ranks: tuple[int, ...] = ()
-    """Whose records the first doubt is about."""
+    """Whose records the doubts are about."""
 
     @property
     def num_calls(self) -> int:

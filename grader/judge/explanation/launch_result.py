@@ -373,8 +373,8 @@ def _judged(
     """Return the calls that the student's code made in a case, with what they contradict."""
     found = doubts.of(seen)
     judged = calls.of(seen.trace, all_count=case.all_calls_count)
-    texts, ranks = tuple(each.text for each in found), found[0].ranks if found else ()
-    judged = replace(judged, doubts=texts, doubtful_ranks=ranks)
+    texts, ranks = (each.text for each in found), {rank for each in found for rank in each.ranks}
+    judged = replace(judged, doubts=tuple(texts), doubtful_ranks=tuple(sorted(ranks)))
     return compacted_trace(name_lower_case(judged))
 
 

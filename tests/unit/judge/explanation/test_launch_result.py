@@ -66,7 +66,7 @@ def test_what_contradicts_the_calls_is_a_doubt():
     outcome = of_case(answered())
     assert isinstance(outcome, Outcome)
     assert "MPI itself counted 0" in outcome.trace.doubts[0]
-    assert outcome.trace.doubtful_ranks == (0,)
+    assert outcome.trace.doubtful_ranks == (0, 1)
 
 
 def test_an_answer_of_another_form_is_refused():
