@@ -1,5 +1,6 @@
 """Every labelled submission gets the verdict of its folder, and for the reason its label gives."""
 
+import re
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -12,7 +13,9 @@ from grader.course.courses import bundled
 from grader.grading import pipeline
 from grader.grading.settings import Settings
 from grader.model.report import PartResult, Verdict
-from grader.report.causes import causes
+from grader.report import terminal
+from grader.report.causes import is_missing
+from grader.report.feedback import for_student
 
 SUBMISSIONS = Path(__file__).parent / "submissions"
 FOLDERS = sorted(folder for folder in SUBMISSIONS.glob("*/*/*") if folder.is_dir())
@@ -93,7 +96,34 @@ def graded(folder, launch):
     )
     (result,) = report.parts
     assert not list(disagreements(label, result)), account(result)
-    prices = [cause.points for cause in causes(result)]
-    assert prices == sorted(prices, reverse=True)
-    assert sum(prices) == pytest.approx(result.max_points - result.points)
+    assert_page_adds_up(for_student(report))
     return result
+
+
+HEADING = re.compile(r"\S \S+  .+  (?:costs )?([\d.]+) of [\d.]+ points?(?: on hold: .*)?$")
+"""The first line of a cause, with its price."""
+CHECK = re.compile(r" +([\d.]+) of ([\d.]+)  ")
+REST = re.compile(
+    r"  (?:and \d+ checks? more|\d+ checks? could not run.*) \(([\d.]+) points?\)\.?$"
+)
+
+
+def assert_page_adds_up(report):
+    """Assert that the dearest cause is first, and that prices and lines add up to what was lost."""
+    (part,) = report.parts
+    shown = []
+    for line in terminal.render(report, colour=False, width=1000, plain=True).splitlines():
+        if found := HEADING.match(line):
+            shown.append((float(found[1]), []))
+        elif shown and (found := CHECK.match(line)):
+            shown[-1][1].append(float(found[2]) - float(found[1]))
+        elif shown and (found := REST.match(line)):
+            shown[-1][1].append(float(found[1]))
+    prices = [price for price, _ in shown]
+    assert prices == sorted(prices, reverse=True)
+    lost = part.max_points - part.points
+    assert sum(prices) == pytest.approx(0 if is_missing(part) else lost)
+    for price, lines in shown:
+        # One cause that leaves nothing is told without its checks.
+        if lines or len(shown) > 1:
+            assert sum(lines) == pytest.approx(price)

@@ -94,7 +94,8 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True):
     backend: Backend
     """What connects its ranks; see the table of backends."""
     case_time_limit_s: Seconds
-    """How long a rank may take for one case, of what the machine gives it."""
+    """How long a rank may take for one case, of what the machine gives it; a case of more work
+    has its own limit: `Case.time_limit_s`."""
     part_time_limit_s: PartSeconds | None = None
     """How long all runs of the part may take together, by the clock; by default 90 times
     `case_time_limit_s`, but at least 1800."""

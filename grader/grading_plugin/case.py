@@ -51,6 +51,11 @@ class Case:
         return getattr(self, "purpose", "") in (YARDSTICK, TIMING)
 
     @property
+    def time_limit_s(self) -> float:
+        """Return what it may take, where its own work needs more than the part's other cases."""
+        return 0.0
+
+    @property
     def perturbation(self) -> str:
         """Return how the messages of this case are interfered with, for the end of a label."""
         return (

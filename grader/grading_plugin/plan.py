@@ -94,6 +94,7 @@ def plan_of(context: PartContext, asked: Asked) -> LaunchPlan:
         data=context.settings.data,
     )
     _assert_yardsticks_apart(context, asked)
+    own_limits_s = [case.time_limit_s for case in asked.cases]
     return LaunchPlan(
         ranks=asked.ranks,
         cases=calls,
@@ -104,7 +105,7 @@ def plan_of(context: PartContext, asked: Asked) -> LaunchPlan:
         submission=context.submission,
         support=context.support,
         folders=context.folders,
-        limits=context.limits,
+        limits=replace(context.limits, case_s=max([context.limits.case_s, *own_limits_s])),
         windows=context.windows,
     )
 

@@ -44,8 +44,10 @@ class Cause:
 
     @property
     def evidence(self) -> Evidence | None:
-        """Return what was seen of the case that is told."""
-        return None if self.speaker is None else self.speaker.evidence
+        """Return what was seen of the case that is told, which one test of each message has."""
+        told = self.speaker.message if self.speaker is not None else ""
+        seen = (each.evidence for each in self.tests if each.message == told)
+        return next(filter(None, seen), None)
 
     @property
     def excerpts(self) -> tuple[SourceExcerpt, ...]:

@@ -19,10 +19,12 @@ from grader.report.words import (
     headline,
     helps_of,
     look_closer,
+    notes_of,
     points_text,
     price_of,
     score_sentence,
     seen_text,
+    stage_text,
     told_text,
     words_of,
 )
@@ -113,7 +115,7 @@ def check_line(page: Page, test: TestResult) -> list[str]:
 def _commands(page: Page, report: Report, part: PartResult, cause: Cause) -> Iterator[str]:
     command = again(report, part, cause)
     yield f"{INDENT}{page.paint('again:', DIM)}  {page.paint(command, BOLD)}"
-    if look := look_closer(report, part, cause.speaker):
+    if look := look_closer(report, part, cause.evidence):
         yield f"{INDENT}{page.paint('look:', DIM)}   {page.paint(look, BOLD)}"
 
 
@@ -121,8 +123,6 @@ _MIN_WIDTH = 50
 _MAX_NAME_COLUMNS = 24
 _DIGEST_NUM_CHARS = 12
 _FEWEST_TOGETHER = 2
-STAGE_PAID = "stage.paid"
-"""The key of the note that says which stage pays."""
 
 
 def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bool = False) -> str:
@@ -162,9 +162,7 @@ def brief(report: Report, *, colour: bool, width: int, plain: bool) -> str:
 
 def _notes(page: Page, report: Report) -> Iterator[str]:
     for part in report.parts:
-        for found in part.notes:
-            if found.key == STAGE_PAID:  # told beside the points
-                continue
+        for found in notes_of(part):
             first = f"note on {one_line(part.name)}: "
             yield from page.paragraph(one_line(str(found)), first=first, later=INDENT)
     for note in report.notes:
@@ -175,7 +173,7 @@ def _table(page: Page, report: Report) -> Iterator[str]:
     """Yield a row for each part; those without a file come last, together."""
     missing = [part for part in report.parts if is_missing(part)]
     together = missing if len(missing) >= _FEWEST_TOGETHER else []
-    stages = [_stage(part) for part in report.parts if part not in together]
+    stages = [stage_text(part) for part in report.parts if part not in together]
     rows = [
         (
             abridged(one_line(part.name), _MAX_NAME_COLUMNS),
@@ -209,12 +207,6 @@ def _table(page: Page, report: Report) -> Iterator[str]:
         for part in report.parts:
             for test in passed(part):
                 yield from check_line(page, test)
-
-
-def _stage(part: PartResult) -> str:
-    """Return what a part is paid for where no check is; empty where no stage pays."""
-    paid = [note for note in part.notes if note.key == STAGE_PAID]
-    return f"partial points: your code {one_line(str(paid[0].facts['shown']))}" if paid else ""
 
 
 def _names_a_file(report: Report, part: PartResult) -> bool:

@@ -4,6 +4,8 @@ import re
 import shlex
 from collections.abc import Sequence
 
+from grader.model.evidence import Evidence
+from grader.model.finding import Finding
 from grader.model.points import MARK_OF_CLASS, NOT_ALL_TESTS, written
 from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.causes import Cause, is_all, lost
@@ -45,9 +47,8 @@ def check_again(report: Report, part: PartResult, test: TestResult | None) -> st
     return _command(report, "check" if report.mode == "local" else "run", part, only)
 
 
-def look_closer(report: Report, part: PartResult, test: TestResult | None) -> str:
-    """Return the command that shows the calls of a test's ranks; empty where there is nothing."""
-    seen = test and test.evidence
+def look_closer(report: Report, part: PartResult, seen: Evidence | None) -> str:
+    """Return the command that shows the calls of a case's ranks; empty where there is nothing."""
     if report.mode != "local" or not seen or seen.num_ranks < _FEWEST_RANKS:
         return ""
     has_calls = seen.timeline.spans or seen.edges
@@ -144,6 +145,24 @@ def part_points(report: Report, part: PartResult) -> str:
     if part.verdict is Verdict.JUDGE_ERROR or NOT_ALL_TESTS in report.notes:
         return "no mark"
     return f"{written(part.points)} of {written(part.max_points)}"
+
+
+_STAGE_PAID = "stage.paid"
+"""The key of the note that says which stage pays; it is told beside the points."""
+
+
+def stage_text(part: PartResult) -> str:
+    """Return `8 points paid: your code ...`; empty where no stage pays."""
+    for note in part.notes:
+        if note.key == _STAGE_PAID:
+            points = points_text(float(str(note.facts["points"])))
+            return f"{points} paid: your code {one_line(str(note.facts['shown']))}"
+    return ""
+
+
+def notes_of(part: PartResult) -> list[Finding]:
+    """Return what else is said of a part."""
+    return [note for note in part.notes if note.key != _STAGE_PAID]
 
 
 def check_points(test: TestResult) -> str:

@@ -336,6 +336,8 @@ class Trace:
     ranks: tuple[RankTrace, ...]
     doubts: tuple[str, ...] = ()
     """Why it can prove nothing: what contradicts itself, or what MPI itself has counted."""
+    doubtful_ranks: tuple[int, ...] = ()
+    """Whose records the doubts are about."""
 
     @property
     def num_calls(self) -> int:

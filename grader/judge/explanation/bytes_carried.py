@@ -32,6 +32,15 @@ Room = tuple[int, bool]
 """How long a message a receive can take, and whether it has got one."""
 
 
+@dataclass(frozen=True)
+class Doubt:
+    """Why a trace proves nothing: a contradiction in it, or with what others have counted."""
+
+    text: str
+    ranks: tuple[int, ...]
+    """Whose records it is about."""
+
+
 @dataclass(frozen=True, slots=True)
 class Given:
     """What one rank gives to one operation, as far as there is somebody to take it."""
@@ -142,7 +151,7 @@ _MPI_START_NUM_BYTES_PER_RANK = 16 << 10
 """What MPI asks mpirun when it starts, and about each of the others."""
 
 
-def unexplained(trace: Trace, num_bytes: int | None, most_num_bytes: int) -> Iterator[str]:
+def unexplained(trace: Trace, num_bytes: int | None, most_num_bytes: int) -> Iterator[Doubt]:
     """Yield that more went between the ranks than their calls account for.
 
     num_bytes: what the kernel counted during a case; None where it cannot be told from what others
@@ -151,9 +160,10 @@ def unexplained(trace: Trace, num_bytes: int | None, most_num_bytes: int) -> Ite
     if num_bytes is None or any(seen.truncated or not seen.attached for seen in trace.ranks):
         return
     if num_bytes > most_num_bytes:
-        yield (
+        yield Doubt(
             f"the kernel counted {num_bytes} bytes between the ranks, but their recorded calls "
-            f"need at most {most_num_bytes}"
+            f"need at most {most_num_bytes}",
+            tuple(range(len(trace.ranks))),
         )
 
 
@@ -228,7 +238,7 @@ _COLLECTIVES_NUM_BYTES = 64 << 10
 """Of all ranks: DistributedDataParallel compares what it has, as do operations on objects."""
 
 
-def unrecorded_payloads(trace: Trace, sent: Sequence[SentByGloo]) -> Iterator[str]:
+def unrecorded_payloads(trace: Trace, sent: Sequence[SentByGloo]) -> Iterator[Doubt]:
     """Yield where gloo sent what no call accounts for, or not what a call says to have sent.
 
     trace: the calls of one case, of every phase. sent: by each rank, during the case; empty where
@@ -244,16 +254,18 @@ def unrecorded_payloads(trace: Trace, sent: Sequence[SentByGloo]) -> Iterator[st
         most = sum(each.num_bytes for each in own)
         small = _SMALL_NUM_BYTES + _by_watched_barriers(given, rank)
         if not least <= counted.of_messages <= most + small:
-            yield (
+            yield Doubt(
                 f"gloo sent {counted.of_messages} bytes in rank {rank}'s messages, but rank "
-                f"{rank} recorded {most if counted.of_messages > most else least}"
+                f"{rank} recorded {most if counted.of_messages > most else least}",
+                (rank,),
             )
     needed = int(payloads_by_gloo(each for each in given if each.operation != SEND))
     found = sum(counted.of_collectives for counted in sent)
     if found > needed + _COLLECTIVES_NUM_BYTES:
-        yield (
+        yield Doubt(
             f"gloo sent {found} bytes for collectives, but the recorded collectives need "
-            f"at most {needed + _COLLECTIVES_NUM_BYTES}"
+            f"at most {needed + _COLLECTIVES_NUM_BYTES}",
+            tuple(range(len(sent))),
         )
 
 

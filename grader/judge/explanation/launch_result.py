@@ -140,21 +140,23 @@ def _of_time_limit(end: End, makes_progress: bool) -> RunFailure:
                 f"{words}: the calls reportedly returned, but some results had not arrived by then",
             ),
         )
-    places = [_where(end, rank) for rank in late[:_MOST_RANKS]]
+    # Those that compute first: the others may wait for them.
+    told = sorted(late, key=lambda rank: end.trace.ranks[rank].inside >= 0)
+    places = [_where(end, rank) for rank in told[:_MOST_RANKS]]
     more = len(late) - _MOST_RANKS
     others = f"the same for {more} more ranks" if more > 0 else ""
     reason = "" if makes_progress else left_behind(end.trace, end.returned)
     machines_part = _machines_part(end.lasted, end.limit_s)
     clauses = "; ".join(filter(None, [*places, others, reason, machines_part]))
     where = "; ".join(_where(end, rank) for rank in late)
-    seen = [end.ranks[rank].place for rank in late]
-    told = found(
+    seen = [end.ranks[rank].place for rank in told]
+    finding = found(
         "limit.time",
         f"{words}: {clauses}",
         ranks=late,
         places=tuple(dict.fromkeys(f"{each[0]}:{each[1]}" for each in seen if each)),
     )
-    failure = RunFailure.of(verdict, told, kind="time limit", place=where)
+    failure = RunFailure.of(verdict, finding, kind="time limit", place=where)
     is_slow = verdict is Verdict.TIME_LIMIT_EXCEEDED
     return _led_by(collective_difference(end.trace) if is_slow else None, failure)
 
@@ -371,7 +373,9 @@ def _judged(
     """Return the calls that the student's code made in a case, with what they contradict."""
     found = doubts.of(seen)
     judged = calls.of(seen.trace, all_count=case.all_calls_count)
-    return compacted_trace(name_lower_case(replace(judged, doubts=found)))
+    texts, ranks = (each.text for each in found), {rank for each in found for rank in each.ranks}
+    judged = replace(judged, doubts=tuple(texts), doubtful_ranks=tuple(sorted(ranks)))
+    return compacted_trace(name_lower_case(judged))
 
 
 def _outcome(

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.judge.explanation.bytes_carried import (
+    Doubt,
     most_by_gloo,
     most_by_mpi,
     unexplained,
@@ -32,7 +33,7 @@ class TraceDoubts:
         self._in_flight = InFlight()
         self._is_counted: list[bool] = []
 
-    def of(self, case: CaseObservation) -> tuple[str, ...]:
+    def of(self, case: CaseObservation) -> tuple[Doubt, ...]:
         """Return why the calls of a case prove nothing, if there is a reason.
 
         Raises GraderError where MPI has never counted.
@@ -51,7 +52,8 @@ class TraceDoubts:
                     f"MPI does not count the messages of rank {rank}: without its monitoring "
                     "component (pml_monitoring), the grader cannot prove any message"
                 )
-            stopped.append(f"MPI stopped counting the messages of rank {rank}")
+            text = f"MPI stopped counting the messages of rank {rank}"
+            stopped.append(Doubt(text, (rank,)))
         sent_or_received, self._in_flight = disagreements(trace, self._in_flight)
         sent_by_gloo = [rank.sent_by_gloo for rank in ranks if rank.sent_by_gloo is not None]
         if plan.is_mpi:
@@ -88,17 +90,18 @@ class InFlight:
     """Calls have been lost: what is received from now on may have been sent by one of them."""
 
 
-def contradictions(trace: Trace, began_ns: int, read_ns: int) -> Iterator[str]:
+def contradictions(trace: Trace, began_ns: int, read_ns: int) -> Iterator[Doubt]:
     """Yield where the records of one rank cannot be what an honest recorder writes.
 
     trace: the calls of one case, of every phase. began_ns, read_ns: when the case began and when
     the trace was read, on the clock of all records.
     """
     for rank, seen in enumerate(trace.ranks):
-        yield from _disorder(rank, seen, began_ns, read_ns)
+        for text in _disorder(rank, seen, began_ns, read_ns):
+            yield Doubt(text, (rank,))
 
 
-def disagreements(trace: Trace, in_flight: InFlight) -> tuple[list[str], InFlight]:
+def disagreements(trace: Trace, in_flight: InFlight) -> tuple[list[Doubt], InFlight]:
     """Return which messages were received that nobody sent, and what is still under way.
 
     A message that nobody receives is legal. Sizes are compared without order: threads of one rank
@@ -134,7 +137,7 @@ def disagreements(trace: Trace, in_flight: InFlight) -> tuple[list[str], InFligh
 
 def miscounts(
     trace: Trace, before: Sequence[Counted | None], after: Sequence[Counted | None]
-) -> Iterator[str]:
+) -> Iterator[Doubt]:
     """Yield where a rank's records differ from what MPI itself counted below them.
 
     trace: the calls of the phases that `before` and `after` count; those are one for each rank.
@@ -145,9 +148,10 @@ def miscounts(
             continue
         partitioned = seen.calls.where(seen.calls.function_is(PARTITIONED.__contains__))
         if partitioned:
-            yield (
+            yield Doubt(
                 f"rank {rank} calls {name_of(partitioned[0])}{at(partitioned[0])}, and MPI "
-                "does not count its messages"
+                "does not count its messages",
+                (rank,),
             )
             continue
         is_counted = _may_send(seen.calls) & (seen.calls.column("error") == 0)
@@ -159,23 +163,25 @@ def miscounts(
             counted_messages = _at(last.num_messages, peer) - _at(first.num_messages, peer)
             counted_bytes = _at(last.num_bytes, peer) - _at(first.num_bytes, peer)
             if (counted_messages, counted_bytes) != (num_messages, num_bytes):
-                yield (
+                yield Doubt(
                     f"rank {rank} recorded {_messages(num_messages)} to rank {peer} with "
                     f"{num_bytes} bytes, but MPI itself counted {counted_messages} with "
-                    f"{counted_bytes}"
+                    f"{counted_bytes}",
+                    (rank,),
                 )
 
 
-def unrecorded(nums_nested: Sequence[int]) -> Iterator[str]:
+def unrecorded(nums_nested: Sequence[int]) -> Iterator[Doubt]:
     """Yield which ranks made calls that leave no record: by a function that MPI had called.
 
     nums_nested: how many, by rank.
     """
     for rank, number in enumerate(nums_nested):
         if number:
-            yield (
+            yield Doubt(
                 f"rank {rank} calls MPI inside a function that MPI itself calls (for a "
-                "reduction or an attribute); the grader does not record such calls"
+                "reduction or an attribute); the grader does not record such calls",
+                (rank,),
             )
 
 
@@ -218,7 +224,7 @@ def _rows(calls: Calls, sender: int | NDArray[np.int64], receiver: int | NDArray
     return np.stack(np.broadcast_arrays(*fields), axis=1)
 
 
-def _unsent(trace: Trace, received: Sequence[Rows], row: Rows, num_sent: int) -> str:
+def _unsent(trace: Trace, received: Sequence[Rows], row: Rows, num_sent: int) -> Doubt:
     """Return that a message was received that nobody sent: of those like it the first too many."""
     rank = int(row[-1])
     alike = np.flatnonzero((received[rank] == row).all(axis=1))
@@ -226,9 +232,10 @@ def _unsent(trace: Trace, received: Sequence[Rows], row: Rows, num_sent: int) ->
     call = calls.where(have_got(calls))[int(alike[num_sent])]
     is_torch = call.function in TORCH_POINT_TO_POINT
     size_text = "" if is_torch else f" of {call.received_num_bytes} bytes"
-    return (
+    return Doubt(
         f"rank {rank} received a message{size_text} from rank {call.matched_source}{at(call)}, "
-        f"but rank {call.matched_source} did not record sending it"
+        f"but rank {call.matched_source} did not record sending it",
+        (call.matched_source, rank),
     )
 
 

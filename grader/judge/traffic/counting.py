@@ -19,6 +19,7 @@ def assert_no_doubts(trace: Trace) -> None:
                 "evidence.disagrees",
                 f"our records of this run disagree: {trace.doubts[0]}; your instructor reviews "
                 "this part",
+                ranks=trace.doubtful_ranks,
                 doubts=trace.doubts,
             )
         )

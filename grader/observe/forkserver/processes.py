@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-_ENDED = "ZX"
+_ENDED, _RUNNING = "ZX", "R"
 _PROC = Path("/proc")
 _MAX_LINE_NUM_BYTES = 4096
 
@@ -21,6 +21,8 @@ class Process:
     parent: int
     has_ended: bool
     """Only its entry is left, until its parent takes note."""
+    is_running: bool
+    """Its first thread is on a core, or waits for one."""
 
 
 def all_processes() -> list[Process]:
@@ -54,6 +56,22 @@ def descendants(ancestor: int, *, with_ended: bool = False) -> list[int]:
         for each in processes
         if each.pid in tree - {ancestor} and (with_ended or not each.has_ended)
     ]
+
+
+def is_running(pid: int) -> bool:
+    """Return whether there is such a process, and it computes."""
+    process = _process(pid)
+    return process is not None and process.is_running
+
+
+def handles(pid: int, number: int) -> bool:
+    """Return whether a process does something of its own on a signal, and is not ended by it."""
+    try:
+        status = (_PROC / str(pid) / "status").read_text(errors="replace")
+    except OSError:
+        return False
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:")).split()[1]
+    return bool(int(caught, 16) >> (number - 1) & 1)
 
 
 def is_below(pid: int, ancestor: int) -> bool:
@@ -98,7 +116,9 @@ def _process(pid: int) -> Process | None:
         return None
     finally:
         os.close(descriptor)
-    return Process(pid, int(fields[1]), fields[0].decode() in _ENDED and not _has_threads(pid))
+    state = fields[0].decode()
+    has_ended = state in _ENDED and not _has_threads(pid)
+    return Process(pid, int(fields[1]), has_ended, state == _RUNNING)
 
 
 def _has_threads(pid: int) -> bool:

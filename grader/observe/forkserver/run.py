@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,7 @@ from .control_group import ControlGroup
 from .memory import MemoryOfDescendants
 from .mpirun_placeholders import PlaceholderRegistry
 from .process_census import ProcessCensus
-from .processes import descendants
+from .processes import descendants, handles, is_running
 from .run_queue_delay import RunQueueDelay
 from .run_users import RunUsers, make_folders
 from .student_confinement import confine_student, make_shared_folders
@@ -30,6 +31,7 @@ _WORTH_TELLING_S = 0.05
 _CENSUS = "GRADER_CENSUS"
 """The variable that tells a rank where its processes may show themselves."""
 _CENSUS_SOCKET = "census.sock"
+_STACK_DUMP_S = 0.05
 RankMain = Callable[[str, int, Callable[..., Any]], None]
 
 
@@ -229,11 +231,18 @@ class Run:
         return {"rank": rank, "status": code, "left": len(self._pids)}
 
     def dump_stacks(self, ranks: list[int]) -> None:
-        """Have these ranks, as far as they live, write where they are."""
-        for rank in ranks:
-            if rank in self._pids:
-                with contextlib.suppress(OSError):
-                    os.kill(self._pids[rank], signal.SIGUSR1)
+        """Have these ranks, as far as they live, write where they are.
+
+        Of one that does not compute, processes that it has forked and that do write so after it.
+        """
+        pids = [self._pids[rank] for rank in ranks if rank in self._pids]
+        forked = [child for pid in pids if not is_running(pid) for child in _computing(pid)]
+        for pid in pids:
+            _dump(pid)
+        if forked:
+            time.sleep(_STACK_DUMP_S)
+        for pid in forked:
+            _dump(pid)
 
     def census(self) -> dict[str, Any]:
         """Return which processes have connected since this was last asked."""
@@ -261,3 +270,15 @@ class Run:
             end_unsealed(self._folder)
             return True
         return end_sealed(self._supervisor, self._supervised, self._folder)
+
+
+def _computing(ancestor: int) -> list[int]:
+    """Return which processes below this one compute, and can say where."""
+    return [
+        pid for pid in descendants(ancestor) if is_running(pid) and handles(pid, signal.SIGUSR1)
+    ]
+
+
+def _dump(pid: int) -> None:
+    with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGUSR1)

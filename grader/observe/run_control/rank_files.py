@@ -52,17 +52,21 @@ class RankFiles:
         return os.fstat(self.output).st_size
 
     def place(self, folder: str) -> tuple[str, int] | None:
-        """Return file and line of the innermost frame in `folder` of the last stack dump."""
-        found = None
+        """Return file and line of the innermost frame in `folder` of the last stack that has one.
+
+        After a crash, of the last stack.
+        """
+        found, is_known, has_crashed = None, False, False
         for line in _tail(self.stacks).splitlines():
             if line.startswith(("Stack ", "Thread ", "Current thread ", _CRASH)):
-                found = None
+                has_crashed = has_crashed or line.startswith(_CRASH)
+                is_known, found = False, None if has_crashed else found
             path, _, rest = line.strip().removeprefix('File "').partition('", line ')
             number = rest.split(" ", 1)[0]
             # A rank can write anything here: only files that were handed in are places.
             is_ours = path.startswith(folder + "/") and ".." not in path.split("/")
-            if found is None and is_ours and _is_line(number) and _is_file(path):
-                found = (path.removeprefix(folder + "/"), int(number))
+            if not is_known and is_ours and _is_line(number) and _is_file(path):
+                found, is_known = (path.removeprefix(folder + "/"), int(number)), True
         return found
 
     def forget_stacks(self) -> None:

@@ -36,7 +36,7 @@ def test_several_workers_train(run):
     assert_with_two(run, assert_workers)
 
 
-@points(0.75, requires=test_several_workers_train)
+@points(0.5, requires=test_several_workers_train)
 def test_num_processes_processes_train(run):
     """trains in num_processes processes, not threads"""
     assert_with_two(run, assert_processes)
@@ -61,7 +61,7 @@ def test_parts_are_complete(run):
     assert_with_two(run, assert_parts_complete)
 
 
-@points(0.5, requires=test_several_workers_train)
+@points(0.25, requires=test_several_workers_train)
 def test_every_step_is_in_the_result(run):
     """returns the start weights plus the steps of all processes"""
     assert_with_two(run, assert_all_steps_count)
@@ -91,7 +91,8 @@ def test_processes_train_at_the_same_time(run):
     assert_with_two(run, assert_same_time)
 
 
-@points(0.5, requires=test_weights_are_in_shared_memory)
+# Readers pay 86 to 94 % of a part whose processes wait for each other.
+@points(0.75, requires=test_weights_are_in_shared_memory)
 def test_no_process_waits_for_another(run):
     """holds no lock and waits for no process while it trains"""
     assert_with_two(run, assert_nobody_waits(names_of(run(1, CASES))))
@@ -112,7 +113,8 @@ def test_a_failed_process_is_noticed(run):
         assert_failure_noticed(case, outcome)
 
 
-@points(0.5, requires=test_several_workers_train)
+# Readers pay 90 % where the call returns something else.
+@points(0.75, requires=test_several_workers_train)
 def test_the_given_model_is_trained_and_returned(run):
     """trains and returns the given model"""
     assert_with_two(run, lambda case, outcome: assert_given_model(case, outcome, "hogwild"))

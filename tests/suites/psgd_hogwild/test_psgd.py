@@ -30,7 +30,7 @@ PARTS = ("values", "unequal parts")
 """Subjects of the cases that the parts of the data are looked at in."""
 
 
-@points(0.5)
+@points(0.25)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_parts_are_disjoint(run, ranks):
     """gives each rank its own, disjoint part of the data"""
@@ -48,7 +48,7 @@ def test_weights_of_all_ranks_come_together(run, ranks):
 
 
 # Whoever trains on all data without a word to the others runs no parallel SGD.
-@points(1, requires=(test_parts_are_disjoint, test_weights_of_all_ranks_come_together))
+@points(0.75, requires=(test_parts_are_disjoint, test_weights_of_all_ranks_come_together))
 @pytest.mark.parametrize("ranks", ENOUGH_RANKS)
 def test_each_rank_runs_sgd(run, ranks):
     """runs plain SGD on each rank, with the loss of training.py"""
@@ -65,7 +65,7 @@ def test_parts_are_complete(run, ranks):
             assert_parts_complete(case, outcome)
 
 
-@points(0.75, requires=test_weights_of_all_ranks_come_together)
+@points(0.5, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_every_rank_returns_the_mean(run, ranks):
     """returns the mean of all ranks' weights on every rank"""
@@ -81,7 +81,8 @@ def test_unequal_parts_count_equally(run, ranks):
         assert_mean(case, outcome)
 
 
-@points(1, requires=test_weights_of_all_ranks_come_together)
+# Readers pay 84 % without it.
+@points(1.25, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_all_ranks_start_from_rank_0s_weights(run, ranks):
     """starts every rank from rank 0's weights"""
@@ -108,7 +109,8 @@ def test_one_rank_is_plain_sgd(run, ranks):
             assert_plain_sgd_bit_for_bit(case, outcome)
 
 
-@points(0.75)
+# A fair person pays 88 % where COMM_WORLD stands in place of comm.
+@points(1)
 @pytest.mark.parametrize("ranks", [GROUPED_RANKS])
 def test_any_communicator(run, ranks):
     """does all this on the ranks of any communicator"""
@@ -134,7 +136,8 @@ def test_many_ranks(run, ranks):
         assert_whole(case, outcome)
 
 
-@points(0.5, requires=test_weights_of_all_ranks_come_together)
+# Readers pay 90 % where the call returns something else.
+@points(0.75, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", ENOUGH_RANKS)
 def test_the_given_model_is_trained_and_returned(run, ranks):
     """trains and returns the given model"""

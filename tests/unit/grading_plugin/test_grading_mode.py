@@ -121,6 +121,27 @@ def test_what_a_test_raises_is_its_verdict(tmp_path, line, verdict):
     assert tests["it"].points == (3 if verdict is Verdict.ACCEPTED else 0)
 
 
+@pytest.mark.parametrize(("own_s", "expected_s"), [(2.0, 10.0), (25.0, 25.0)])
+def test_a_case_with_more_work_has_more_time(tmp_path, own_s, expected_s):
+    """In its launch alone; none has less than its part says."""
+    limits_s = {}
+
+    def launch(plan):
+        limits_s[plan.cases[0].label] = plan.limits.case_s
+        return echo(plan)
+
+    body = f"""
+class Long(Number):
+    time_limit_s = {own_s}
+
+@points(1)
+def test_both(run):
+    list(run(2, CASES)), list(run(2, (Long(name="long"),)))
+"""
+    grade(tmp_path, body, launch, limits=Limits(case_s=10.0))
+    assert limits_s == {"one": 10.0, "long": expected_s}
+
+
 def test_a_part_takes_no_longer_than_its_time(tmp_path):
     """What a right but slow submission has come to by then is paid; the rest says why it is not."""
 

@@ -65,7 +65,8 @@ def test_what_contradicts_the_calls_is_a_doubt():
     """Here MPI has counted no message, and each rank recorded one."""
     outcome = of_case(answered())
     assert isinstance(outcome, Outcome)
-    assert "MPI itself counted 0" in " ".join(outcome.trace.doubts)
+    assert "MPI itself counted 0" in outcome.trace.doubts[0]
+    assert outcome.trace.doubtful_ranks == (0, 1)
 
 
 def test_an_answer_of_another_form_is_refused():
@@ -154,6 +155,20 @@ def test_the_sentence_says_what_the_machine_held_back():
     slow = out_of_time(31.2, 21.0).message
     assert slow.startswith("stopped after 10 s without finishing: ")
     assert slow.endswith("; the machine was busy, so this took 31 s by the clock")
+
+
+def test_who_computes_is_told_before_those_who_wait_for_it():
+    """Also where only some ranks are told of, of many."""
+    run = Run(8)
+    for rank in range(7):
+        run.enter(rank, "Barrier")
+    ranks = tuple(RankEnd(place=("ring.py", 20 if rank == 7 else 10)) for rank in range(8))
+    lasted = CaseTime(10.1, 0.0)
+    failure = told(End(EndKind.TIME_LIMIT, ranks, run.trace(), lasted=lasted, limit_s=LIMIT_S))
+    (finding,) = failure.findings
+    assert ": rank 7 is still computing at ring.py:20; rank 0 is still in Barrier" in finding.text
+    assert finding.facts["ranks"] == tuple(range(8))
+    assert finding.places == ("ring.py:20", "ring.py:10")
 
 
 def test_what_a_busy_machine_ended_is_no_time_limit():

@@ -60,7 +60,7 @@ def test_a_second_exchange_is_seen(ranks):
     for num_elements, seen in ((1, 0), (LENGTH, hidden)):
         trace = traced("all_reduce", ranks, num_elements)
         (doubt,) = unexplained(trace, seen + hidden, most_by_gloo(trace))
-        assert f"the kernel counted {seen + hidden} bytes between the ranks" in doubt
+        assert f"the kernel counted {seen + hidden} bytes between the ranks" in doubt.text
 
 
 def test_small_calls_are_paid_by_their_messages():

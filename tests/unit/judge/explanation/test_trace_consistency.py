@@ -23,6 +23,7 @@ from grader.trace.calls import PROC_NULL, Counted, Trace
 from ..build import Run
 
 LONG_AGO_NS, LATER_NS = 0, 10**9
+SAID = "rank 0 says this and rank 1 that"
 
 
 def doubts_of(run, in_flight=None):
@@ -80,8 +81,9 @@ def test_a_message_that_nobody_sent_is_a_doubt(sent, received):
     run.send(0, **sent)
     run.recv(**received, received_num_bytes=8)
     (doubt,) = doubts_of(run)
-    assert re.search(r"rank 1 received a message of 8 bytes from rank 0 .*ring\.py:10", doubt)
-    assert "rank 0 did not record sending it" in doubt
+    assert re.search(r"rank 1 received a message of 8 bytes from rank 0 .*ring\.py:10", doubt.text)
+    assert "rank 0 did not record sending it" in doubt.text
+    assert doubt.ranks == (0, 1)
 
 
 def test_a_message_taken_by_a_matched_probe_counts_once():
@@ -136,8 +138,8 @@ def test_of_messages_alike_the_first_that_was_not_sent_is_named():
         lines = [run.recv(rank, 1 - rank, tag=3, received_num_bytes=8) for _ in range(3)]
         run.recv(rank, 1 - rank, tag=4 + rank, received_num_bytes=8)
     first, second = doubts_of(run)
-    assert first.startswith("rank 0 received") and second.startswith("rank 0 received")
-    assert f"ring.py:{10 * (lines[1] + 1)}" in first
+    assert first.text.startswith("rank 0 received") and second.text.startswith("rank 0 received")
+    assert f"ring.py:{10 * (lines[1] + 1)}" in first.text
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 1), st.booleans())))
@@ -183,7 +185,7 @@ def test_a_rank_that_contradicts_itself(fields, said):
         run.call(1, "Barrier")
     run.change(1, 1, **fields)
     doubts = list(contradictions(run.trace(), LONG_AGO_NS, LATER_NS))
-    assert any(said in doubt and "rank 1" in doubt for doubt in doubts), doubts
+    assert any(said in doubt.text and doubt.ranks == (1,) for doubt in doubts), doubts
 
 
 def test_a_call_that_is_missing():
@@ -196,7 +198,7 @@ def test_a_call_that_is_missing():
         holed = replace(whole, calls=whole.calls[::2], truncated=is_truncated)
         doubts = list(contradictions(Trace((holed,)), LONG_AGO_NS, LATER_NS))
         assert len(doubts) == num_doubts
-        assert all("not numbered in sequence" in doubt for doubt in doubts)
+        assert all("not numbered in sequence" in doubt.text for doubt in doubts)
 
 
 def test_calls_from_before_the_case():
@@ -220,7 +222,7 @@ def test_calls_that_leave_no_record():
     """Whoever makes them is named."""
     assert list(unrecorded([0, 0])) == []
     (doubt,) = unrecorded([0, 2])
-    assert doubt.startswith("rank 1 calls MPI inside a function that MPI itself calls")
+    assert doubt.text.startswith("rank 1 calls MPI inside a function that MPI itself calls")
 
 
 # MPI's own count ------------------------------------------------------------------------------
@@ -245,7 +247,7 @@ def test_mpi_counted_something_else(row):
     """The sentence has both counts."""
     after = [counted((0, 0), row), counted((2, 24), (0, 0))]
     (doubt,) = miscounts(exchange().trace(), [NOTHING, NOTHING], after)
-    assert doubt == (
+    assert doubt.text == (
         f"rank 0 recorded 2 messages to rank 1 with 24 bytes, but MPI itself counted {row[0]} "
         f"with {row[1]}"
     )
@@ -276,7 +278,7 @@ def test_partitioned_messages_cannot_be_compared():
     run = Run(2)
     run.call(0, "Psend_init", is_send=True, peer=1, num_bytes=8)
     (doubt,) = miscounts(run.trace(), [NOTHING, NOTHING], [NOTHING, NOTHING])
-    assert "rank 0 calls Psend_init" in doubt
+    assert "rank 0 calls Psend_init" in doubt.text
 
 
 def test_without_a_second_witness_there_is_no_doubt():
@@ -308,19 +310,20 @@ def test_no_rule_passes_on_doubtful_evidence(check):
     run = Run(2)
     for rank in range(2):
         run.wait(rank, run.isend(rank, 1 - rank, num_elements=2))
-    trace = replace(run.trace(), doubts=("rank 0 says this and rank 1 that", "more"))
+    trace = replace(run.trace(), doubts=(SAID, "more"), doubtful_ranks=(0, 1))
     said = (
         "^our records of this run disagree: rank 0 says this and rank 1 that; your instructor "
         "reviews"
     )
-    with pytest.raises(NotProven, match=said):
+    with pytest.raises(NotProven, match=said) as raised:
         check(trace)
+    assert raised.value.findings[0].facts["ranks"] == (0, 1)
 
 
 def test_a_call_that_was_seen_stays_a_violation():
     """That a collective was recorded does not rest on what is doubtful."""
     run = Run(2)
     run.call(0, "Allreduce")
-    trace = replace(run.trace(), doubts=("rank 0 says this and rank 1 that",))
+    trace = replace(run.trace(), doubts=(SAID,))
     with pytest.raises(RuleViolation, match="Allreduce"):
         rules.assert_only_point_to_point(trace)

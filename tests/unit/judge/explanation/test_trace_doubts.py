@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from grader.judge.explanation.bytes_carried import Doubt
 from grader.judge.explanation.trace_doubts import TraceDoubts
 from grader.model.errors import GraderError
 from grader.recording.launch_plan import LaunchPlan
@@ -44,7 +45,7 @@ def test_an_mpi_that_counts_no_longer_is_doubted():
     """It did before the student's code ran: what was written there since is no failure of ours."""
     assert doubts().of(case(before=NOTHING, after=NOTHING)) == ()
     of_launch = doubts()
-    expected = ("MPI stopped counting the messages of rank 0",)
+    expected = (Doubt("MPI stopped counting the messages of rank 0", (0,)),)
     assert of_launch.of(case(before=NOTHING)) == expected
     # Also in later cases: what counts is whether it did at first.
     assert of_launch.of(case()) == expected

@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from grader.observe.forkserver.memory import _proportional_num_bytes, private_num_bytes
-from grader.observe.forkserver.processes import descendants, is_alive, is_below, owned_by
+from grader.observe.forkserver.processes import (
+    descendants,
+    handles,
+    is_alive,
+    is_below,
+    is_running,
+    owned_by,
+)
 from grader.observe.run_control.users import run_uids
 
 DEADLINE_S = 30
@@ -30,6 +37,26 @@ def test_a_grandchild_is_a_descendant():
         os.kill(grandchild, signal.SIGKILL)
         child.wait()
         child.stdout.close()
+
+
+def test_what_computes_is_told_from_what_sleeps_and_what_handles_a_signal():
+    """What does not handle it would be ended by it."""
+    before = "import faulthandler, signal, time; faulthandler.register(signal.SIGUSR1); "
+    for code, expected in (
+        (f"{before}print(flush=True)\nwhile True: pass", (True, True)),
+        ("import time; print(flush=True); time.sleep(1000)", (False, False)),
+    ):
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        try:
+            process.stdout.readline()
+            wait_until(lambda pid=process.pid, runs=expected[0]: is_running(pid) == runs)
+            assert handles(process.pid, signal.SIGUSR1) == expected[1]
+            assert not handles(process.pid, signal.SIGUSR2)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        assert not is_running(process.pid) and not handles(process.pid, signal.SIGUSR1)
 
 
 def test_a_process_lives_as_long_as_any_of_its_threads():

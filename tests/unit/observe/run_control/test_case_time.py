@@ -129,6 +129,30 @@ def test_a_run_that_was_given_too_little_is_repeated(server, tmp_path, monkeypat
     assert len(waited) == 2
 
 
+def test_the_line_of_a_process_that_a_rank_has_forked_is_named(server):
+    """The rank only waits for it."""
+    source = """
+        import os, time
+        def loop():
+            while True: pass
+        def go(comm):
+            pid = os.fork()
+            if pid == 0:
+                loop()
+            os.waitpid(pid, 0)
+        """
+    launched = run(
+        source,
+        ranks=1,
+        cases=(case(ranks=1),),
+        backend="none",
+        limits=Limits(case_s=1.0),
+        server=server,
+    )
+    assert launched.failure is not None
+    assert "rank 0 is still computing at work.py:4" in launched.failure.message
+
+
 def test_a_run_that_had_its_time_is_not_repeated(server, monkeypatch):
     """Nobody waits twice for an endless loop."""
     monkeypatch.setattr(observation, "MAX_SLOWDOWN", 100.0)

@@ -24,6 +24,17 @@ def test_the_innermost_frame_of_the_submission_is_the_place(tmp_path):
     assert place_of(dump, tmp_path) == ("ring.py", 12)
 
 
+def test_the_last_stack_that_shows_a_line_of_the_submission_is_taken(tmp_path):
+    """A process that a rank has forked writes after it, and may be inside a library."""
+    (tmp_path / "ring.py").touch()
+    rank = f'Stack (most recent call first):\n  File "{tmp_path}/ring.py", line 12 in go\n'
+    forked = rank.replace("12", "7")
+    library = 'Stack (most recent call first):\n  File "/lib/x.py", line 3 in y\n'
+    assert place_of(rank + forked, tmp_path) == ("ring.py", 7)
+    assert place_of(rank + library, tmp_path) == ("ring.py", 12)
+    assert place_of(f"{rank}Fatal Python error: Aborted\n\n{library}", tmp_path) is None
+
+
 @pytest.mark.parametrize("name", ["../secret.py", "not_there.py", "x" * 300, "a\0b", "<b>.py"])
 def test_a_place_that_no_file_has_is_none(name, tmp_path):
     """A rank can write what it likes where the judge reads its stack."""
