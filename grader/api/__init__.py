@@ -115,6 +115,7 @@ from grader.judge.traffic.neighbours import (
     ring_graph,
     star_graph,
 )
+from grader.judge.traffic.payload_contents import assert_contributions_sent
 from grader.judge.traffic.rules import (
     assert_buffers_not_pickles,
     assert_only_nonblocking,
@@ -177,6 +178,7 @@ __all__ = [
     "assert_bytes_per_edge",
     "assert_collective_size",
     "assert_collectives_per_iteration",
+    "assert_contributions_sent",
     "assert_envelopes_too_small",
     "assert_every_rank",
     "assert_message_depth",

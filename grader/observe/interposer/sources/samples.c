@@ -14,10 +14,9 @@ static const struct samples NO_SAMPLES = {0, 0, 0, 0};
 
 enum { WORD_NUM_BYTES = 8, NUM_SAMPLES = 3, MOST_PACKED_NUM_BYTES = 1 << 16 };
 
-/* A number that no program can know before: it follows from the judge's word for this rank. */
-static uint64_t drawn(uint64_t number)
+uint64_t drawn(uint64_t nonce, uint64_t number)
 {
-    uint64_t x = memory.header->nonce + number * 0x9e3779b97f4a7c15u;
+    uint64_t x = nonce + number * 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
@@ -52,7 +51,7 @@ static struct samples samples_of_bytes(const unsigned char *bytes, int64_t num_b
     for (int64_t i = 0; i < NUM_SAMPLES; i++) {
         int64_t from = begin + (end - begin) * i / NUM_SAMPLES;
         int64_t length = begin + (end - begin) * (i + 1) / NUM_SAMPLES - from;
-        uint64_t number = drawn(call * NUM_SAMPLES + (uint64_t)i);
+        uint64_t number = drawn(memory.header->nonce, call * NUM_SAMPLES + (uint64_t)i);
         int64_t at = from + (length > 0 ? (int64_t)(number % (uint64_t)length) : 0);
         memcpy(taken[i], &words[WORD_NUM_BYTES * at], WORD_NUM_BYTES);
     }
