@@ -26,7 +26,7 @@ _FEW_NUMBERS = 8
 _LEAST_COSINES = {True: 0.99995, False: 0.98}
 """By whether there are few numbers. 16 others come so near once in a thousand million times."""
 _LEAST_SPREAD = 0.75
-"""Of numbers, against ones that are all as far from their mean. One number beside zeros has less."""
+"""Of numbers, against ones all as far from their mean; one number beside zeros has less."""
 _ROUNDING = 1e-3
 _CLEAR_SHARE = 0.1
 """Read as another type, hardly any are."""

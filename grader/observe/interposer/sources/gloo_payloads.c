@@ -49,7 +49,7 @@ struct altered_payload {
 };
 
 static struct header *header;
-static struct gloo_counts *sent; /* nothing of Python maps it */
+static struct gloo_counts *sent;                       /* nothing of Python maps it */
 static struct altered_payload under_way[MOST_SOCKETS]; /* by descriptor */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -90,7 +90,8 @@ static bool is_tcp(int file)
 
 static bool is_named(uint64_t operation)
 {
-    return operation < NUM_GLOO_OPERATIONS && atomic_load(&header->altered_operations) >> operation & 1;
+    return operation < NUM_GLOO_OPERATIONS &&
+           atomic_load(&header->altered_operations) >> operation & 1;
 }
 
 /* Of which operation a payload begins here; NO_PAYLOAD if none does. */
