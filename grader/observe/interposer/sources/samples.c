@@ -58,18 +58,19 @@ static struct samples samples_of_bytes(const unsigned char *bytes, int64_t num_b
     return samples;
 }
 
-/* Of Python floats, the first and the last; as an array of two. */
+/* Of Python floats, one from each third; as an array of these. */
 static struct samples samples_of_pickle(const unsigned char *bytes, int64_t num_bytes)
 {
-    enum { NUM_FLOATS = 2 };
-    unsigned char floats[NUM_FLOATS * WORD_NUM_BYTES];
-    for (int i = 0; i < NUM_FLOATS; i++) {
+    unsigned char floats[NUM_SAMPLES * WORD_NUM_BYTES];
+    uint64_t call = atomic_load_explicit(&memory.header->num_reserved, memory_order_relaxed);
+    for (uint64_t i = 0; i < NUM_SAMPLES; i++) {
+        uint64_t place = drawn(memory.header->nonce, call * NUM_SAMPLES + i) / NUM_SAMPLES;
         struct pickled_numbers numbers =
-            numbers_in_pickle(bytes, (size_t)num_bytes, i == 0 ? 0 : UINT64_MAX);
+            numbers_in_pickle(bytes, (size_t)num_bytes, i * (UINT64_MAX / NUM_SAMPLES) + place);
         if (!numbers.is_one_big_endian)
             return samples_of_bytes(&bytes[numbers.begin], (int64_t)numbers.num_bytes);
         for (size_t j = 0; j < WORD_NUM_BYTES; j++)
-            floats[(size_t)(i + 1) * WORD_NUM_BYTES - 1 - j] = bytes[numbers.begin + j];
+            floats[(i + 1) * WORD_NUM_BYTES - 1 - j] = bytes[numbers.begin + j];
     }
     return samples_of_bytes(floats, sizeof floats);
 }
