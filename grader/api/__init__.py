@@ -115,6 +115,7 @@ from grader.judge.traffic.neighbours import (
     ring_graph,
     star_graph,
 )
+from grader.judge.traffic.payload_contents import assert_contributions_sent
 from grader.judge.traffic.rules import (
     assert_buffers_not_pickles,
     assert_only_nonblocking,

@@ -11,6 +11,7 @@ from grader.model.points import total
 
 if TYPE_CHECKING:  # commands that start no ranks need no numpy
     from grader.trace.calls import Trace
+    from grader.trace.sent_by_gloo import GlooSamples
 
 NEEDS_REVIEW = 4
 """The exit code of a grading that a person has to look at."""
@@ -176,6 +177,8 @@ class Outcome:
     """How many processes showed themselves to the forkserver; None where nobody counted."""
     num_processes_at_once: int | None = None
     """The most of them that were alive at one moment."""
+    gloo_samples: tuple["Mapping[str, GlooSamples] | None", ...] = ()
+    """Per rank: of what gloo sent for each operation; None where none were taken."""
     given_time_s: float = 0.0  # wall_time_s on a machine of its own; where times are compared
 
     def __getitem__(self, name: str) -> list[Any]:

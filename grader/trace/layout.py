@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-ABI_VERSION = 5
+ABI_VERSION = 6
 JUDGE_MAGIC = int.from_bytes(b"GRJUDGE1", "little")
 RANK_MAGIC = int.from_bytes(b"GRTRACE1", "little")
 HEADER_NUM_BYTES = 4096
@@ -22,8 +22,17 @@ OPERATIONS = (
     *("LXOR", "BXOR", "MAXLOC", "MINLOC"),
 )
 """MPI's own, by the number that a reduction has in place of a tag."""
-GLOO_COUNTS_NUM_BYTES = 4096
-"""Of a memory of its own: a word for each of these, of the payloads that gloo has sent."""
+NUM_GLOO_OPERATIONS = 64
+NUM_GLOO_SAMPLES = 64
+GLOO_SAMPLE_NUM_BYTES = 64
+GLOO_COUNTS = np.dtype(
+    [
+        ("num_bytes", "<u8", NUM_GLOO_OPERATIONS),
+        ("sampled_num_bytes", "<u8", NUM_GLOO_OPERATIONS),
+        ("samples", "u1", (NUM_GLOO_OPERATIONS, NUM_GLOO_SAMPLES, GLOO_SAMPLE_NUM_BYTES)),
+    ]
+)
+"""A memory of its own: what gloo sends, by operation."""
 REFUSAL_AT = 1024
 COUNTERS_AT = 2048
 MAX_COUNTED_PEERS = 64

@@ -20,7 +20,7 @@ from grader.recording.observation import (
 )
 from grader.trace.calls import NO_PEER, Call, Counted, RankTrace, Trace
 from grader.trace.packed_records import BITS
-from grader.trace.sent_by_gloo import SentByGloo
+from grader.trace.sent_by_gloo import GlooSamples, SentByGloo
 
 RANKS = 2
 
@@ -86,6 +86,7 @@ def _call(sequence: int, function: str, **fields: Any) -> Call:
 
 def answered(trace: Trace | None = None, *, is_mpi: bool = True) -> CaseObservation:
     counted = Counted((1, 2**64), (8, 0)) if is_mpi else None
+    samples = GlooSamples(8, np.ones((64, 64), "u1"))
     values = {"texts": {"said": "\ud800 done"}, "remarks": [["import", "pandas", "ring.py", 1]]}
     ranks = tuple(
         RankCase(
@@ -95,7 +96,7 @@ def answered(trace: Trace | None = None, *, is_mpi: bool = True) -> CaseObservat
             counted_before=counted,
             counted_after=counted,
             num_nested=0,
-            sent_by_gloo=None if is_mpi else SentByGloo(24, 0),
+            sent_by_gloo=None if is_mpi else SentByGloo(24, 0, {"message": samples}),
         )
         for seen in (trace or exchanged()).ranks
     )

@@ -402,6 +402,9 @@ def _outcome(
         num_altered=seen.num_altered,
         num_processes=seen.num_processes,
         num_processes_at_once=seen.num_processes_at_once,
+        gloo_samples=tuple(
+            rank.sent_by_gloo.samples if rank.sent_by_gloo else None for rank in seen.ranks
+        ),
     )
 
 

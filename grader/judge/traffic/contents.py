@@ -81,9 +81,9 @@ def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
     """Return whether a message, or what a collective is given, may be some of these numbers.
 
     scaled: or of a multiple of them, whose factor is the same for all. Most of its samples have to
-    be among them; a single number is no evidence of a multiple. A list of Python floats shows its
-    first and last only; where the first is zero, the last has to be one of the numbers itself.
-    float32 will do as well. True where nothing was sampled.
+    be among them; a single number is no evidence of a multiple. A list of Python floats shows three
+    of them; where two are zero, the other has to be one of the numbers itself. float32 will do as
+    well. True where nothing was sampled.
     """
     if not call.sampled_num_bytes:
         return True

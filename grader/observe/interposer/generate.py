@@ -227,4 +227,12 @@ def _what_is_moved(prototype: Prototype) -> list[str]:
         if count and datatype:
             lines += [f"if ({own}buf {comparison} MPI_IN_PLACE)"]
             lines += [f"    set_elements(&details, {count}, {datatype});"]
-    return [*lines, "details.sent = sendbuf;"] if own == "send" else lines
+    lines += ["details.sent = sendbuf;"] if own == "send" else []
+    if "allgather" in prototype.name.lower() and "eighbor" not in prototype.name:
+        begin, count = "(int64_t)own * recvcount", "recvcount"
+        if "recvcounts" in names:
+            begin, count = "displs[own]", "recvcounts[own]"
+        lines += ["if (sendbuf == MPI_IN_PLACE && is_recording()) {"]
+        lines += ["    int own = communicator_of(comm)->own_rank;"]
+        lines += [f"    set_piece(&details, recvbuf, {begin}, {count}, recvtype);", "}"]
+    return lines

@@ -1,4 +1,4 @@
-"""The judge's side of the memory in which the interposer counts what gloo sends for one rank.
+"""The judge's side of the memory in which the interposer notes what gloo sends for one rank.
 
 Apart from the records of calls: those are written by Python, whose objects a submission can reach.
 This memory is mapped by the interposer only, and its descriptor is closed before any code of a
@@ -9,9 +9,11 @@ import fcntl
 import mmap
 import os
 
+import numpy as np
+
 from grader.model.errors import GraderError
-from grader.trace.layout import GLOO_COUNTS_NUM_BYTES, GLOO_OPERATIONS
-from grader.trace.sent_by_gloo import SentByGloo
+from grader.trace.layout import GLOO_COUNTS, GLOO_OPERATIONS
+from grader.trace.sent_by_gloo import GlooSamples, SentByGloo
 
 _MESSAGE = GLOO_OPERATIONS.index("message")
 
@@ -23,23 +25,35 @@ class GlooCounts:
         """Raises GraderError where the system has no sealed memory."""
         try:
             self.fd = os.memfd_create("gloo-counts", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-            os.ftruncate(self.fd, GLOO_COUNTS_NUM_BYTES)
+            os.ftruncate(self.fd, GLOO_COUNTS.itemsize)
             seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
             fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, seals)
         except (AttributeError, OSError) as error:
             raise GraderError(
                 f"cannot create sealed memory to count what gloo sends ({error}): this needs Linux"
             ) from None
-        self._map = mmap.mmap(self.fd, GLOO_COUNTS_NUM_BYTES)
-        self._words = memoryview(self._map).cast("Q")
+        self._map = mmap.mmap(self.fd, GLOO_COUNTS.itemsize)
+
+    def drop_samples(self) -> None:
+        """Take samples only of what is sent from now on."""
+        self._counts()["sampled_num_bytes"] = 0
 
     def sent(self) -> SentByGloo:
         """Return what has been sent so far."""
-        words = self._words.tolist()
-        return SentByGloo(words[_MESSAGE], sum(words) - words[_MESSAGE])
+        counts = self._counts()
+        nums_bytes = counts["num_bytes"].tolist()
+        samples = {
+            name: GlooSamples(num_bytes, counts["samples"][index].copy())
+            for index, name in enumerate(GLOO_OPERATIONS)
+            if (num_bytes := int(counts["sampled_num_bytes"][index]))
+        }
+        of_messages = nums_bytes[_MESSAGE]
+        return SentByGloo(of_messages, sum(nums_bytes) - of_messages, samples)
 
     def close(self) -> None:
         """Give the memory back."""
-        self._words.release()
         self._map.close()
         os.close(self.fd)
+
+    def _counts(self) -> "np.ndarray[tuple[()], np.dtype[np.void]]":
+        return np.ndarray((), GLOO_COUNTS, self._map)

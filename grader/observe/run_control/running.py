@@ -160,6 +160,8 @@ class Run:
         for rank_files in self._files:
             rank_files.trace.set_synchronous_sends(case.synchronous_sends)
             rank_files.trace.alter_nothing()
+            if rank_files.gloo is not None:
+                rank_files.gloo.drop_samples()
         altered = case.message_fault
         if altered is not None:
             self._files[altered.rank].trace.alter_sends(

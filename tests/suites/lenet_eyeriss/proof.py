@@ -11,6 +11,7 @@ from grader.api import (
     Launch,
     MessageFault,
     Outcome,
+    assert_contributions_sent,
     assert_messages_matter,
     case_context,
     every_payload_fault,
@@ -28,8 +29,9 @@ def assert_sums_come_from_payloads(run: Run, answers: Iterable[tuple[Training, O
     """Assert that sums change once what gloo sends of a rank is altered, for each rank.
 
     Sums need not be right, nor the same again: elements that are far from them without alterations
-    are not looked at. Where messages are still under way after the call, they are not altered, and
-    nothing is asked. Raises NotProven, and RunFailed where a run ends without alterations.
+    are not looked at. What is sent has to be gradients or sums of these, by samples. Where messages
+    are still under way after the call, they are not altered, and nothing is asked. Raises
+    NotProven, and RunFailed where a run ends without alterations.
     """
     for case, outcome in answers:
         if case.buffered_sends:
@@ -37,6 +39,7 @@ def assert_sums_come_from_payloads(run: Run, answers: Iterable[tuple[Training, O
         with case_context(case, outcome):
             faults = every_payload_fault(outcome, range(outcome.ranks))
             assert_messages_matter(outcome.trace, _effects(run, case, outcome, faults))
+            assert_contributions_sent(outcome, outcome["own"])
 
 
 def _effects(

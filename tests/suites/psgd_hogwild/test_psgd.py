@@ -16,6 +16,7 @@ from .psgd_checks import (
     assert_silent_meanwhile,
     assert_whole,
 )
+from .psgd_contents import assert_weights_given
 from .sources import Sources, assert_no_solver
 from .training_cases import assert_given_model
 
@@ -45,6 +46,7 @@ def test_weights_of_all_ranks_come_together(run, ranks):
     """combines what all ranks learned, on at least one rank"""
     for case, outcome in run(ranks, CASES[ranks]).having(subject="values"):
         assert_come_together(case, outcome)
+        assert_weights_given(case, outcome)
 
 
 # Whoever trains on all data without a word to the others runs no parallel SGD.

@@ -6,13 +6,14 @@ from dataclasses import replace
 from grader.api import (
     MessageFault,
     Outcome,
+    assert_contributions_sent,
     assert_messages_matter,
     case_context,
     every_payload_fault,
     inject_faults,
 )
 
-from .batches import assert_steps_use_all_batches
+from .batches import assert_steps_use_all_batches, own_gradients
 from .checks import Check, Run, naming_case
 from .serial import num_parameters
 from .train_cases import Training, epoch_of
@@ -34,12 +35,15 @@ def assert_steps_come_from_payloads(run: Run, cases: tuple[Training, ...], check
     """Assert that steps go wrong once what gloo sends of a rank is altered, for each of 4 ranks.
 
     Of what is sent between backward and the step, for the operations of the part: what comes by
-    another one stays as it is.
+    another one stays as it is. By samples, that has to be what backward left, or sums of it.
     check: of the steps; where it does not hold without that, nothing is asked. Raises NotProven.
     """
     for case, outcome in epoch_of(run(_RANKS, cases)).holding(check):
         faults = every_payload_fault(outcome, range(_RANKS), operations=_CARRIERS[case.exchange])
         _assert_matter(run, case, outcome, faults, check)
+        with case_context(case, outcome):
+            operations = _CARRIERS[case.exchange]
+            assert_contributions_sent(outcome, outcome["local"], operations=operations)
 
 
 def assert_steps_come_from_backward(run: Run, cases: tuple[Training, ...]) -> None:
@@ -51,6 +55,10 @@ def assert_steps_come_from_backward(run: Run, cases: tuple[Training, ...]) -> No
         )
         within = replace(case, phase="backward")
         _assert_matter(run, within, outcome, faults, assert_steps_use_all_batches)
+        with case_context(case, outcome):
+            # Backward leaves the mean: what it averages is known by the oracle only.
+            own = own_gradients(case, outcome)
+            assert_contributions_sent(outcome, own, operations=("all_reduce",))
 
 
 def _assert_matter(

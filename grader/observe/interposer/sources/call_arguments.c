@@ -42,6 +42,15 @@ void set_elements(struct details *details, int64_t count, MPI_Datatype datatype)
     details->datatype = datatype;
 }
 
+void set_piece(struct details *details, const void *buffer, int64_t begin, int64_t count,
+               MPI_Datatype datatype)
+{
+    MPI_Aint lower_bound, extent;
+    set_elements(details, count, datatype);
+    if (real.Type_get_extent(datatype, &lower_bound, &extent) == MPI_SUCCESS)
+        details->sent = (const char *)buffer + begin * extent;
+}
+
 int operation_number(MPI_Op op)
 {
     const MPI_Op known[] = {MPI_MAX, MPI_MIN, MPI_SUM,  MPI_PROD, MPI_LAND,   MPI_BAND,

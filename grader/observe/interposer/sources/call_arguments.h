@@ -39,6 +39,10 @@ struct details call_on(uint32_t function, MPI_Comm comm, int peer, int tag);
 /* Adds what a collective call moves. */
 void set_elements(struct details *details, int64_t count, MPI_Datatype datatype);
 
+/* Adds what a rank gives in place: a piece of a buffer; begin: in elements. */
+void set_piece(struct details *details, const void *buffer, int64_t begin, int64_t count,
+               MPI_Datatype datatype);
+
 /* The number of one of MPI's own operations, as layout.py names them; MPI_ANY_TAG for others. */
 int operation_number(MPI_Op op);
 

@@ -1,6 +1,6 @@
 /*
- * Stands in front of writev, through which gloo sends: payloads are counted, and leave altered if
- * the judge wants it.
+ * Stands in front of writev, through which gloo sends: payloads are counted and sampled, and leave
+ * altered if the judge wants it.
  *
  * gloo writes one buffer as a preamble of 48 bytes and the payload. Its sockets do not block, so
  * that a write may end anywhere, and whatever is left is written by another call. Preambles alone,
@@ -21,6 +21,7 @@
 #include "fault_injection.h"
 #include "layout.h"
 #include "phases.h"
+#include "samples.h"
 
 /* What stands before a payload; sizes in bytes. */
 struct preamble {
@@ -35,7 +36,6 @@ struct preamble {
 _Static_assert(sizeof(struct preamble) == 48, "as long as gloo's");
 
 enum { KIND_OF_PAYLOADS = 1, SLOT_SHIFT = 56, GROUP_NUM_BYTES = 8, MOST_PIECES = 4 };
-enum { NUM_OPERATIONS = 64 }; /* as many as the judge has a bit for */
 enum { NO_PAYLOAD = 256 };    /* a byte holds no such operation */
 enum { MOST_SOCKETS = 1024 }; /* as many files as a rank may open */
 
@@ -49,7 +49,7 @@ struct altered_payload {
 };
 
 static struct header *header;
-static _Atomic uint64_t *sent; /* bytes of payloads, by operation; nothing of Python maps it */
+static struct gloo_counts *sent;                       /* nothing of Python maps it */
 static struct altered_payload under_way[MOST_SOCKETS]; /* by descriptor */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -69,7 +69,7 @@ int grader_watch_gloo(int trace_fd, int counts_fd)
         return -1;
     int protection = PROT_READ | PROT_WRITE;
     void *page = mmap(NULL, HEADER_NUM_BYTES, protection, MAP_SHARED, trace_fd, 0);
-    void *counts = mmap(NULL, GLOO_COUNTS_NUM_BYTES, protection, MAP_SHARED, counts_fd, 0);
+    void *counts = mmap(NULL, sizeof *sent, protection, MAP_SHARED, counts_fd, 0);
     if (page == MAP_FAILED || counts == MAP_FAILED || pthread_atfork(NULL, NULL, detach_child) != 0)
         return -1;
     header = page;
@@ -90,7 +90,8 @@ static bool is_tcp(int file)
 
 static bool is_named(uint64_t operation)
 {
-    return operation < NUM_OPERATIONS && atomic_load(&header->altered_operations) >> operation & 1;
+    return operation < NUM_GLOO_OPERATIONS &&
+           atomic_load(&header->altered_operations) >> operation & 1;
 }
 
 /* Of which operation a payload begins here; NO_PAYLOAD if none does. */
@@ -207,17 +208,42 @@ static ssize_t write_altered(int file, const struct iovec *pieces, int num_piece
 }
 
 /*
+ * Each sample is of a payload that is drawn, by its length, and from a place that is drawn; places
+ * are multiples of the longest number's size. Short payloads have none.
+ */
+static void take_samples(uint64_t operation, const struct iovec *payload)
+{
+    static uint64_t num_drawn;
+    size_t num_bytes = payload->iov_len, size = sizeof(uint64_t);
+    if (num_bytes < GLOO_SAMPLE_NUM_BYTES)
+        return;
+    size_t num_places = (num_bytes - GLOO_SAMPLE_NUM_BYTES) / size + 1;
+    pthread_mutex_lock(&lock);
+    uint64_t sum = sent->sampled_num_bytes[operation] += num_bytes;
+    for (size_t i = 0; i < NUM_GLOO_SAMPLES; i++) {
+        if (drawn(header->nonce, num_drawn++) % sum >= num_bytes)
+            continue;
+        size_t place = drawn(header->nonce, num_drawn++) % num_places;
+        memcpy(sent->samples[operation][i], (unsigned char *)payload->iov_base + size * place,
+               GLOO_SAMPLE_NUM_BYTES);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/*
  * Counted before it is sent, so that nobody has received what is not counted. A write that sends
  * nothing is tried again; what is left of one that ends early looks otherwise.
  */
 ssize_t writev(int file, const struct iovec *pieces, int num_pieces)
 {
     uint64_t operation = sent ? operation_begun(file, pieces, num_pieces) : NO_PAYLOAD;
-    bool is_counted = operation < NUM_OPERATIONS;
-    if (is_counted)
-        atomic_fetch_add(&sent[operation], pieces[1].iov_len);
+    bool is_counted = operation < NUM_GLOO_OPERATIONS;
+    if (is_counted) {
+        take_samples(operation, &pieces[1]);
+        atomic_fetch_add(&sent->num_bytes[operation], pieces[1].iov_len);
+    }
     ssize_t written = write_altered(file, pieces, num_pieces);
     if (is_counted && written <= 0)
-        atomic_fetch_sub(&sent[operation], pieces[1].iov_len);
+        atomic_fetch_sub(&sent->num_bytes[operation], pieces[1].iov_len);
     return written;
 }

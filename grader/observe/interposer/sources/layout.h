@@ -12,11 +12,13 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define ABI_VERSION 5
+#define ABI_VERSION 6
 #define JUDGE_MAGIC 0x31454744554a5247u /* "GRJUDGE1" in memory */
 #define RANK_MAGIC 0x3145434152545247u  /* "GRTRACE1" in memory */
 #define HEADER_NUM_BYTES 4096
-#define GLOO_COUNTS_NUM_BYTES 4096 /* of a memory of its own: a word for each operation of gloo */
+#define NUM_GLOO_OPERATIONS 64 /* as many as the judge has a bit for */
+#define NUM_GLOO_SAMPLES 64
+#define GLOO_SAMPLE_NUM_BYTES 64
 #define ALTER_EVERY_SEND UINT64_MAX
 #define ALTER_EVERY_CONTRIBUTION (UINT64_MAX - 1)
 
@@ -84,6 +86,14 @@ struct header {
 
     /* Written by the harness where torch.distributed connects the ranks. */
     _Atomic uint64_t torch_phase;
+};
+
+/* What gloo sends, by operation: a memory of its own. */
+struct gloo_counts {
+    _Atomic uint64_t num_bytes[NUM_GLOO_OPERATIONS];
+    /* Of payloads that samples are taken of; set back by the judge between cases. */
+    uint64_t sampled_num_bytes[NUM_GLOO_OPERATIONS];
+    unsigned char samples[NUM_GLOO_OPERATIONS][NUM_GLOO_SAMPLES][GLOO_SAMPLE_NUM_BYTES];
 };
 
 /* What the guard refused to this rank: how often, and the first time in words. */

@@ -14,10 +14,9 @@ static const struct samples NO_SAMPLES = {0, 0, 0, 0};
 
 enum { WORD_NUM_BYTES = 8, NUM_SAMPLES = 3, MOST_PACKED_NUM_BYTES = 1 << 16 };
 
-/* A number that no program can know before: it follows from the judge's word for this rank. */
-static uint64_t drawn(uint64_t number)
+uint64_t drawn(uint64_t nonce, uint64_t number)
 {
-    uint64_t x = memory.header->nonce + number * 0x9e3779b97f4a7c15u;
+    uint64_t x = nonce + number * 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
@@ -52,25 +51,26 @@ static struct samples samples_of_bytes(const unsigned char *bytes, int64_t num_b
     for (int64_t i = 0; i < NUM_SAMPLES; i++) {
         int64_t from = begin + (end - begin) * i / NUM_SAMPLES;
         int64_t length = begin + (end - begin) * (i + 1) / NUM_SAMPLES - from;
-        uint64_t number = drawn(call * NUM_SAMPLES + (uint64_t)i);
+        uint64_t number = drawn(memory.header->nonce, call * NUM_SAMPLES + (uint64_t)i);
         int64_t at = from + (length > 0 ? (int64_t)(number % (uint64_t)length) : 0);
         memcpy(taken[i], &words[WORD_NUM_BYTES * at], WORD_NUM_BYTES);
     }
     return samples;
 }
 
-/* Of Python floats, the first and the last; as an array of two. */
+/* Of Python floats, one from each third; as an array of these. */
 static struct samples samples_of_pickle(const unsigned char *bytes, int64_t num_bytes)
 {
-    enum { NUM_FLOATS = 2 };
-    unsigned char floats[NUM_FLOATS * WORD_NUM_BYTES];
-    for (int i = 0; i < NUM_FLOATS; i++) {
+    unsigned char floats[NUM_SAMPLES * WORD_NUM_BYTES];
+    uint64_t call = atomic_load_explicit(&memory.header->num_reserved, memory_order_relaxed);
+    for (uint64_t i = 0; i < NUM_SAMPLES; i++) {
+        uint64_t place = drawn(memory.header->nonce, call * NUM_SAMPLES + i) / NUM_SAMPLES;
         struct pickled_numbers numbers =
-            numbers_in_pickle(bytes, (size_t)num_bytes, i == 0 ? 0 : UINT64_MAX);
+            numbers_in_pickle(bytes, (size_t)num_bytes, i * (UINT64_MAX / NUM_SAMPLES) + place);
         if (!numbers.is_one_big_endian)
             return samples_of_bytes(&bytes[numbers.begin], (int64_t)numbers.num_bytes);
         for (size_t j = 0; j < WORD_NUM_BYTES; j++)
-            floats[(size_t)(i + 1) * WORD_NUM_BYTES - 1 - j] = bytes[numbers.begin + j];
+            floats[(i + 1) * WORD_NUM_BYTES - 1 - j] = bytes[numbers.begin + j];
     }
     return samples_of_bytes(floats, sizeof floats);
 }

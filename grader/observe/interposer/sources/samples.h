@@ -17,6 +17,9 @@ struct samples {
     uint64_t last;
 };
 
+/* A number that no program can know before: nonce is the judge's word for this rank. */
+uint64_t drawn(uint64_t nonce, uint64_t number);
+
 /* num_bytes: of the message. Asks MPI. Takes none of calls by which a rank gives nothing. */
 struct samples samples_of(const struct details *details, int64_t num_bytes);
 

@@ -310,8 +310,8 @@ def test_what_is_for_show_is_no_multiple(numbers):
     assert not may_hold(given(numbers), GRADIENT, scaled=True)
 
 
-def test_a_list_may_show_no_more_than_its_last_number():
-    """Of Python floats, where the first is zero."""
+def test_a_list_may_show_no_more_than_one_number():
+    """Of Python floats, where the others are zero."""
     shown = {"pickled": True, "num_bytes": 9 * len(GRADIENT)}
     assert may_hold(given(GRADIENT[-1:], **shown), GRADIENT, scaled=True)
     assert not may_hold(given(2 * GRADIENT[-1:], **shown), GRADIENT, scaled=True)

@@ -1,12 +1,14 @@
 """Payloads in the form that gloo writes, in parts of any length: what comes of them."""
 
 import json
+import mmap
 import os
 import subprocess
 import sys
 import textwrap
 from contextlib import closing
 
+import numpy as np
 import pytest
 
 from grader.observe.interposer.gloo_counts import GlooCounts
@@ -283,3 +285,37 @@ def test_what_a_forked_process_sends_is_not_the_ranks(watched):
     assert os.waitpid(child, 0)[1] == 0
     """
     assert watched(program)[1] == SentByGloo(of_messages=0, of_collectives=0)
+
+
+def test_payloads_are_sampled_at_drawn_places(watched):
+    """As often as they are long, in every phase; short ones are not."""
+    program = """
+    def numbers(begin, length):
+        return struct.pack(f"<{length}d", *range(begin, begin + length))
+    for phase in (0, 1):
+        writer.mark_phase(phase)
+        sent(numbers(1000 + 1000 * phase, 500))
+    sent(numbers(5000, 1000), slot=0)
+    sent(bytes(63), slot=1)
+    """
+    _, counted = watched(program)
+    assert {name: each.num_bytes for name, each in counted.samples.items()} == {
+        "all_reduce": 8000,
+        "message": 8000,
+    }
+    begins = {name: each.taken.view("<f8")[:, 0] for name, each in counted.samples.items()}
+    for each in counted.samples.values():
+        assert (np.diff(each.taken.view("<f8")) == 1).all()
+    assert (begins["message"] >= 5000).all() and len({*begins["message"]}) > 50
+    assert 10 < (begins["all_reduce"] < 2000).sum() < 54
+
+
+def test_samples_are_of_one_case():
+    """What was sent before is forgotten; the counts go on."""
+    with closing(GlooCounts()) as counts:
+        written = np.ndarray((), layout.GLOO_COUNTS, mmap.mmap(counts.fd, 0))
+        written["num_bytes"][4] = written["sampled_num_bytes"][4] = 100
+        assert list(counts.sent().samples) == ["all_reduce"]
+        counts.drop_samples()
+        assert counts.sent().samples == {}
+        assert counts.sent() == SentByGloo(of_messages=0, of_collectives=100)

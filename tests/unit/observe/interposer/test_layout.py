@@ -13,6 +13,7 @@ _SOURCE = Path(build.__file__).parent / "sources"
 _NUMBERS = (
     *("HEADER_NUM_BYTES", "REFUSAL_AT", "COUNTERS_AT"),
     *("MAX_COUNTED_PEERS", "NUM_COUNTED_PHASES"),
+    *("NUM_GLOO_OPERATIONS", "NUM_GLOO_SAMPLES", "GLOO_SAMPLE_NUM_BYTES"),
 )
 
 
@@ -33,6 +34,11 @@ def as_compiled(tmp_path_factory):
         "header": "sizeof(struct header)",
         "refusal": "sizeof(struct refusal)",
         "counted": "sizeof(struct counted)",
+        "gloo_counts": "sizeof(struct gloo_counts)",
+        **{
+            f"gloo_counts.{name}": f"offsetof(struct gloo_counts, {name})"
+            for name in layout.GLOO_COUNTS.names
+        },
     }
     prints = "\n".join(
         f'    printf("{name} %lld\\n", (long long)({text}));' for name, text in wanted.items()
@@ -70,6 +76,13 @@ def test_record(as_compiled):
     for name in layout.RECORD.names:
         assert as_compiled[f"record.{name}"] == layout.RECORD.fields[name][1], name
     assert as_compiled["record"] == layout.RECORD.itemsize
+
+
+def test_what_gloo_sends(as_compiled):
+    """Its memory is the same on both sides."""
+    assert as_compiled["gloo_counts"] == layout.GLOO_COUNTS.itemsize
+    for name in layout.GLOO_COUNTS.names:
+        assert as_compiled[f"gloo_counts.{name}"] == layout.GLOO_COUNTS.fields[name][1], name
 
 
 def test_numbers(as_compiled):

@@ -81,7 +81,7 @@ def one_by_one_along_a_tree(rank: int) -> list[Call]:
 
 
 def lists(rank: int) -> list[Call]:
-    """The first float of a list is that of a dummy; others show their first and last."""
+    """Of a list three floats are shown, some of which may be zero."""
     values = GRADIENTS[rank]
     return gives("Send", values[-1:], values[[0, -1]], pickled=True, num_bytes=9 * len(values))
 

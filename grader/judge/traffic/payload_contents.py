@@ -1,0 +1,134 @@
+"""Whether what gloo sends holds what ranks contribute: windows of arrays, sums and multiples.
+
+A sample of a payload is some neighbouring numbers. Without their mean and divided by their length
+they are the same for every multiple, and nearly the same in half the precision.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.judge.check_failures import NotProven
+from grader.model.finding import found
+from grader.model.report import Outcome
+from grader.trace.sent_by_gloo import GlooSamples
+
+Values = NDArray[Any]
+
+_MOST_RANKS = 6
+"""On which all sums can be looked through."""
+_NUM_BYTES_PER_NUMBER = 0.5
+"""A ring of two ranks sends half of the numbers; in half precision this is half of the bytes."""
+_FEW_NUMBERS = 8
+_LEAST_COSINES = {True: 0.99995, False: 0.98}
+"""By whether there are few numbers. 16 others come so near once in a thousand million times."""
+_LEAST_SPREAD = 0.75
+"""Of numbers, against ones all as far from their mean; one number beside zeros has less."""
+_ROUNDING = 1e-3
+_CLEAR_SHARE = 0.1
+"""Read as another type, hardly any are."""
+
+
+def assert_contributions_sent(
+    outcome: Outcome, arrays: Sequence[Sequence[Values]], *, operations: Collection[str] = ()
+) -> None:
+    """Assert that all ranks but one send windows of their own arrays, or of sums with these.
+
+    The one may hand out the sum over all ranks; any multiple will do, in any precision.
+    arrays: what each rank contributes, one after the other. operations: of torch.distributed, as
+    gloo names them; all when left out. Raises NotProven.
+    """
+    n = outcome.ranks
+    if n > _MOST_RANKS or None in outcome.gloo_samples or not outcome.gloo_samples:
+        return
+    silent: list[tuple[int, int, int]] = []
+    for rank in reversed(range(n)):  # the one that may send none is rank 0 mostly
+        if not rank and not silent:
+            return
+        samples = outcome.gloo_samples[rank] or {}
+        own = [np.ravel(array) for array in arrays[rank]]
+        needed = sum(_NUM_BYTES_PER_NUMBER * len(array) * _telling_share(array) for array in own)
+        num_bytes = _num_bytes_holding(samples, operations, [*_sums(arrays, rank)])
+        if num_bytes < needed:
+            silent.append((rank, round(num_bytes), round(needed)))
+    if len(silent) > 1:
+        (rank, num_bytes, needed), (other, *_) = silent[:2]
+        raise NotProven(
+            found(
+                "evidence.contributions_not_sent",
+                f"by samples, ranks {rank} and {other} send too little of their own gradients, or "
+                f"of sums with these: rank {rank} sends {num_bytes} bytes, and at least {needed} "
+                "are needed. The result may not come from what is sent; your instructor reviews "
+                "this part",
+                ranks=[rank for rank, *_ in silent],
+            )
+        )
+
+
+def _sums(arrays: Sequence[Sequence[Values]], rank: int) -> Iterator[Values]:
+    """Yield the sums of a rank's arrays and those of others, but never of all ranks."""
+    others = [other for other in range(len(arrays)) if other != rank]
+    for number in range(max(len(others), 1)):
+        for chosen in combinations(others, number):
+            for contributed in zip(*(arrays[each] for each in (rank, *chosen)), strict=False):
+                yield np.sum([np.ravel(array) for array in contributed], axis=0, dtype="f8")
+
+
+def _num_bytes_holding(
+    samples: Mapping[str, GlooSamples], operations: Collection[str], sums: Sequence[Values]
+) -> float:
+    chosen = [samples[name] for name in samples if not operations or name in operations]
+    return sum(each.num_bytes * _largest_share_found(each.taken, sums) for each in chosen)
+
+
+def _largest_share_found(taken: Values, sums: Sequence[Values]) -> float:
+    """Return which share of samples are windows of the sums, read as the likeliest type."""
+    largest = 0.0
+    for numbers in _readings(taken):
+        largest = max(largest, _share_found(numbers, sums))
+        if largest >= _CLEAR_SHARE:
+            break
+    return largest
+
+
+def _readings(taken: Values) -> Iterator[Values]:
+    """Yield bytes as numbers of each type that gradients are sent in."""
+    for dtype in ("<f4", "<f8", "<f2"):
+        yield taken.view(dtype)
+    bfloat16 = taken.view("<u2").astype("<u4") << 16
+    yield bfloat16.view("<f4")
+
+
+def _share_found(samples: Values, sums: Iterable[Values]) -> float:
+    """Return which share of the samples are windows of the sums."""
+    length = samples.shape[1]
+    least = _LEAST_COSINES[length <= _FEW_NUMBERS]
+    left = _directions(samples)
+    for numbers in sums:
+        if not len(left):
+            break
+        if len(numbers) >= length:
+            known = _directions(np.lib.stride_tricks.sliding_window_view(numbers, length))
+            nearest = np.max(np.abs(left @ known.T), axis=1, initial=0.0)
+            left = left[nearest < least]
+    return (len(_directions(samples)) - len(left)) / len(samples)
+
+
+def _telling_share(numbers: Values) -> float:
+    windows = np.lib.stride_tricks.sliding_window_view(numbers, min(2 * _FEW_NUMBERS, len(numbers)))
+    return len(_directions(windows)) / max(len(windows), 1)
+
+
+def _directions(windows: Values) -> NDArray[np.float32]:
+    """Return windows without their mean, of length 1; those that tell nothing are left out."""
+    with np.errstate(all="ignore"):
+        windows = windows.astype("f8")
+        apart = windows - np.mean(windows, axis=1, keepdims=True)
+        length = np.linalg.norm(apart, axis=1)
+        spread = np.abs(apart).sum(axis=1) / (length * np.sqrt(windows.shape[1]))
+        is_telling = (length > _ROUNDING * np.linalg.norm(windows, axis=1)) & np.isfinite(length)
+        is_telling &= spread >= _LEAST_SPREAD
+        return np.asarray(apart[is_telling] / length[is_telling, np.newaxis], np.float32)

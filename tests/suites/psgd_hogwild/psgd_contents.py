@@ -1,0 +1,65 @@
+"""Whether the ranks of psgd give each other what they have learned: by samples of messages."""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+
+from grader.api import Call, NotProven, Outcome, case_context, found, may_hold
+
+from .psgd_cases import Psgd
+from .softmax_regression import Vector
+from .training_cases import NUM_PARAMETERS, given_start
+
+_NUM_BYTES = 4 * NUM_PARAMETERS
+_FLOAT32 = np.float32
+
+
+def assert_weights_given(case: Psgd, outcome: Outcome) -> None:
+    """Assert that all ranks but one give messages or collectives what they learned, or sums of it.
+
+    Half of it at least, as weights or as their change, in any multiple. The one may hand out the
+    mean. Raises NotProven.
+    """
+    with case_context(case, outcome):
+        learned = [_learned(case, outcome, rank) for rank in range(outcome.ranks)]
+        start = given_start(outcome, 0)
+        without = []
+        for rank in range(outcome.ranks):
+            arrays = [*_sums(learned, rank), *_sums([each - start for each in learned], rank)]
+            calls = outcome.trace.ranks[rank].calls
+            held = sum(call.num_bytes for call in calls if _may_give(call, arrays))
+            if 2 * held < _NUM_BYTES:
+                without.append(rank)
+        if len(without) > 1:
+            raise NotProven(
+                found(
+                    "evidence.weights_not_given",
+                    f"by samples, ranks {without[0]} and {without[1]} give neither messages nor "
+                    "collectives what they have learned, or a sum with it. The mean may not come "
+                    "from these; your instructor reviews this part",
+                    ranks=without,
+                )
+            )
+
+
+def _may_give(call: Call, arrays: list[Vector]) -> bool:
+    return call.sampled_num_bytes > 0 and any(
+        may_hold(call, array, scaled=True) for array in arrays
+    )
+
+
+def _learned(case: Psgd, outcome: Outcome, rank: int) -> Vector:
+    """Return what a rank's steps lead to, bit for bit."""
+    weights = given_start(outcome, 0).astype(_FLOAT32)
+    for gradient in outcome["gradients"][rank]:
+        weights = weights - _FLOAT32(case.lr) * gradient
+    return weights.astype(np.float64)
+
+
+def _sums(learned: list[Vector], rank: int) -> Iterator[Vector]:
+    """Yield the sums over all sets of ranks with this one, but never over all ranks."""
+    others = [each for other, each in enumerate(learned) if other != rank]
+    for number in range(len(others)):
+        for chosen in combinations(others, number):
+            yield np.sum([learned[rank], *chosen], axis=0)
