@@ -7,9 +7,9 @@ from grader.study import Chart, Dot, Series, Table
 from . import modelled
 from .laws import amdahl, gustafson
 from .marks import (
-    dots_of,
     exact_dots,
     level,
+    measured,
     modelled_times_s,
     speed_ups_of,
     spreads_of,
@@ -59,9 +59,9 @@ def _sync(results):
     times, speed_ups, accuracies = [], [], []
     for way, label in WAYS.items():
         names = {ranks: sync(way, ranks) for ranks in RANKS}
-        times.append(Series(label, dots_of(results, spreads_of(results, names, "time_s"))))
-        speed_ups.append(Series(label, dots_of(results, speed_ups_of(results, names))))
-        accuracies.append(Series(label, dots_of(results, spreads_of(results, names, "accuracy"))))
+        times.append(measured(results, label, spreads_of(results, names, "time_s")))
+        speed_ups.append(measured(results, label, speed_ups_of(results, names)))
+        accuracies.append(measured(results, label, spreads_of(results, names, "accuracy")))
     for way, label in WAYS.items():
         model = modelled_times_s(results, way)
         name = f"{label}, modelled"
@@ -108,7 +108,7 @@ def _async(results):
             (speed_ups, speed_ups_of(results, names)),
             (accuracies, spreads_of(results, names, "accuracy")),
         ):
-            chart.append(Series(label, dots_of(results, spreads, ranks_of)))
+            chart.append(measured(results, label, spreads, ranks_of))
         steps = {workers: modelled.async_step_s(results, masters, workers) for workers in WORKERS}
         model = {
             workers: each * modelled.num_steps(results)
@@ -124,15 +124,13 @@ def _async(results):
             for name, model in models
         ]
     for label, names in (
-        ("2 masters, rate / workers", {workers: gentle(2, workers) for workers in WORKERS}),
-        ("serial, rate / workers", {workers: gentle_serial(workers) for workers in WORKERS}),
+        ("2 masters, rate / workers", {workers: gentle(2, workers) for workers in WORKERS[2:]}),
+        ("serial, rate / workers", {workers: gentle_serial(workers) for workers in WORKERS[2:]}),
     ):
         num_others = 2 if "masters" in label else -max(WORKERS)
         spreads = spreads_of(results, names, "accuracy")
         accuracies.append(
-            Series(
-                label, dots_of(results, spreads, lambda workers, more=num_others: workers + more)
-            )
+            measured(results, label, spreads, lambda workers, more=num_others: workers + more)
         )
     of_masters, alone_too = (bool(each.dots) for each in accuracies[len(MASTERS) :])
     slow = _SLOW * (of_masters or alone_too) + _SLOW_ALONE * alone_too
@@ -195,7 +193,7 @@ def _table(results):
     for label, name, ranks in names:
         time = results.spread(name, "time_s")
         accuracy = results.spread(name, "accuracy")
-        ratio = alone.median / time.median if alone is not None and time is not None else None
+        ratio = time.speed_up(alone).median if alone is not None and time is not None else None
         rows.append(
             (
                 label,
