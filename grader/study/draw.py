@@ -179,9 +179,8 @@ def _bars(axes: Axes, chart: Chart, series: Sequence[Series]) -> None:
     for at, word in enumerate(words):
         if word not in measured:
             foot = axes.get_xaxis_transform()
-            axes.text(
-                at, 0.01, NOT_MEASURED, ha="center", rotation=90, fontsize=7.5, transform=foot
-            )
+            look: Any = {"ha": "center", "va": "bottom", "rotation": 90, "fontsize": 7.5}
+            axes.text(at, 0.02, NOT_MEASURED, transform=foot, **look)
     width = 0.8 if is_stacked or not series else 0.8 / len(series)
     heights = dict.fromkeys(words, 0.0)
     for place, each in enumerate(series):

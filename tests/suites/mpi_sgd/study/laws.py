@@ -9,6 +9,7 @@ from .plan import BATCH_SIZE, RANKS, WAYS, scaled, serial, sync
 
 LEAST_POINTS = 3
 """Measured without sharing cores, for a law to be fitted to them."""
+ONE_RANK = "One rank also calls MPI, so its speed-up need not be 1."
 
 
 def law(results, way="ring"):
@@ -25,7 +26,7 @@ def law(results, way="ring"):
 
 def amdahl(results):
     """Return the chart of one size of work on more ranks."""
-    series, said = [], []
+    series, laws, said = [], [], []
     for way, label in WAYS.items():
         times_s, is_modelled = law(results, way)
         alone = results.spread(serial(), "time_s")
@@ -37,28 +38,28 @@ def amdahl(results):
         drawn = [dot for dot in series[-1].dots if dot.x in times_s]
         if is_modelled:
             drawn = exact_dots({ranks: alone.median / each for ranks, each in times_s.items()})
-            series.append(Series(f"{label}, modelled on a cluster", drawn, True))
+            laws.append(Series(f"{label}, modelled on a cluster", drawn, True))
         best = max(drawn, key=lambda dot: dot.y)
         curve = {ranks: amdahl_speed_up(ranks, fraction) for ranks in RANKS}
-        series.append(
+        laws.append(
             Series(
                 f"Amdahl, {label}: {fraction:.1%} serial", exact_dots(curve), True, has_marks=False
             )
         )
         kind = "modelled" if is_modelled else "measured"
         # The law has no larger share than 100%, even where some number of ranks gains a little.
-        most = f"at most {1 / fraction:.1f} times as fast" if fraction else "no limit"
+        most = f"at most {1 / fraction:.2f} times as fast" if fraction else "without limit"
         ranks = "1 rank" if best.x == 1 else f"{best.x} ranks"
         said.append(
-            f"{label}: by {kind} time {best.y:.2f} times as fast on {ranks}, the most; fitted "
-            f"serial share {fraction:.1%}, {most}."
+            f"{label}: by {kind} time {best.y:.2f} times as fast on {ranks}, the most. The "
+            f"fitted law has a serial share of {fraction:.1%}, and by it is {most}."
         )
     return Chart(
         "amdahl", "Amdahl's law: one size of work on more ranks", "ranks", "speed-up",
-        tuple(series),
+        (*series, *laws),
         " ".join(said) + (
-            " Against the serial program, in as many steps with the same batches. The law "
-            "ignores messages, whose share grows with the ranks. Fitted to modelled time "
+            f" Against the serial program, in as many steps with the same batches. {ONE_RANK} "
+            "The law ignores messages, whose share grows with the ranks. Fitted to modelled time "
             f"where fewer than {LEAST_POINTS} measured points have a core for each rank. "
             f"Model: {modelled.CLUSTER.describe()}."
         ),

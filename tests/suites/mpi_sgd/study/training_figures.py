@@ -5,7 +5,7 @@ from typing import Any
 from grader.study import Chart, Dot, Series, Table
 
 from . import modelled
-from .laws import amdahl, gustafson
+from .laws import ONE_RANK, amdahl, gustafson
 from .marks import (
     exact_dots,
     level,
@@ -81,7 +81,8 @@ def _sync(results):
         ),
         Chart(
             "sync_speed_up", "Synchronous training: speed-up against the serial program",
-            y_label="speed-up", series=tuple(speed_ups), caption=f"{work}. {network}", **common,
+            y_label="speed-up", series=tuple(speed_ups), caption=f"{work}. {ONE_RANK} {network}",
+            **common,
         ),
         Chart(
             "sync_accuracy", "Synchronous training: accuracy by ranks", y_label="accuracy",
