@@ -131,7 +131,7 @@ def _chart(axes: Axes, chart: Chart) -> None:
         missing = [each.legend for each in chart.series if not each.dots]
         handles += [Line2D([], [], linestyle="") for _ in missing]
         labels += missing
-        if len(labels) > 4:  # within, they would hide marks
+        if len(labels) > 3:  # within, they would hide marks
             columns = _LEGEND_NUM_CHARS // (max(map(len, labels)) + _HANDLE_NUM_CHARS)
             where = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "frameon": False}
             where["ncols"] = max(1, min(3, columns))
