@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from grader.study import Chart, Dot, Series, Table
+from grader.study import Chart, Series, Spread, Table
 
 from . import modelled
 from .laws import ONE_RANK, amdahl, gustafson
@@ -161,15 +161,17 @@ def _async(results):
 def _staleness(results):
     series = []
     for masters in MASTERS:
-        dots, mosts = [], []
-        for workers in WORKERS:
-            spread, most = staleness_of(results, masters, workers)
-            if spread is not None:
-                is_many = results.is_oversubscribed(masters + workers)
-                dots.append(Dot.of(workers, spread, is_oversubscribed=is_many))
-                mosts.append(Dot(workers, most, most, most, is_many))
-        series.append(Series(f"{masters} masters, mean", tuple(dots)))
-        series.append(Series(f"{masters} masters, most", tuple(mosts)))
+        found = {workers: staleness_of(results, masters, workers) for workers in WORKERS}
+        means = {workers: mean for workers, (mean, _) in found.items()}
+        mosts = {
+            workers: None if mean is None else Spread(most, most, most, mean.num_runs)
+            for workers, (mean, most) in found.items()
+        }
+        for word, spreads in (("mean", means), ("most", mosts)):
+            label = f"{masters} masters, {word}"
+            series.append(
+                measured(results, label, spreads, lambda workers, more=masters: workers + more)
+            )
     expected = {workers: float(workers - 1) for workers in WORKERS}
     series.append(Series("workers - 1", exact_dots(expected), True, has_marks=False))
     return Chart(
