@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from this_checkout import ROOT
 
-from grader.__main__ import main
+from grader import cli
 from grader.course.support import images
 
 pytestmark = pytest.mark.slow
@@ -92,9 +92,7 @@ def test_a_part_is_graded_on_the_files(tmp_path, monkeypatch, capsys, assignment
     monkeypatch.setattr(images, table, published)
     reference = str(ROOT / "reference" / assignment)
     options = ["--part", part, "--data", str(tmp_path / "data"), "--plain"]
-    monkeypatch.setattr(sys, "argv", ["grade", "check", reference, *options])
-    with pytest.raises(SystemExit) as ended:
-        main()
+    exit_code = cli.run(["check", reference, *options])
     printed = capsys.readouterr().out
-    assert ended.value.code == 0, printed
+    assert exit_code == 0, printed
     assert f"graded on {data} from the data folder" in printed

@@ -24,7 +24,7 @@ from matplotlib.ticker import (
 )
 from matplotlib.transforms import Bbox
 
-from grader.study.figures import Chart, Figure, Series, Table, shown
+from grader.study.figures import NOT_MEASURED, Chart, Figure, Series, Table, shown
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
@@ -37,8 +37,11 @@ _LINE_INCHES = 0.165
 _CAPTION_NUM_CHARS = 118
 _BARS_NUM_CHARS = 77
 """So many characters fit below all bars together."""
+_LEGEND_NUM_CHARS = 108
+"""So many characters fit below a chart side by side."""
+_HANDLE_NUM_CHARS = 10
+"""So many characters the line beside a label takes, and the gap between two."""
 _MODELLED = ", modelled"
-_MISSING = "not measured"
 _LEAST_BARS = 4
 """There is room for so many, however few there are."""
 _DOTS_PER_INCH = 140
@@ -98,7 +101,7 @@ def draw(figure: Figure, caption: str, stem: str) -> None:
 def _chart(axes: Axes, chart: Chart) -> None:
     series = [each for each in chart.series if each.dots]
     if chart.is_bars:
-        _bars(axes, series, chart.bars, is_stacked=chart.is_stacked)
+        _bars(axes, chart, series)
     else:
         for index, each in enumerate(chart.series):
             # Where lines lie on each other, those below are seen at the sides.
@@ -124,14 +127,15 @@ def _chart(axes: Axes, chart: Chart) -> None:
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     if series and len(chart.series) > 1:  # also where one alone of several was measured
         where: dict[str, Any] = {"framealpha": 0.9}
-        if len(chart.series) > 4:  # within, they would hide marks
-            where = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 3}
-            where["frameon"] = False
         handles, labels = axes.get_legend_handles_labels()
-        # In a picture by itself, too, nobody takes what is missing for forgotten.
-        missing = [f"{each.label}: {_MISSING}" for each in chart.series if not each.dots]
+        missing = [each.legend for each in chart.series if not each.dots]
         handles += [Line2D([], [], linestyle="") for _ in missing]
-        axes.legend(handles, [*labels, *missing], fontsize=7.5, handlelength=3.5, **where)
+        labels += missing
+        if len(labels) > 3:  # within, they would hide marks
+            columns = _LEGEND_NUM_CHARS // (max(map(len, labels)) + _HANDLE_NUM_CHARS)
+            where = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "frameon": False}
+            where["ncols"] = max(1, min(3, columns))
+        axes.legend(handles, labels, fontsize=7.5, handlelength=3.5, **where)
 
 
 def _place(chart: Chart, index: int) -> int:
@@ -162,18 +166,21 @@ def _line(axes: Axes, series: Series, place: int, lead: int) -> None:
             axes.plot([x, x], [dot.low, dot.high], color=colour, lw=1)
         if series.has_marks:
             hollow = "white" if dot.is_oversubscribed else colour
-            axes.plot([x], [dot.y], marker=mark, mfc=hollow, zorder=3, **look)
+            # Also at the edge, where half of it would be cut off.
+            axes.plot([x], [dot.y], marker=mark, mfc=hollow, zorder=3, clip_on=False, **look)
     # The legend shows line and mark together.
-    axes.plot([], [], marker=mark, linestyle=style, lw=width, label=series.label, **look)
+    axes.plot([], [], marker=mark, linestyle=style, lw=width, label=series.legend, **look)
 
 
-def _bars(axes: Axes, series: Sequence[Series], bars: Sequence[str], *, is_stacked: bool) -> None:
+def _bars(axes: Axes, chart: Chart, series: Sequence[Series]) -> None:
+    bars, is_stacked = chart.bars, chart.is_stacked
     measured = [str(dot.x) for each in series for dot in each.dots]
     words = list(dict.fromkeys([*bars, *measured]))
     for at, word in enumerate(words):
         if word not in measured:
             foot = axes.get_xaxis_transform()
-            axes.text(at, 0.01, _MISSING, ha="center", rotation=90, fontsize=7.5, transform=foot)
+            look: Any = {"ha": "center", "va": "bottom", "rotation": 90, "fontsize": 7.5}
+            axes.text(at, 0.02, NOT_MEASURED, transform=foot, **look)
     width = 0.8 if is_stacked or not series else 0.8 / len(series)
     heights = dict.fromkeys(words, 0.0)
     for place, each in enumerate(series):
@@ -190,6 +197,15 @@ def _bars(axes: Axes, series: Sequence[Series], bars: Sequence[str], *, is_stack
             alpha=0.55 if each.is_modelled else 1.0,
             label=each.label,
         )
+        if not is_stacked:
+            numbers = [f"{dot.y:.1%}" if chart.is_share else f"{dot.y:.3g}" for dot in each.dots]
+            tops = [dot.high for dot in each.dots]
+            for bar, number, top in zip(drawn, numbers, tops, strict=True):
+                middle = bar.get_x() + bar.get_width() / 2
+                axes.annotate(
+                    number, (middle, top), (0, 2), textcoords="offset points", ha="center",
+                    fontsize=7.5,
+                )  # fmt: skip
         for bar, dot in zip(drawn, each.dots, strict=True):
             heights[str(dot.x)] += dot.y
             if dot.is_oversubscribed:

@@ -3,12 +3,13 @@
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grader.study.results import Spread
 
 Cell = str | int | float | None
+NOT_MEASURED = "not measured"
 _MOST_NAMED = 5
 """So many marks of a series that are not drawn are named."""
 
@@ -52,6 +53,36 @@ class Series:
     is_modelled: bool = False
     """Computed and not measured: drawn as a broken line."""
     has_marks: bool = True
+    missing: tuple[float | str, ...] = ()
+    """Where it should have marks and has none, for nothing was measured."""
+
+    @classmethod
+    def measured(
+        cls,
+        label: str,
+        spreads: Mapping[int, Spread | None],
+        is_oversubscribed: Callable[[int], bool],
+    ) -> "Series":
+        """Return the marks of spreads by x, None for what was not measured.
+
+        is_oversubscribed: whether what was measured at an x had more ranks than cores.
+        """
+        dots = (
+            Dot.of(x, spread, is_oversubscribed=is_oversubscribed(x))
+            for x, spread in spreads.items()
+            if spread is not None
+        )
+        missing = (x for x, spread in spreads.items() if spread is None)
+        return cls(label, tuple(dots), missing=tuple(missing))
+
+    @property
+    def legend(self) -> str:
+        """Return its label, with what is missing: nobody takes that for forgotten."""
+        if not self.dots:
+            return f"{self.label}: {NOT_MEASURED}"
+        if not self.missing:
+            return self.label
+        return f"{self.label} ({', '.join(map(str, self.missing))}: {NOT_MEASURED})"
 
 
 @dataclass(frozen=True)

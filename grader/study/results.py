@@ -38,7 +38,7 @@ class Measurement:
     is_certain: bool = False
     """Whether it would fail in the same way the next time: a file is missing, a result wrong."""
     busy_share: float = 0.0
-    """Of the cores' time, what other programs took when the study began that made it."""
+    """Of the cores' time, what other programs took just before it."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,16 @@ class Spread:
     def times(self, factor: float) -> "Spread":
         """Return the spread in another unit."""
         return Spread(self.median * factor, self.low * factor, self.high * factor, self.num_runs)
+
+    def speed_up(self, baseline: "Spread") -> "Spread":
+        """Return how many times as fast as the baseline's median these runs are.
+
+        That of the baseline itself is 1, whatever its single runs took.
+        """
+        if self == baseline:
+            return Spread(1.0, 1.0, 1.0, self.num_runs)
+        base = baseline.median
+        return Spread(base / self.median, base / self.high, base / self.low, self.num_runs)
 
     def text(self, pattern: str = "{:.3g}", unit: str = "") -> str:
         """Return `1.2 s (1.1 to 1.4 s in 3 runs)`."""
@@ -136,9 +146,9 @@ class Results:
 
     @property
     def busy_share(self) -> float:
-        """Return the largest share of the cores' time that other programs took during runs."""
-        shares = (run.busy_share for runs in self.runs.values() for run in runs)
-        return max(shares, default=0.0)
+        """Return the median over all runs of what other programs took of the cores' time."""
+        shares = [run.busy_share for runs in self.runs.values() for run in runs]
+        return statistics.median(shares or [0.0])
 
     def is_oversubscribed(self, num_ranks: int) -> bool:
         """Return whether ranks must share cores."""

@@ -68,10 +68,10 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-def busy_share(seconds: float = 0.5) -> float:
+def busy_share(seconds: float = 0.1) -> float:
     """Return the share of the cores' time, from 0 to 1, that other programs take at the moment.
 
-    To be asked before anything is measured; 0 where the system does not say.
+    To be asked between measurements; 0 where the system does not say.
     """
     before = _cpu_times()
     time.sleep(seconds)
@@ -184,8 +184,6 @@ class Job:
     machine: Machine
     data: str
     """The folder of MNIST or CIFAR-10, or nothing."""
-    busy_share: float = 0.0
-    """Of the cores' time, what other programs take as it begins."""
 
     def images(self) -> str:
         """Return which images the folder holds. Their files are as published."""
@@ -256,7 +254,6 @@ def run(
                 if found.ran_out_of_time and left_s < point.limit_s:
                     why, found = _TIME_UP, None  # it might have ended, given its time
                 else:
-                    found = replace(found, busy_share=job.busy_share)
                     each.keep(found)
             if found is None:
                 left_out.setdefault(point.name, why)
@@ -286,9 +283,12 @@ def _again_last(runs: Sequence[_Run]) -> list[_Run]:
 
 
 def _measuring(job: Job) -> Measure:
-    return lambda point, repeat, limit_s, most_s: measure(
-        point, repeat, job.sources, data=job.data, limit_s=limit_s, most_s=most_s
-    )
+    def measured(point: Point, repeat: int, limit_s: float, most_s: float) -> Measurement:
+        busy = busy_share()
+        found = measure(point, repeat, job.sources, data=job.data, limit_s=limit_s, most_s=most_s)
+        return replace(found, busy_share=busy)
+
+    return measured
 
 
 def _progress(order: Sequence[_Run], index: int, left_s: float) -> str:

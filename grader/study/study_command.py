@@ -21,7 +21,7 @@ from grader.study.measure import by_reason, sources
 from grader.study.page import QUIET, caption, is_empty, page
 from grader.study.plan import Extent, Study, load, points_of
 from grader.study.results import Results
-from grader.study.running import FILE, Job, Store, busy_share, run, this_machine
+from grader.study.running import FILE, Job, Store, run, this_machine
 
 PAGE = "README.md"
 
@@ -58,7 +58,7 @@ def make(
     study = load(assignment)
     points = points_of(study, extent)
     found, machine = sources(assignment, submission), this_machine()
-    job = Job(points, extent, found, machine, data, busy_share())
+    job = Job(points, extent, found, machine, data)
     results = run(job, Store(out), tell)
     note = _on_noise(results.busy_share)
     tell("drawing")
@@ -97,7 +97,7 @@ def _on_noise(busy: float) -> str:
     if busy <= QUIET:
         return ""
     return (
-        f"Other programs took {busy:.0%} of the cores' time when this study began. The times "
+        f"Other programs took {busy:.0%} of the cores' time, the median over the runs. The times "
         "are therefore too long, and some runs may not have finished."
     )
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from grader.addons.classroom.class_folder import Pseudonyms, write_atomically
-from grader.addons.classroom.marking import WHOLE, Given
+from grader.addons.classroom.marking import WHOLE, Given, Mark
 from grader.addons.classroom.standing import Standing
 from grader.addons.classroom.tables import table_text
 from grader.model.points import MARK_OF_CLASS, UNSIGNED, written
@@ -83,15 +83,19 @@ def _reasons(each: Standing) -> list[str]:
             by = given.by or "hand"
             reasons.append(f"{name} by {by}: {written(given.points)}{why}")
     reasons += [each.decision.problem] if each.decision.problem else []
-    reasons += _of_zeros(each.report) if each.report else []
+    reasons += _of_zeros(each.report, each.mark) if each.report else []
     return [*reasons, *each.decision.reasons]
 
 
-def _of_zeros(report: Report) -> list[str]:
-    """Return why parts have no points, and what was handed in where nothing of it is graded."""
+def _of_zeros(report: Report, mark: Mark | None) -> list[str]:
+    """Return why parts have no points, and what was handed in where nothing of it is graded.
+
+    Nothing is said of a part that a person has settled.
+    """
+    settled = mark.overruled if mark is not None else {}
     reasons: dict[str, list[str]] = {}
     for part in report.parts:
-        if part.points == 0 < part.max_points:
+        if part.points == 0 < part.max_points and part.name not in settled:
             reasons.setdefault(part.message, []).append(part.name)
     told = [f"{', '.join(names)}: {message}" for message, names in reasons.items() if message]
     if report.files and not any(each.is_graded for each in report.files):
@@ -154,7 +158,7 @@ def mark_lines(standing: Standing) -> list[str]:
             how = ", graded unsealed" if is_unsealed else ""
             lines.append(f"checks: {written(mark.automatic)} of {written(mark.automatic_max)}{how}")
         for name, given in mark.overruled.items():
-            what = "all of it" if name == WHOLE else f"{name}, in place of its checks"
+            what = "all of it" if name == WHOLE else f"{name}, reviewed and graded by hand"
             lines.append(f"{what}: {written(given.points)}{_why(given)}")
         for row in mark.rows:
             most = written(row.max_points)

@@ -237,6 +237,23 @@ def test_a_series_without_a_mark_is_named_as_missing(tmp_path):
     assert ">gone: not measured<" in (tmp_path / "lines.svg").read_text()
 
 
+def test_a_mark_that_is_missing_of_a_series_is_named(tmp_path):
+    """In a report the picture stands alone, without the page's list of what is missing."""
+    spreads = {1: Spread.of([1.0]), 2: None, 4: Spread.of([2.0]), 8: None}
+    ring = Series.measured("ring", spreads, lambda ranks: ranks > 2)
+    assert [(dot.x, dot.is_oversubscribed) for dot in ring.dots] == [(1, False), (4, True)]
+    draw(chart(ring, MODELLED), "", str(tmp_path / "lines"))
+    assert ">ring (2, 8: not measured)<" in (tmp_path / "lines.svg").read_text()
+
+
+def test_a_number_stands_above_each_bar(tmp_path):
+    """Where one bar is high, the heights of the others cannot be told apart."""
+    bars = Series("time", (Dot.exact("a", 2.5), Dot.exact("b", 194.0), Dot.exact("c", 2.6)))
+    draw(chart(bars, is_bars=True), "", str(tmp_path / "bars"))
+    drawn = (tmp_path / "bars.svg").read_text()
+    assert all(f">{number}<" in drawn for number in ("2.5", "194", "2.6"))
+
+
 def test_marks_of_one_run_are_said_to_be():
     for numbers, told in (([[1.0], [2.0]], "Each mark is"), ([[1.0], [1, 2, 3]], "Some marks are")):
         dots = tuple(Dot.of(x, Spread.of(each)) for x, each in enumerate(numbers))

@@ -46,7 +46,7 @@ def test_a_study_on_busy_cores_says_so(busy, is_told, tmp_path, monkeypatch):
     monkeypatch.setattr(study_command, "sources", lambda *_: Sources({}, frozenset(), {}))
     sums = SimpleNamespace(name="sums")
     for busy_now in (busy, 0.0):
-        monkeypatch.setattr(study_command, "busy_share", lambda now=busy_now: now)
+        monkeypatch.setattr(running, "busy_share", lambda now=busy_now: now)
         note = study_command.make(sums, None, tmp_path, Extent.QUICK, "", lambda text: None).note
         assert note.startswith("Other programs took 93% of the cores' time") is is_told
 

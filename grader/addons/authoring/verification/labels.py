@@ -68,7 +68,8 @@ def disagreements(label: Label, result: PartResult) -> Iterator[str]:
         found = [Finding(NOT_HANDED_IN, result.message)]
     if label.cause and not any(_is_so(label, each) for each in found):
         told = ", ".join(sorted({f"{each.key} {dict(each.facts)}" for each in found})) or "none"
-        yield f"no finding has the key {label.cause} {label.facts or ''}; found {told}"
+        facts = f" {label.facts}" if label.facts else ""
+        yield f"no finding has the key {label.cause}{facts}; found {told}"
     if not _pays(label.points, result):
         yield f"expected {label.points} points, found {_paid(result)}"
     lost = {test.name for test in result.tests if test.points < test.max_points}

@@ -93,12 +93,8 @@ def modelled_s(results, method, processes):
 def _times(results):
     series = []
     for method, label in METHODS.items():
-        dots = [
-            Dot.of(n, spread, is_oversubscribed=results.is_oversubscribed(n))
-            for n in PROCESSES
-            if (spread := results.spread(named(method, n), "run_time_s"))
-        ]
-        series.append(Series(label, tuple(dots)))
+        spreads = {n: results.spread(named(method, n), "run_time_s") for n in PROCESSES}
+        series.append(Series.measured(label, spreads, results.is_oversubscribed))
     for method, label in METHODS.items():
         model = {n: modelled_s(results, method, n) for n in PROCESSES}
         dots = [Dot.exact(n, time_s) for n, time_s in model.items() if time_s is not None]

@@ -30,7 +30,7 @@ def _agreement(results):
         verb = "agree" if most < 1e-3 else "do NOT agree"
         yield (
             f"All-reduce and ring {verb} at learning rate {rate:g}: their losses differ by at "
-            f"most {most:.1e} in any epoch."
+            f"most {most:.1e} in any epoch of one run."
         )
 
 

@@ -20,6 +20,8 @@ from .reducing_figures import crossing
 
 _ALIKE = 0.08
 """By so much accuracy differs from seed to seed."""
+_LOSES = " loses more than half of its accuracy"
+_FEW = f" A claim needs {FEWEST_RUNS} runs of each."
 
 
 def findings(results):
@@ -49,6 +51,11 @@ def _equal_ranks(results):
                     break
 
 
+def _are_few(*spreads):
+    """Return whether one of them is of too few runs for a claim."""
+    return any(each is not None and each.num_runs < FEWEST_RUNS for each in spreads)
+
+
 def _equal_accuracy(results):
     alone = results.spread(serial(), "accuracy")
     for way in ("collective", "ring"):
@@ -57,13 +64,14 @@ def _equal_accuracy(results):
         if alone is None or not medians:
             continue
         ranks = [n for n, each in found.items() if each is not None]
-        yield (
-            f"Synchronous training ({way}) is about as accurate on {ranks[0]} to {ranks[-1]} ranks "
-            f"as alone: {min(medians):.1%} to {max(medians):.1%}, serial {alone.text('{:.1%}')}."
-            if min(medians) > alone.low - _ALIKE
-            else f"Synchronous training ({way}) is less accurate than serial training: "
-            f"{min(medians):.1%} to {max(medians):.1%} against {alone.text('{:.1%}')}."
-        )
+        where = f"on {ranks[0]} to {ranks[-1]} ranks"
+        figures = f"{min(medians):.1%} to {max(medians):.1%}, serial {alone.text('{:.1%}')}."
+        if _are_few(alone, *found.values()):
+            yield f"Synchronous training ({way}) {where}: {figures}{_FEW}"
+        elif min(medians) > alone.low - _ALIKE:
+            yield f"Synchronous training ({way}) is about as accurate {where} as alone: {figures}"
+        else:
+            yield f"Synchronous training ({way}) is less accurate {where} than alone: {figures}"
 
 
 def _divergence(results):
@@ -82,10 +90,11 @@ def _divergence(results):
         workers, spread = lost
         age, most = staleness_of(results, masters, workers)
         aged = f"; there a gradient is {age.median:.1f} steps old ({most} at most)" if age else ""
+        few = _are_few(alone, spread)
         yield (
-            f"With {masters} masters asynchronous training loses more than half of its accuracy "
-            f"from {workers} workers on: {spread.text('{:.1%}')} against {alone.text('{:.1%}')} "
-            f"in serial training{aged}."
+            f"With {masters} masters asynchronous training{_LOSES * (not few)} from {workers} "
+            f"workers on: {spread.text('{:.1%}')} against {alone.text('{:.1%}')} in serial "
+            f"training{aged}.{_FEW * few}"
         )
     for workers in WORKERS[2:]:
         full = results.spread(asynchronous(2, workers), "accuracy")
@@ -93,14 +102,13 @@ def _divergence(results):
         serial_small = results.spread(gentle_serial(workers), "accuracy")
         if None in (alone, full, small, serial_small):
             continue
-        spreads = (alone, full, small, serial_small)
-        few = any(each.num_runs < FEWEST_RUNS for each in spreads)
+        few = _are_few(alone, full, small, serial_small)
         yield (
             f"What old gradients cost with {workers} workers, in percentage points of "
             f"accuracy: {100 * (alone.median - full.median):.0f} at the full rate, "
             f"{100 * (serial_small.median - small.median):.0f} at the rate divided by "
             f"{workers}. The serial program learns {serial_small.text('{:.1%}')} in as many "
-            "steps at that rate." + f" A claim needs {FEWEST_RUNS} runs of each." * few
+            f"steps at that rate.{_FEW * few}"
         )
 
 
@@ -110,15 +118,16 @@ def _reductions(results):
         if found is not None:
             before, first = found
             told = f"from {first} numbers on" if first else f"for no length up to {before} numbers"
-            shared = " (one run, with ranks taking turns on the cores)" * results.is_oversubscribed(
-                ranks
+            turns = ", with ranks taking turns on the cores" * results.is_oversubscribed(ranks)
+            yield (
+                f"On {ranks} ranks the ring's median beat the naive all-reduce's {told} "
+                f"(one run{turns})."
             )
-            yield f"On {ranks} ranks the ring's median beat the naive all-reduce's {told}{shared}."
         for way in ("ring", "naive"):
             own, library = (_longest(results, each, ranks) for each in (way, "library"))
             if own and library and own[0] == library[0]:
                 yield _faster(
-                    f"On {ranks} ranks, for {own[0]} numbers,",
+                    f"In one run on {ranks} ranks, for {own[0]} numbers,",
                     (way, own),
                     ("MPI_Allreduce", library),
                 )

@@ -1,65 +1,65 @@
 """Charts of the laws of Amdahl and Gustafson."""
 
-from grader.study import Chart, Series, Spread, amdahl_fraction, gustafson_fraction
+from grader.study import Chart, Series, amdahl_fraction, gustafson_fraction
 from grader.study.model import amdahl_speed_up, gustafson_speed_up
 
 from . import modelled
-from .marks import dots_of, exact_dots, modelled_times_s, spreads_of, sync_speed_ups
+from .marks import exact_dots, measured, modelled_times_s, spreads_of, sync_speed_ups
 from .plan import BATCH_SIZE, RANKS, WAYS, scaled, serial, sync
 
 LEAST_POINTS = 3
 """Measured without sharing cores, for a law to be fitted to them."""
+ONE_RANK = "One rank also calls MPI, so its speed-up need not be 1."
 
 
 def law(results, way="ring"):
     """Return (the times a law is fitted to, by ranks; whether they are modelled ones)."""
-    measured = {
+    times_s = {
         ranks: spread.median
         for ranks, spread in spreads_of(results, {n: sync(way, n) for n in RANKS}, "time_s").items()
         if spread is not None and not results.is_oversubscribed(ranks)
     }
-    if len(measured) >= LEAST_POINTS:
-        return measured, False
+    if len(times_s) >= LEAST_POINTS:
+        return times_s, False
     return modelled_times_s(results, way, modelled.CLUSTER), True
 
 
 def amdahl(results):
     """Return the chart of one size of work on more ranks."""
-    series, said = [], []
+    series, laws, said = [], [], []
     for way, label in WAYS.items():
         times_s, is_modelled = law(results, way)
         alone = results.spread(serial(), "time_s")
-        measured = dots_of(results, sync_speed_ups(results, way))
-        series.append(Series(f"{label}, measured", measured))
+        series.append(measured(results, f"{label}, measured", sync_speed_ups(results, way)))
         if alone is None or max(times_s, default=1) == 1:
             continue
         # One rank of the parallel program is not the serial one: it calls MPI all the same.
         fraction = amdahl_fraction(list(times_s), list(times_s.values()), alone.median)
-        drawn = [dot for dot in measured if dot.x in times_s]
+        drawn = [dot for dot in series[-1].dots if dot.x in times_s]
         if is_modelled:
             drawn = exact_dots({ranks: alone.median / each for ranks, each in times_s.items()})
-            series.append(Series(f"{label}, modelled on a cluster", drawn, True))
+            laws.append(Series(f"{label}, modelled on a cluster", drawn, True))
         best = max(drawn, key=lambda dot: dot.y)
         curve = {ranks: amdahl_speed_up(ranks, fraction) for ranks in RANKS}
-        series.append(
+        laws.append(
             Series(
                 f"Amdahl, {label}: {fraction:.1%} serial", exact_dots(curve), True, has_marks=False
             )
         )
         kind = "modelled" if is_modelled else "measured"
         # The law has no larger share than 100%, even where some number of ranks gains a little.
-        most = f"at most {1 / fraction:.1f} times as fast" if fraction else "no limit"
+        most = f"at most {1 / fraction:.2f} times as fast" if fraction else "without limit"
         ranks = "1 rank" if best.x == 1 else f"{best.x} ranks"
         said.append(
-            f"{label}: by {kind} time {best.y:.2f} times as fast on {ranks}, the most; fitted "
-            f"serial share {fraction:.1%}, {most}."
+            f"{label}: by {kind} time {best.y:.2f} times as fast on {ranks}, the most. The "
+            f"fitted law has a serial share of {fraction:.1%}, and by it is {most}."
         )
     return Chart(
         "amdahl", "Amdahl's law: one size of work on more ranks", "ranks", "speed-up",
-        tuple(series),
+        (*series, *laws),
         " ".join(said) + (
-            " Against the serial program, in as many steps with the same batches. The law "
-            "ignores messages, whose share grows with the ranks. Fitted to modelled time "
+            f" Against the serial program, in as many steps with the same batches. {ONE_RANK} "
+            "The law ignores messages, whose share grows with the ranks. Fitted to modelled time "
             f"where fewer than {LEAST_POINTS} measured points have a core for each rank. "
             f"Model: {modelled.CLUSTER.describe()}."
         ),
@@ -67,18 +67,28 @@ def amdahl(results):
     )  # fmt: skip
 
 
+def scaled_spreads(results):
+    """Return measured scaled speed-ups by ranks, {ranks: Spread}: the work grows with the ranks."""
+    alone = results.spread(serial(), "step_s")
+    found = {}
+    for ranks in RANKS[1:-1]:
+        step_s = results.spread(scaled(ranks), "step_s")
+        known = alone is not None and step_s is not None
+        found[ranks] = step_s.speed_up(alone).times(ranks) if known else None
+    return found
+
+
 def scaled_speed_ups(results):
-    """Return (scaled speed-ups by ranks, whether they are modelled): the work grows with ranks."""
+    """Return (the scaled speed-ups a law is fitted to, by ranks; whether they are modelled)."""
     alone_s = modelled.step_s(results)
     if alone_s is None:
         return {}, True
-    measured = {1: 1.0}
-    for ranks in RANKS[1:]:
-        spread = results.spread(scaled(ranks), "step_s")
+    ratios = {1: 1.0}
+    for ranks, spread in scaled_spreads(results).items():
         if spread is not None and not results.is_oversubscribed(ranks):
-            measured[ranks] = ranks * alone_s / spread.median
-    if len(measured) >= LEAST_POINTS:
-        return measured, False
+            ratios[ranks] = spread.median
+    if len(ratios) >= LEAST_POINTS:
+        return ratios, False
     model = {
         n: modelled.sync_step_s(results, "ring", n, BATCH_SIZE, modelled.CLUSTER) for n in RANKS
     }
@@ -87,13 +97,7 @@ def scaled_speed_ups(results):
 
 def gustafson(results):
     """Return the chart of work that grows with the ranks."""
-    alone_s = modelled.step_s(results)
-    spreads = {}
-    for ranks in RANKS[1:]:
-        steps_s = results.numbers(scaled(ranks), "step_s")
-        if steps_s and alone_s is not None:
-            spreads[ranks] = Spread.of(ranks * alone_s / each for each in steps_s)
-    series = [Series("own ring, measured", dots_of(results, spreads))]
+    series = [measured(results, "own ring, measured", scaled_spreads(results))]
     ratios, is_modelled = scaled_speed_ups(results)
     said = ""
     if len(ratios) > 1:

@@ -14,21 +14,15 @@ def sync_speed_ups(results, way):
 def speed_ups_of(results, names):
     """Return spreads of speed-ups against the serial program, by what the names are by."""
     alone = results.spread(serial(), "time_s")
-    found = {}
-    for x, name in names.items():
-        times_s = results.numbers(name, "time_s")
-        if alone is not None and times_s:
-            found[x] = Spread.of(alone.median / time_s for time_s in times_s)
-    return found
+    return {
+        x: time_s.speed_up(alone) if alone is not None and time_s is not None else None
+        for x, time_s in spreads_of(results, names, "time_s").items()
+    }
 
 
-def dots_of(results, spreads, ranks_of=lambda x: x):
-    """Return the marks of spreads by x; ranks_of says how many ranks an x has."""
-    return tuple(
-        Dot.of(x, spread, is_oversubscribed=results.is_oversubscribed(ranks_of(x)))
-        for x, spread in spreads.items()
-        if spread is not None
-    )
+def measured(results, label, spreads, ranks_of=lambda x: x):
+    """Return the series of spreads by x; ranks_of says how many ranks an x has."""
+    return Series.measured(label, spreads, lambda x: results.is_oversubscribed(ranks_of(x)))
 
 
 def spreads_of(results, names, key):

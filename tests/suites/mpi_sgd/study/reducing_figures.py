@@ -60,8 +60,8 @@ def _by_length(results, ranks):
     return Chart(
         f"allreduce_{ranks}_ranks", f"All-reduce on {ranks} ranks by length",
         "numbers of 8 bytes", "time (microseconds)", tuple(series),
-        "Median of up to 15 calls on the slowest rank; thin lines go from the first to the "
-        f"third quartile. Each result was checked. Modelled: {modelled.NETWORK.describe()}.",
+        "Median of up to 15 calls of one run, on the slowest rank; thin lines go from the first "
+        f"to the third quartile. Each result was checked. Modelled: {modelled.NETWORK.describe()}.",
         is_log_x=True, is_log_y=True,
     )  # fmt: skip
 

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from grader.study import Chart, Dot, Series, Table
+from grader.study import Chart, Series, Spread, Table
 
 from . import modelled
-from .laws import amdahl, gustafson
+from .laws import ONE_RANK, amdahl, gustafson
 from .marks import (
-    dots_of,
     exact_dots,
     level,
+    measured,
     modelled_times_s,
     speed_ups_of,
     spreads_of,
@@ -59,9 +59,9 @@ def _sync(results):
     times, speed_ups, accuracies = [], [], []
     for way, label in WAYS.items():
         names = {ranks: sync(way, ranks) for ranks in RANKS}
-        times.append(Series(label, dots_of(results, spreads_of(results, names, "time_s"))))
-        speed_ups.append(Series(label, dots_of(results, speed_ups_of(results, names))))
-        accuracies.append(Series(label, dots_of(results, spreads_of(results, names, "accuracy"))))
+        times.append(measured(results, label, spreads_of(results, names, "time_s")))
+        speed_ups.append(measured(results, label, speed_ups_of(results, names)))
+        accuracies.append(measured(results, label, spreads_of(results, names, "accuracy")))
     for way, label in WAYS.items():
         model = modelled_times_s(results, way)
         name = f"{label}, modelled"
@@ -81,7 +81,8 @@ def _sync(results):
         ),
         Chart(
             "sync_speed_up", "Synchronous training: speed-up against the serial program",
-            y_label="speed-up", series=tuple(speed_ups), caption=f"{work}. {network}", **common,
+            y_label="speed-up", series=tuple(speed_ups), caption=f"{work}. {ONE_RANK} {network}",
+            **common,
         ),
         Chart(
             "sync_accuracy", "Synchronous training: accuracy by ranks", y_label="accuracy",
@@ -108,7 +109,7 @@ def _async(results):
             (speed_ups, speed_ups_of(results, names)),
             (accuracies, spreads_of(results, names, "accuracy")),
         ):
-            chart.append(Series(label, dots_of(results, spreads, ranks_of)))
+            chart.append(measured(results, label, spreads, ranks_of))
         steps = {workers: modelled.async_step_s(results, masters, workers) for workers in WORKERS}
         model = {
             workers: each * modelled.num_steps(results)
@@ -124,15 +125,13 @@ def _async(results):
             for name, model in models
         ]
     for label, names in (
-        ("2 masters, rate / workers", {workers: gentle(2, workers) for workers in WORKERS}),
-        ("serial, rate / workers", {workers: gentle_serial(workers) for workers in WORKERS}),
+        ("2 masters, rate / workers", {workers: gentle(2, workers) for workers in WORKERS[2:]}),
+        ("serial, rate / workers", {workers: gentle_serial(workers) for workers in WORKERS[2:]}),
     ):
         num_others = 2 if "masters" in label else -max(WORKERS)
         spreads = spreads_of(results, names, "accuracy")
         accuracies.append(
-            Series(
-                label, dots_of(results, spreads, lambda workers, more=num_others: workers + more)
-            )
+            measured(results, label, spreads, lambda workers, more=num_others: workers + more)
         )
     of_masters, alone_too = (bool(each.dots) for each in accuracies[len(MASTERS) :])
     slow = _SLOW * (of_masters or alone_too) + _SLOW_ALONE * alone_too
@@ -162,15 +161,17 @@ def _async(results):
 def _staleness(results):
     series = []
     for masters in MASTERS:
-        dots, mosts = [], []
-        for workers in WORKERS:
-            spread, most = staleness_of(results, masters, workers)
-            if spread is not None:
-                is_many = results.is_oversubscribed(masters + workers)
-                dots.append(Dot.of(workers, spread, is_oversubscribed=is_many))
-                mosts.append(Dot(workers, most, most, most, is_many))
-        series.append(Series(f"{masters} masters, mean", tuple(dots)))
-        series.append(Series(f"{masters} masters, most", tuple(mosts)))
+        found = {workers: staleness_of(results, masters, workers) for workers in WORKERS}
+        means = {workers: mean for workers, (mean, _) in found.items()}
+        mosts = {
+            workers: None if mean is None else Spread(most, most, most, mean.num_runs)
+            for workers, (mean, most) in found.items()
+        }
+        for word, spreads in (("mean", means), ("most", mosts)):
+            label = f"{masters} masters, {word}"
+            series.append(
+                measured(results, label, spreads, lambda workers, more=masters: workers + more)
+            )
     expected = {workers: float(workers - 1) for workers in WORKERS}
     series.append(Series("workers - 1", exact_dots(expected), True, has_marks=False))
     return Chart(
@@ -195,7 +196,7 @@ def _table(results):
     for label, name, ranks in names:
         time = results.spread(name, "time_s")
         accuracy = results.spread(name, "accuracy")
-        ratio = alone.median / time.median if alone is not None and time is not None else None
+        ratio = time.speed_up(alone).median if alone is not None and time is not None else None
         rows.append(
             (
                 label,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from grader.study import Chart, Dot, Network, Series, Spread, Table
+from grader.study import Chart, Dot, Network, Series, Table
 
 from .plan import BATCH_SIZE, LEARNING_RATE, PROCESSES, SERIAL, WAYS, named
 
@@ -20,25 +20,22 @@ def figures(results):
     speed_ups: list[Series] = []
     accuracies: list[Series] = []
     for way, label in WAYS.items():
-        alone = results.spread(named(way, 1), "time_s")
-        for chart, key in ((times, "time_s"), (accuracies, "accuracy")):
-            spreads = {n: results.spread(named(way, n), key) for n in PROCESSES}
-            chart.append(Series(label, _dots(results, spreads)))
-        ratios = {
-            n: Spread.of(
-                alone.median / time_s for time_s in results.numbers(named(way, n), "time_s")
-            )
-            for n in PROCESSES
-            if alone is not None and results.numbers(named(way, n), "time_s")
+        by_key = {
+            key: {n: results.spread(named(way, n), key) for n in PROCESSES}
+            for key in ("time_s", "accuracy")
         }
-        if alone is not None:  # against itself, whatever single runs took
-            ratios[1] = Spread(1.0, 1.0, 1.0, alone.num_runs)
-        speed_ups.append(Series(label, _dots(results, ratios)))
+        ratios = {n: speed_up(results, way, n) for n in PROCESSES}
+        for chart, spreads in (
+            (times, by_key["time_s"]),
+            (accuracies, by_key["accuracy"]),
+            (speed_ups, ratios),
+        ):
+            chart.append(Series.measured(label, spreads, results.is_oversubscribed))
     model = modelled_s(results)
     if model:
         times.append(Series("Parallel SGD, modelled", _exact(model), True))
-        ratios = {n: model[1] / time_s for n, time_s in model.items()}
-        speed_ups.append(Series("Parallel SGD, modelled", _exact(ratios), True))
+        faster = {n: model[1] / time_s for n, time_s in model.items()}
+        speed_ups.append(Series("Parallel SGD, modelled", _exact(faster), True))
     ideal = {n: float(n) for n in PROCESSES}
     speed_ups.append(Series("as many times as processes", _exact(ideal), True, has_marks=False))
     serial = results.spread(SERIAL, "accuracy")
@@ -69,6 +66,12 @@ def figures(results):
     ]  # fmt: skip
 
 
+def speed_up(results, way, n):
+    """Return how many times as fast a way is on n as on one; None where a time is missing."""
+    alone, time_s = (results.spread(named(way, each), "time_s") for each in (1, n))
+    return time_s.speed_up(alone) if alone is not None and time_s is not None else None
+
+
 def modelled_s(results):
     """Return the modelled time of parallel SGD by ranks; empty without that of one rank."""
     alone = results.spread(named("psgd", 1), "time_s")
@@ -80,30 +83,21 @@ def modelled_s(results):
     }
 
 
-def _dots(results, spreads):
-    return tuple(
-        Dot.of(n, spread, is_oversubscribed=results.is_oversubscribed(n))
-        for n, spread in spreads.items()
-        if spread is not None
-    )
-
-
 def _exact(by_x):
     return tuple(Dot.exact(x, y) for x, y in by_x.items())
 
 
 def _table(results):
     rows = []
-    for name, alone in [(SERIAL, SERIAL)] + [
-        (named(way, n), named(way, 1)) for way in WAYS for n in PROCESSES
+    for name, faster in [(SERIAL, None)] + [
+        (named(way, n), speed_up(results, way, n)) for way in WAYS for n in PROCESSES
     ]:
-        time, first = results.spread(name, "time_s"), results.spread(alone, "time_s")
-        accuracy = results.spread(name, "accuracy")
+        time, accuracy = (results.spread(name, key) for key in ("time_s", "accuracy"))
         rows.append(
             (
                 name,
                 time.text() if time else results.why_in_short(name),
-                round(first.median / time.median, 2) if first and time else None,
+                round(faster.median, 2) if faster else None,
                 accuracy.text("{:.1%}") if accuracy else None,
             )
         )

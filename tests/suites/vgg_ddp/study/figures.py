@@ -4,8 +4,8 @@ from grader.study import Chart, Dot, Series, Table
 
 from .marks import (
     NETWORK,
-    dot_ms,
     each_iteration_s,
+    iteration_ms,
     iteration_s,
     losses,
     modelled_s,
@@ -33,9 +33,10 @@ def figures(results):
 def _iteration_times(results):
     measured, modelled = [], []
     for way, label in LABELS.items():
-        spread = iteration_s(results, named(way, nodes_of(way)), WINDOWS[0])
+        spread = iteration_ms(results, named(way, nodes_of(way)))
         if spread is not None:
-            measured.append(dot_ms(results, label, spread, nodes_of(way)))
+            is_many = results.is_oversubscribed(nodes_of(way))
+            measured.append(Dot.of(label, spread, is_oversubscribed=is_many))
             model = modelled_s(results, way, nodes_of(way))
             if model is not None:
                 modelled.append(Dot.exact(label, model * 1e3))
@@ -46,7 +47,7 @@ def _iteration_times(results):
         "nodes processes of this machine."
         + " Modelled: measured computing of one node on its share, and messages: "
         f"{NETWORK.describe()}." * bool(modelled),
-        is_bars=True,
+        is_bars=True, bars=tuple(LABELS.values()),
     )  # fmt: skip
 
 
@@ -136,5 +137,5 @@ def _tests(results, key, title, y_label, is_share):
         f"Of node 0's model after {num_iterations(results)} iterations; the nodes of one program "
         "differ only in the running means of batch normalization. Few iterations of a narrow "
         "network learn little.",
-        is_bars=True, is_share=is_share,
+        is_bars=True, is_share=is_share, bars=tuple(LABELS.values()),
     )  # fmt: skip

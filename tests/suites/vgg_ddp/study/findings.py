@@ -5,8 +5,8 @@ from statistics import median
 
 from grader.study import compared
 
-from .marks import each_iteration_s, iteration_s, last_loss, losses, modelled_s, nodes_of
-from .plan import LABELS, WAYS, WINDOWS, named
+from .marks import each_iteration_s, iteration_ms, last_loss, losses, modelled_s, nodes_of
+from .plan import LABELS, WAYS, named
 
 _FOUR = 4
 _TOLERANCE = 0.02
@@ -47,9 +47,9 @@ def _disagreement(results):
 
 
 def _fastest(results):
-    ddp = _in_ms(iteration_s(results, named("ddp", _FOUR), WINDOWS[0]))
+    ddp = iteration_ms(results, named("ddp", _FOUR))
     for way in ("allreduce", "gather_scatter", "isend_irecv"):
-        other = _in_ms(iteration_s(results, named(way, _FOUR), WINDOWS[0]))
+        other = iteration_ms(results, named(way, _FOUR))
         told = compared(
             f"{LABELS['ddp']} on 4 nodes", ddp, LABELS[way], other, less="faster", unit="ms"
         )
@@ -57,16 +57,12 @@ def _fastest(results):
             yield told[0].upper() + told[1:]
 
 
-def _in_ms(spread):
-    return None if spread is None else spread.times(1e3)
-
-
 def _modelled_order(results):
-    model = {way: modelled_s(results, way, _FOUR) for way in WAYS if way != "single"}
+    model = {way: modelled_s(results, way, nodes_of(way)) for way in WAYS}
     if None not in model.values():
         order = sorted(model, key=lambda way: model[way])
         told = ", ".join(f"{LABELS[way]} {model[way] * 1e3:.1f} ms" for way in order)
-        yield f"Modelled on 4 machines, the fastest first: {told}."
+        yield f"Modelled on 4 machines and on one, the fastest first: {told}."
 
 
 def _long_iterations(results):
@@ -91,7 +87,10 @@ def _trend(results):
         elif len(series) >= 6:
             first, last = sum(series[:3]) / 3, last_loss(series)
             verb = "falls" if last < first else "does NOT fall"
-            yield f"The loss of {LABELS[way]} {verb}: {first:.2f} at first, {last:.2f} at last."
+            yield (
+                f"In one run the loss of {LABELS[way]} {verb}: {first:.2f} at first, {last:.2f} at "
+                "last."
+            )
 
 
 def _lost_by_nodes(results):

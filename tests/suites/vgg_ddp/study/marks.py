@@ -2,7 +2,7 @@
 
 import math
 
-from grader.study import Dot, Network, Spread
+from grader.study import Network, Spread
 
 from .plan import BATCH_SIZE, WINDOWS, named
 
@@ -82,6 +82,7 @@ def modelled_s(results, way, nodes, batch_size=BATCH_SIZE):
     return compute.median + max(0.0, ring_s - compute.median * _BACKWARD)
 
 
-def dot_ms(results, x, spread_s, nodes):
-    """Return the mark of a time that was measured on so many nodes, in milliseconds."""
-    return Dot.of(x, spread_s.times(1e3), is_oversubscribed=results.is_oversubscribed(nodes))
+def iteration_ms(results, name):
+    """Return the mean time of iterations 1 to 9 in milliseconds; None where it was not measured."""
+    spread = iteration_s(results, name, WINDOWS[0])
+    return None if spread is None else spread.times(1e3)

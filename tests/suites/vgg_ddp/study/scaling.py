@@ -5,14 +5,13 @@ from grader.study import Chart, Dot, Series, Table
 from .marks import (
     NETWORK,
     NUM_LAST,
-    dot_ms,
-    iteration_s,
+    iteration_ms,
     last_loss,
     losses,
     modelled_s,
     num_iterations,
 )
-from .plan import BATCH_SIZE, BATCH_SIZE_EACH, DISTRIBUTED, LABELS, NODES, WINDOWS, named
+from .plan import BATCH_SIZE, BATCH_SIZE_EACH, DISTRIBUTED, LABELS, NODES, named
 
 _IN_ALL = dict.fromkeys(NODES, BATCH_SIZE)
 _ON_EACH = {nodes: BATCH_SIZE_EACH * nodes for nodes in NODES}
@@ -35,11 +34,10 @@ def _times(results, name, work, batch_sizes):
     series = []
     for way in DISTRIBUTED:
         spreads = {
-            nodes: iteration_s(results, named(way, nodes, batch_size), WINDOWS[0])
+            nodes: iteration_ms(results, named(way, nodes, batch_size))
             for nodes, batch_size in batch_sizes.items()
         }
-        dots = [dot_ms(results, n, s, n) for n, s in spreads.items() if s is not None]
-        series.append(Series(LABELS[way], tuple(dots)))
+        series.append(Series.measured(LABELS[way], spreads, results.is_oversubscribed))
     for way in _MODELLED:
         model = {n: modelled_s(results, way, n, size) for n, size in batch_sizes.items()}
         dots = [Dot.exact(n, each * 1e3) for n, each in model.items() if each is not None]

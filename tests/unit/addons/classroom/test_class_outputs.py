@@ -36,14 +36,15 @@ def table(standings):
 
 def test_the_gradebook_keeps_raw_and_final_and_the_reasons():
     marks = {"anna": {"method": Given(2, "=cmd()", "x"), "ring": Given(4, "looked at", "x")}}
-    doubtful = report(
-        [part("ring", [test_result(verdict=Verdict.NOT_PROVEN, points=0)])],
-        manual=(("method", 3.0),),
-    )
+    ring = part("ring", [test_result(verdict=Verdict.NOT_PROVEN, points=0)])
+    ring = replace(ring, message="your instructor reviews this part")
+    doubtful = report([ring], manual=(("method", 3.0),))
     (row,) = table([standing(grading(doubtful), marks=marks)])
     assert (row["id"], row["score"], row["final"], row["max"]) == ("anna", "6", "6", "8")
     assert (row["ring"], row["ring verdict"]) == ("0", "NOT_PROVEN")
-    assert row["tests"] == "" and "ring by hand: 4: looked at" in row["reasons"]
+    assert row["tests"] == "" and row["reasons"] == "ring by hand: 4: looked at"
+    (before,) = table([standing(grading(doubtful))])
+    assert "ring: your instructor reviews this part" in before["reasons"]
     assert row["pseudonym"] == NAMES.of("anna")
 
 

@@ -83,7 +83,7 @@ def test_what_is_as_the_label_says_is_not_told():
     ("changes", "told"),
     [
         ({"verdict": "DEADLOCK"}, "expected DEADLOCK, found WRONG_ANSWER: it is 1"),
-        ({"cause": "sum.is_two"}, "no finding has the key sum.is_two ; found sum.is_one {"),
+        ({"cause": "sum.is_two"}, "no finding has the key sum.is_two; found sum.is_one {"),
         (
             {"facts": {"name": "send"}},
             "no finding has the key sum.is_one {'name': 'send'}; found sum.is_o",
