@@ -140,7 +140,7 @@ from grader.trace.call_formatting import name_of as call_name
 from grader.trace.call_formatting import place_of as call_place
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
-API_VERSION = "3.1"
+API_VERSION = "3.2"
 """Version of this module: grows as docs/api.md promises."""
 
 DEPRECATED: dict[str, tuple[str, str]] = {}
