@@ -175,6 +175,8 @@ class Outcome:
     """How many messages left altered, of those that the case wanted altered."""
     num_processes: int | None = None
     """How many processes showed themselves to the forkserver; None where nobody counted."""
+    said_by_process: tuple[tuple[str, ...], ...] | None = None
+    """What each of them has said to the forkserver, which tells them apart by the kernel."""
     num_processes_at_once: int | None = None
     """The most of them that were alive at one moment."""
     gloo_samples: tuple["Mapping[str, GlooSamples] | None", ...] = ()

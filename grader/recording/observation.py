@@ -82,8 +82,8 @@ class CaseObservation:
     """What the kernel carried between ranks; None where it is not asked."""
     num_altered: int = 0
     """How many messages left altered, of those that the case wanted altered."""
-    num_processes: int | None = None
-    """How many processes showed themselves; None where nobody counted."""
+    said_by_process: tuple[tuple[str, ...], ...] | None = None
+    """What each process that showed itself to the forkserver has said; None where nobody heard."""
     num_processes_at_once: int | None = None
 
     @property

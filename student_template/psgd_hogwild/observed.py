@@ -11,7 +11,6 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from record import shown, shown_to
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from waiting import Locks, place
@@ -32,7 +31,6 @@ class ObservedModel(nn.Module):
         """Return the probabilities; note the batch as soon as its gradient is computed."""
         weight, bias = self.weight, self.bias
         if torch.is_grad_enabled() and weight.requires_grad and bias.requires_grad:
-            shown_to(self.record)
             _watch_writes(self)
             _look_at_locks(self.record)
             batch = _Batch(self.record, self._rows(x))
@@ -64,6 +62,8 @@ class _Batch:
         _look_at_locks(self.record)
         self.gradients[name] = gradient.flatten().tolist()
         if len(self.gradients) == 2:
+            # Told first: what is in the record has been told.
+            self.record.tell(self.gradients["weight"] + self.gradients["bias"])
             self.record.add("batch", rows=self.rows, gradients=self.gradients)
             self.gradients = {}
             _num_batches[_here(self.record)] = _num_batches.get(_here(self.record), 0) + 1
@@ -231,7 +231,7 @@ def _watch_writes(model):
 
 def stop_watching():
     """Undo what the first training step in this process began."""
-    for noted in (_locks, shown, _num_batches, _num_met, _has_written, _shared_gradients):
+    for noted in (_locks, _num_batches, _num_met, _has_written, _shared_gradients):
         noted.clear()
     while _watching:
         _watching.pop().__exit__(None, None, None)

@@ -1,10 +1,12 @@
 """The record of a training: what its processes have done, and how they meet in a step."""
 
+import hashlib
 import json
 import os
 import socket
 import threading
 import time
+from array import array
 from collections import Counter
 from pathlib import Path
 
@@ -52,6 +54,20 @@ class Record:
             os.write(file, json.dumps(event).encode() + b"\n")
         finally:
             os.close(file)
+
+    def tell(self, values, is_waiting=False):
+        """Tell grading, if it listens, that this process has computed these values.
+
+        The kernel tells grading which process connects; what it says is the name of its socket.
+        """
+        if not self.witness:
+            return
+        digest = hashlib.sha256(array("f", values).tobytes()).hexdigest()[:32]
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.bind(f"\0{digest} {os.urandom(8).hex()}".encode())
+            connection.connect(self.witness)
+            if is_waiting:
+                connection.recv(1)  # it is closed as soon as this process has been heard
 
     def events(self, *kinds):
         """Return the events of these kinds, in the order in which they were written."""
@@ -145,7 +161,7 @@ class Record:
         """
         if not self.witness:
             return
-        shown_to(self).recv(1)  # it is closed as soon as this process has been counted
+        self.tell((), is_waiting=True)
         self.add("seen")
         until_s = time.monotonic() + _LIMIT_S
         while time.monotonic() < until_s:
@@ -154,18 +170,3 @@ class Record:
                 return
             time.sleep(_POLL_S)
         self.add("missed")
-
-
-shown = {}
-
-
-def shown_to(record):
-    """Let grading see that this process trains; return the connection that shows it, if any.
-
-    The kernel tells grading which process connects.
-    """
-    key = os.getpid(), record.file
-    if record.witness and key not in shown:
-        shown[key] = socket.socket(socket.AF_UNIX)
-        shown[key].connect(record.witness)
-    return shown.get(key)

@@ -400,7 +400,8 @@ def _outcome(
         wall_time_s=seen.lasted.clock_s,
         given_time_s=seen.lasted.compared_s,
         num_altered=seen.num_altered,
-        num_processes=seen.num_processes,
+        num_processes=None if seen.said_by_process is None else len(seen.said_by_process),
+        said_by_process=seen.said_by_process,
         num_processes_at_once=seen.num_processes_at_once,
         gloo_samples=tuple(
             rank.sent_by_gloo.samples if rank.sent_by_gloo else None for rank in seen.ranks

@@ -209,7 +209,7 @@ class Run:
             num_calls_not_kept=not_kept,
             carried_num_bytes=_difference(before.carried_num_bytes, after.carried_num_bytes),
             num_altered=self._files[altered.rank].trace.num_altered_sends() if altered else 0,
-            num_processes=census.get("seen"),
+            said_by_process=tuple(map(tuple, census["said"])) if census else None,
             num_processes_at_once=census.get("at_once"),
         )
 

@@ -1,5 +1,6 @@
-"""Which processes show themselves is what the kernel says of them."""
+"""Which processes show themselves, and which of them speaks, is what the kernel says of them."""
 
+import multiprocessing
 import os
 import select
 import socket
@@ -9,6 +10,7 @@ import threading
 
 import pytest
 
+from grader.observe.forkserver import process_census
 from grader.observe.forkserver.process_census import ProcessCensus
 
 SHOWS_ITSELF = """
@@ -50,10 +52,10 @@ def finish(*processes: subprocess.Popen[bytes]) -> None:
 def test_processes_that_live_together_are_told_from_those_that_do_not(census):
     """Two at once, then another one: a process that has ended is there no more."""
     finish(start(census), start(census))
-    assert census.drain() == {"seen": 2, "at_once": 2}
+    assert census.drain() == {"said": [[], []], "at_once": 2}
     finish(start(census))
     finish(start(census))
-    assert census.drain() == {"seen": 2, "at_once": 1}
+    assert census.drain() == {"said": [[], []], "at_once": 1}
 
 
 def test_a_process_that_has_ended_does_not_count_before_anybody_waits_for_it(census):
@@ -66,7 +68,7 @@ def test_a_process_that_has_ended_does_not_count_before_anybody_waits_for_it(cen
     finish(second)
     first.wait()
     first.stdout.close()
-    assert census.drain() == {"seen": 2, "at_once": 1}
+    assert census.drain() == {"said": [[], []], "at_once": 1}
 
 
 def test_one_process_is_one_however_often_and_in_how_many_threads_it_comes(census):
@@ -82,22 +84,42 @@ def test_one_process_is_one_however_often_and_in_how_many_threads_it_comes(censu
         thread.start()
     for thread in threads:
         thread.join()
-    assert census.drain() == {"seen": 2, "at_once": 1}
-    assert census.drain() == {"seen": 0, "at_once": 0}
+    assert census.drain() == {"said": [[], []], "at_once": 1}
+    assert census.drain() == {"said": [], "at_once": 0}
 
 
 def test_who_came_before_somebody_asks_is_counted(census):
     """Nobody has to have looked in between."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(census.listener.getsockname())
-    assert census.drain() == {"seen": 1, "at_once": 1}
+    assert census.drain() == {"said": [[]], "at_once": 1}
+
+
+def say(path: str, name: bytes) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.bind(b"\0" + name)
+        connection.connect(path)
+
+
+def test_what_each_process_says_is_its_own(census, monkeypatch):
+    """In its order, whatever bytes it holds, and only so much of it; it need not wait for us."""
+    monkeypatch.setattr(process_census, "_MAX_SAID", 3)
+    path, own = census.listener.getsockname(), f"{os.getpid()} ".encode()
+    for name in (b"one", b"\xff\n", b"three", b"four"):
+        say(path, own + name)
+    other = multiprocessing.get_context("fork").Process(target=say, args=(path, own + b"other"))
+    other.start()
+    other.join()
+    mine = own.decode()
+    said = [[f"{mine}one", f"{mine}\N{REPLACEMENT CHARACTER}\n", f"{mine}three"], [f"{mine}other"]]
+    assert census.drain() == {"said": said, "at_once": 1}
 
 
 def test_a_stranger_is_not_counted(tmp_path):
     """Only processes of the run's user are."""
     census = ProcessCensus(tmp_path / "census.sock", [os.getuid() + 1])
     finish(start(census))
-    assert census.drain() == {"seen": 0, "at_once": 0}
+    assert census.drain() == {"said": [], "at_once": 0}
     census.close()
 
 

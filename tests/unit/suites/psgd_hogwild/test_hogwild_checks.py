@@ -22,6 +22,7 @@ from psgd_hogwild.hogwild_checks import (
     assert_shared,
     assert_workers,
 )
+from psgd_hogwild.hogwild_workers import digest_of
 from psgd_hogwild.softmax_regression import gradient
 from psgd_hogwild.training_cases import NUM_PARAMETERS, given_start
 from psgd_hogwild.waiting_checks import (
@@ -78,6 +79,15 @@ def run_of(case=CASE, *, move=None, parts=None, owners=None, change=None, is_sha
         **(change or {}),
     }
     return outcome_of(case, [given], [result])
+
+
+def said_in(found):
+    """Return what the processes of a run have said, to whoever listened."""
+    (gradients,), (processes,) = found["gradients"], found["processes"]
+    return [
+        tuple(f"{digest_of(gradient)} 0" for gradient in gradients[processes == number])
+        for number in range(processes.max() + 1)
+    ]
 
 
 PARTS = (assert_parts_disjoint, assert_parts_complete)
@@ -142,21 +152,31 @@ def test_answers_that_do_not_fit_each_other_are_told(check, change, key, facts):
 @pytest.mark.parametrize("check", ALL)
 def test_a_run_whose_processes_were_all_seen_passes_every_check(check):
     """More may have shown up than trained: a pool has workers without work."""
-    check(CASE, replace(run_of(), num_processes=3, num_processes_at_once=2))
+    found = run_of()
+    check(CASE, replace(found, said_by_process=(*said_in(found), ()), num_processes_at_once=2))
 
 
 @pytest.mark.parametrize("check", [assert_processes, assert_shared])
-def test_processes_that_nobody_saw_prove_nothing(check):
+@pytest.mark.parametrize(
+    "told",
+    [
+        pytest.param(lambda first, second: [(*first, *second)], id="by one process"),
+        pytest.param(lambda first, second: [(*first, *second), ()], id="beside one that is silent"),
+        pytest.param(lambda first, second: [first, second[1:]], id="but for one gradient"),
+    ],
+)
+def test_gradients_that_their_process_has_not_told_prove_nothing(check, told):
     """What the processes write of themselves may be written by one alone."""
+    found = run_of()
     with pytest.raises(NotProven, match="2 processes computed gradients; only 1 process") as error:
-        check(CASE, replace(run_of(), num_processes=1, num_processes_at_once=1))
+        check(CASE, replace(found, said_by_process=tuple(told(*said_in(found)))))
     assert facts_of(error, "hogwild.processes_not_seen") == {"recorded": 2, "seen": 1}
 
 
 def test_processes_that_were_never_there_together_did_not_meet():
     """One after the other may have come."""
     with pytest.raises(NotProven, match="2 processes met in the middle of a step; only 1") as error:
-        assert_same_time(CASE, replace(run_of(), num_processes=2, num_processes_at_once=1))
+        assert_same_time(CASE, replace(run_of(), num_processes_at_once=1))
     assert facts_of(error, "hogwild.processes_not_seen") == {"recorded": 2, "seen": 1}
 
 
@@ -269,7 +289,7 @@ def test_a_gradient_in_shared_memory_is_told_with_the_line_of_the_step():
         ),
         (
             {"writers": np.array([0] * 16), "written": np.tile([0, 1], 8)},
-            "into no parameter",
+            "to no parameter",
             "hogwild.no_step_written",
             {"process": 1, "num_gradients": 4},
         ),
@@ -328,7 +348,7 @@ def test_gradients_at_the_start_are_no_sign_of_others():
     """Whoever never steps has nobody's steps in its weights."""
     case = replace(CASE, lr=0.0)
     found = run_of(case, change={name: np.zeros(0, np.int64) for name in FOR_EACH_WRITE})
-    with pytest.raises(RuleViolation, match="into no parameter"):
+    with pytest.raises(RuleViolation, match="to no parameter"):
         assert_shared(CASE, found)
 
 
