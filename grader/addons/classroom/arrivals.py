@@ -82,6 +82,8 @@ def read_folder(folder: Path, assembled: Path, zone: tzinfo, naming: Naming) -> 
 
 def _with_files(bare: HandIn, entries: Sequence[tuple[Named, Path]], assembled: Path) -> HandIn:
     try:
+        if any(path.is_symlink() for _, path in entries):
+            raise ValueError("it is a link; put a copy of the files in its place")
         path = _path(entries, assembled)
         return replace(bare, path=path, digest=digest_of(path))
     except (OSError, ValueError) as error:

@@ -99,11 +99,16 @@ def asks_for_or_sends_new_values(case: Fit, attempt: Attempt) -> bool:
 
 
 def exchanges_every_batch(case: Fit, attempt: Attempt) -> bool:
-    """Return whether gradients and new values of as many batches as asked for were sent."""
+    """Return whether gradients and new values of as many batches as asked for were sent.
+
+    Weights that are those of the start, in every reply, are no new values.
+    """
     workers = range(1, attempt.ranks)
     there = [call for worker in workers for call in messages(attempt.trace, worker, _MASTER)]
     back = [call for worker in workers for call in messages(attempt.trace, _MASTER, worker)]
-    if not any(map(may_tell, back)):
+    start = attempt.inputs[_MASTER]["start"]
+    is_new = [not call.sampled_num_bytes or not may_hold(call, start) for call in back]
+    if not any(new and may_tell(call) for new, call in zip(is_new, back, strict=True)):
         return False
     return _is_of_every_batch(case, attempt, there) and _is_of_every_batch(case, attempt, back)
 

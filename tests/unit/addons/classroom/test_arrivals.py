@@ -83,10 +83,12 @@ def test_what_is_no_hand_in_is_told_and_stops_nothing(folder, tmp_path):
     (folder / "anna").mkdir()
     (folder / "anna" / "ring.py").write_text("x")
     os.mkfifo(folder / "anna" / "pipe")
+    (folder / "eve").symlink_to("anna")
     found, unreadable = read(tmp_path)
     assert list(found) == ["anna"]
-    assert [each.label for each in unreadable] == ["notes.txt", "pipe"]
-    assert "expected a folder or an archive" in unreadable[0].problem
+    assert [each.label for each in unreadable] == ["eve", "notes.txt", "pipe"]
+    assert "it is a link" in unreadable[0].problem
+    assert "expected a folder or an archive" in unreadable[1].problem
 
 
 def test_a_file_that_is_no_hand_in_is_somebodys_all_the_same(folder, tmp_path):
