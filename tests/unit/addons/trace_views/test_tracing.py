@@ -101,7 +101,7 @@ def test_a_case_can_be_chosen():
             "shows one part of mpi_sgd; name it with --part: sync_collective, naive_allreduce, ",
         ),
         ([*RING, "--limit", "-1"], "expected 0 or more, found '-1'"),
-        ([*RING, "--json", "none/x.json"], "none/x.json cannot be written; expected a file in a"),
+        ([*RING, "--json", "none/x.json"], "none/x.json cannot be written; name a file in an"),
         (
             [*RING, "--only", "three"],
             "no check of ring_allreduce is called three; did you mea",
