@@ -210,11 +210,11 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
         for number, batches in enumerate(by_process):
             own = writers == number
             num_steps = int(sizes[own & is_common].sum()) // NUM_PARAMETERS
-            of_own, of_others, unexplained = _steps_in_weights(case, outcome, number)
+            of_own, of_others, is_clear = _steps_in_weights(case, outcome, number)
             if of_others > of_own * FEW:
                 continue
             if num_steps >= len(batches):
-                if unexplained < UNEXPLAINED:
+                if is_clear:
                     private.append((of_others, number))
                 continue
             told = f"Process {number} of {len(by_process)} computed {len(batches)} gradients, but"
@@ -244,11 +244,12 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
             raise RuleViolation(found("hogwild.own_steps_only", text, help=helps, process=number))
 
 
-def _steps_in_weights(case: Hogwild, outcome: Outcome, number: int) -> tuple[float, float, float]:
+def _steps_in_weights(case: Hogwild, outcome: Outcome, number: int) -> tuple[float, float, bool]:
     """Return which parts of its own and of others' steps explain a process's gradients best.
 
-    In hundredths; and how much of what changes in the gradients that leaves unexplained. At the
-    moment of a gradient some steps of others are still to be written, or have been since.
+    In hundredths; and whether these are clear: others have stepped meanwhile, and it is these steps
+    that change its gradients. At the moment of a gradient some steps of others are still to be
+    written, or have been since.
     """
     batches, gradients = all_batches(case, outcome), outcome["gradients"][0].astype(np.float64)
     own, start = outcome["processes"][0] == number, given_start(outcome, 0)
@@ -266,8 +267,10 @@ def _steps_in_weights(case: Hogwild, outcome: Outcome, number: int) -> tuple[flo
     changes = np.stack([of_own - none, of_all - of_own], axis=1)
     change = gradients[own].ravel() - none
     parts = np.linalg.lstsq(changes, change)[0]
-    unexplained = np.linalg.norm(change - changes @ parts) / max(np.linalg.norm(change), ATOL)
-    return round(float(parts[0]), 2), round(float(parts[1]), 2), float(unexplained)
+    left, whole = (np.linalg.norm(each) for each in (change - changes @ parts, change))
+    by_own, by_others = np.linalg.norm(changes, axis=0)
+    is_clear = bool(left < whole * UNEXPLAINED and by_others > by_own * FEW)
+    return round(float(parts[0]), 2), round(float(parts[1]), 2), is_clear
 
 
 def assert_own_gradients(case: Hogwild, outcome: Outcome) -> None:

@@ -44,15 +44,17 @@ def stays(*told):
     return dict(zip(FOR_EACH_STAY, columns, strict=True))
 
 
-def run_of(case=CASE, *, move=None, parts=None, owners=None, change=None, share=1.0):
+def run_of(case=CASE, *, move=None, parts=None, owners=None, change=None, share=1.0, one_by_one=0):
     """Return the outcome of a run whose processes take turns; move(steps, owners) is its result.
 
-    share: how much of a step of one process comes to the weights of the other.
+    share: how much of a step of one process comes to the weights of the other. one_by_one: the
+    second process starts when the first one has ended.
     """
     (given,) = inputs_of(case)
     parts = parts or [range(n, case.num_examples, case.num_processes) for n in range(2)]
     by_process = [batches_of(case, part) for part in parts[: case.num_processes]]
     turns = [(n, batch) for turn in zip(*by_process, strict=True) for n, batch in enumerate(turn)]
+    turns.sort(key=lambda turn: turn[0] * one_by_one)
     who = np.array([n for n, _ in turns]) if owners is None else owners
     start = given_start(outcome_of(case, [given], [{}]), 0)
     weights, gradients = [start] * 2, []
@@ -328,6 +330,13 @@ def test_weights_with_few_steps_of_others_prove_nothing():
     facts = facts_of(error, "hogwild.few_steps_of_others")
     assert facts == {"process": 0, "share": pytest.approx(0.1, abs=0.01)}
     assert_shared(CASE, run_of(share=0.5))
+
+
+def test_gradients_that_the_steps_do_not_explain_are_no_evidence():
+    """Of the first of all processes, to which no other comes, and those of another loss."""
+    assert_shared(CASE, run_of(one_by_one=1))
+    gradients = run_of(share=0.0)["gradients"][0]
+    assert_shared(CASE, run_of(change={"gradients": gradients[::-1].copy()}))
 
 
 @pytest.mark.parametrize("learning_rate", [CASE.lr / 2, CASE.lr / CASE.num_processes / 2])
