@@ -43,7 +43,7 @@ PRIVATE = -1
 """The number of memory that belongs to one process, of a write into it."""
 FEW = 0.3
 """Which part of the others' steps, relative to that of its own ones, is too little in a process's
-weights: 0.8 to 1 on busy cores, 0.6 with shorter steps; 0.14 where a hundredth is mixed in."""
+weights: 0.7 to 1 on busy cores, 0.6 with shorter steps; 0.14 where a hundredth is mixed in."""
 UNEXPLAINED = 0.2
 """How much of what changes in gradients such parts may leave open: 0.05; 0.9 for another loss."""
 
