@@ -55,7 +55,7 @@ def counted(number: int, noun: str) -> str:
 
 def batches_by_worker(case: Hogwild, outcome: Outcome) -> dict[str, list[Rows]]:
     """Return the batches of each process; or of each thread, if all are in one process."""
-    by_worker, name = _batches_by(case, outcome, "processes"), "process"
+    by_worker, name = batches_by_process(case, outcome), "process"
     if len(by_worker) == 1 < case.num_processes:
         by_worker, name = _batches_by(case, outcome, "threads"), "thread"
     return {f"{name} {number}": batches for number, batches in enumerate(by_worker)}

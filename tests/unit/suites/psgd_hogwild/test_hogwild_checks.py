@@ -44,24 +44,26 @@ def stays(*told):
     return dict(zip(FOR_EACH_STAY, columns, strict=True))
 
 
-def run_of(case=CASE, *, move=None, parts=None, owners=None, change=None, is_shared=True):
+def run_of(case=CASE, *, move=None, parts=None, owners=None, change=None, share=1.0, one_by_one=0):
     """Return the outcome of a run whose processes take turns; move(steps, owners) is its result.
 
-    is_shared: they step the same weights, not each its own.
+    share: how much of a step of one process comes to the weights of the other. one_by_one: the
+    second process starts when the first one has ended.
     """
     (given,) = inputs_of(case)
     parts = parts or [range(n, case.num_examples, case.num_processes) for n in range(2)]
     by_process = [batches_of(case, part) for part in parts[: case.num_processes]]
     turns = [(n, batch) for turn in zip(*by_process, strict=True) for n, batch in enumerate(turn)]
+    turns.sort(key=lambda turn: turn[0] * one_by_one)
     who = np.array([n for n, _ in turns]) if owners is None else owners
     start = given_start(outcome_of(case, [given], [{}]), 0)
     weights, gradients = [start] * 2, []
     for number, rows in turns:
-        number = 0 if is_shared else number
         gradients.append(
             gradient(weights[number], given["inputs"][rows].astype(float), given["labels"][rows])
         )
-        weights[number] = weights[number] - case.lr * gradients[-1]
+        for at in range(2):
+            weights[at] = weights[at] - case.lr * gradients[-1] * (1 if at == number else share)
     steps = -case.lr * np.array(gradients)
     end = weights[0] if move is None else start + move(steps, who)
     result = {
@@ -310,15 +312,31 @@ def test_a_gradient_in_shared_memory_is_told_with_the_line_of_the_step():
 def test_steps_outside_the_shared_memory_are_told(change, words, key, facts):
     """In private memory, nowhere, each in shared memory of its own, or not all of them."""
     with pytest.raises(RuleViolation, match=words) as error:
-        assert_shared(CASE, run_of(change=change, is_shared=False))
+        assert_shared(CASE, run_of(change=change, share=0.0))
     assert facts_of(error, key) == facts
 
 
 def test_private_weights_beside_a_common_sum_are_told():
     """All steps are written where all processes write, and no gradient was computed there."""
     with pytest.raises(RuleViolation, match="contain only its own steps") as error:
-        assert_shared(CASE, run_of(is_shared=False))
+        assert_shared(CASE, run_of(share=0.0))
     assert facts_of(error, "hogwild.own_steps_only") == {"process": 0}
+
+
+def test_weights_with_few_steps_of_others_prove_nothing():
+    """Nor do they accuse."""
+    with pytest.raises(NotProven, match="only 10% of the other processes' steps") as error:
+        assert_shared(CASE, run_of(share=0.1))
+    facts = facts_of(error, "hogwild.few_steps_of_others")
+    assert facts == {"process": 0, "share": pytest.approx(0.1, abs=0.01)}
+    assert_shared(CASE, run_of(share=0.5))
+
+
+def test_gradients_that_the_steps_do_not_explain_are_no_evidence():
+    """Of the first of all processes, to which no other comes, and those of another loss."""
+    assert_shared(CASE, run_of(one_by_one=1))
+    gradients = run_of(share=0.0)["gradients"][0]
+    assert_shared(CASE, run_of(change={"gradients": gradients[::-1].copy()}))
 
 
 @pytest.mark.parametrize("learning_rate", [CASE.lr / 2, CASE.lr / CASE.num_processes / 2])
