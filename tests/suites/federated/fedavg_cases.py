@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from grader.api import Attempt, Outcome, WrongAnswer, case_context, found
+from grader.api import Attempt, Outcome, WrongAnswer, case_context, found, holds
 
 from .aggregation import FILE
 from .client_checks import assert_five_rounds, assert_local_sgd, assert_own_examples
+from .contents import assert_contents
 from .gathering import assert_gives, assert_gives_once, assert_server_gives, assert_star
 from .round_checks import (
     assert_common_starts,
@@ -18,6 +19,7 @@ from .round_checks import (
     assert_weights,
     ranks_in_global_models,
 )
+from .round_contents import expected_of_rounds, factors_of_rounds
 from .rounds import Rounds
 from .training_cases import Trained, Training, counted
 
@@ -99,6 +101,24 @@ class RoundChecks:
             clients = range(1, outcome.ranks)
             assert_gives(outcome.trace, clients, number, what=f"models of {_rounds(number)}")
             assert_star(outcome.trace)
+
+    def assert_contents(self, case: Training, outcome: Outcome) -> None:
+        """Assert that clients give the server their models, by samples. Raises NotProven.
+
+        All clients in all rounds; one of them once where the training is wrong.
+        """
+        try:
+            rounds = self._rounds_of(case, outcome)
+        except WrongAnswer:
+            return
+        if rounds.local is None:
+            return
+        is_right = all(holds(check, case, outcome) for check in self.training)
+        with case_context(case, outcome):
+            found = {rank: expected_of_rounds(rounds, rank) for rank in rounds.clients}
+            least = len(found) if is_right else 1
+            factors = factors_of_rounds(rounds)
+            assert_contents(outcome.trace, found, factors, is_right=is_right, least=least)
 
     def sent_once(self, case: Training, outcome: Outcome) -> None:
         """Assert that each client gives its model away once a round, and little besides."""

@@ -189,6 +189,16 @@ def _num_bytes_given_to_collective(call: Call, rank: int) -> int:
     return call.num_bytes * (call.communicator_size if call.function in _BY_PIECES else 1)
 
 
+def num_bytes_given(call: Call, rank: int) -> int:
+    """Return how many bytes a rank sends or gives by a call, which may be a start."""
+    if call.error or call.num_bytes <= 0 or prepares_only(call):
+        return 0
+    is_start = call.function in _STARTS and not call.is_receive
+    return (
+        call.num_bytes if call.is_send or is_start else _num_bytes_given_to_collective(call, rank)
+    )
+
+
 def reaching_num_bytes(call: Call, rank: int) -> int:
     """Return how many bytes of a rank reach others by a collective that takes one piece of it."""
     if call.function not in functions.ALTERABLE_COLLECTIVES or call.error or call.num_bytes <= 0:

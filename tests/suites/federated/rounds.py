@@ -77,6 +77,11 @@ class Rounds:
         """Return the models with which the clients began a round."""
         return {rank: self.trained.seen(rank, own[number][0]) for rank, own in self._rounds.items()}
 
+    def ends(self, number: int) -> dict[int, lenet.Vector]:
+        """Return the models with which the clients ended a round, by the steps that they take."""
+        self._explain()
+        return self._ends(number, self._local or RIGHT[0])
+
     @property
     def local(self) -> LocalSGD | None:
         """Return how the clients step, or None where nothing known explains it."""
@@ -163,18 +168,22 @@ class Rounds:
         return ways
 
     def _averages_of(self, local: LocalSGD) -> list[Average]:
-        ways = {rank: self._ways(rank, local) for rank in self.clients}
         averages = []
         for number in range(self.number):
-            ends = {}
-            for rank, rounds in self._rounds.items():
-                last = rounds[number][-1]
-                ends[rank] = self.trained.seen(rank, last) - lenet.LEARNING_RATE * ways[rank][last]
+            ends = self._ends(number, local)
             before = self.starts(number)[self.clients[0]]
             is_last = number + 1 == self.number
             for after in self._globals(number):
                 averages.append(self._average(number, before, after, ends, is_last))
         return averages
+
+    def _ends(self, number: int, local: LocalSGD) -> dict[int, lenet.Vector]:
+        ends = {}
+        for rank, rounds in self._rounds.items():
+            last = rounds[number][-1]
+            way = lenet.LEARNING_RATE * self._ways(rank, local)[last]
+            ends[rank] = self.trained.seen(rank, last) - way
+        return ends
 
     def _globals(self, number: int) -> list[lenet.Vector]:
         """Return the global model after a round, where it is known."""

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from grader.api import Outcome, case_context
+from grader.api import Outcome, WrongAnswer, case_context, holds
 
+from .contents import assert_contents
 from .sgd_steps import assert_sgd
 from .slices import (
     BATCH_SIZE,
@@ -24,6 +25,7 @@ from .step_checks import (
     assert_workers_follow,
     ranks_used_by_others,
 )
+from .step_contents import expected_of_steps, factors_of_steps
 from .steps import Steps
 from .training_cases import Trained, Training
 
@@ -105,6 +107,24 @@ class StepChecks:
     def ranks_used_by_others(self, case: Training, outcome: Outcome) -> frozenset[int]:
         """Return the ranks whose gradients changed the model of another."""
         return ranks_used_by_others(self._steps_of(case, outcome), self._holders(outcome))
+
+    def assert_contents(self, case: Training, outcome: Outcome) -> None:
+        """Assert that ranks give others their gradients, or what follows from these, by samples.
+
+        All that compute, in all steps; without a server, one may give what came of all. Where the
+        training is wrong, one of them once. Raises NotProven.
+        """
+        try:
+            steps = self._steps_of(case, outcome)
+        except WrongAnswer:
+            return
+        is_right = all(holds(check, case, outcome) for check in self.training)
+        most = len(steps.computing) - (0 if self._has_server else 1)
+        with case_context(case, outcome):
+            found = {rank: expected_of_steps(steps, rank) for rank in steps.computing}
+            least = most if is_right else 1
+            factors = factors_of_steps(steps)
+            assert_contents(outcome.trace, found, factors, is_right=is_right, least=least)
 
     def _holders(self, outcome: Outcome) -> Sequence[int]:
         """Return the ranks whose model has to be the trained one at the end."""

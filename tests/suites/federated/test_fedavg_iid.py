@@ -55,6 +55,7 @@ def assert_clients_matter(faults: Faults, checks: RoundChecks) -> None:
         least=1,
         others=lambda: bool(checks.ranks_used_by_others(case, outcome)),
     )
+    checks.assert_contents(case, outcome)
 
 
 @points(0.5)

@@ -1,0 +1,44 @@
+"""What ranks may give others in each step of a data-parallel training."""
+
+import numpy as np
+
+from . import lenet
+from .contents import Expected, expected, sums_with
+from .steps import Steps
+
+
+def expected_of_steps(steps: Steps, rank: int) -> list[list[Expected]]:
+    """Return for each step the vectors of which a rank may give one.
+
+    Its gradient, weighted or not, sums with it, a model after a step of its own, or the next model.
+    """
+    computing = steps.computing
+    models = steps.models(rank)
+    velocities = dict.fromkeys(computing, np.zeros(lenet.NUM_PARAMETERS))
+    by_step = []
+    for number in range(steps.number):
+        gradients = steps.gradients(number)
+        sizes = {each: len(steps.trained.batches(each)[number]) for each in computing}
+        velocities = {
+            each: lenet.MOMENTUM * velocities[each] + gradients[each] for each in computing
+        }
+        vectors = [expected(each) for each in sums_with(rank, gradients)]
+        if len(set(sizes.values())) > 1:
+            weighted = {each: sizes[each] * gradients[each] for each in computing}
+            vectors += [expected(each) for each in sums_with(rank, weighted)]
+        seen = {each: steps.trained.seen(each, number) for each in computing}
+        ways = {each: -lenet.LEARNING_RATE * velocities[each] for each in computing}
+        pairs = zip(sums_with(rank, ways), sums_with(rank, seen), strict=True)
+        vectors += [expected(way, before) for way, before in pairs]
+        if len(models) > number + 1:
+            vectors.append(expected(models[number + 1] - models[number], models[number]))
+        by_step.append(vectors)
+    return by_step
+
+
+def factors_of_steps(steps: Steps) -> list[float]:
+    """Return by what gradients are usually multiplied before they are sent: 1 comes first."""
+    sizes = [len(steps.trained.batches(rank)[0]) for rank in steps.computing]
+    shares = [size / sum(sizes) for size in sizes if size]
+    rate, every = lenet.LEARNING_RATE, [1.0, *sizes, *shares, 1 / len(sizes), 1 / sum(sizes)]
+    return [*dict.fromkeys([*filter(None, every), *(rate * each for each in (1, *shares))])]
