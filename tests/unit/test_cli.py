@@ -34,7 +34,7 @@ def grade(*arguments: str | Path, **environment: str) -> subprocess.CompletedPro
     [
         (lambda path: path / "none", "none does not exist; name the folder"),
         (lambda path: _folder(path / "empty"), "empty is empty; put the files to hand in there"),
-        (lambda path: _file(path / "a.txt"), "a.txt is a file, not a folder; a folder, or a zip"),
+        (lambda path: _file(path / "a.txt"), "a.txt is a file, not a folder; name a folder, or a zip"),
         (lambda path: _file(path / "a.ZIP"), "a.ZIP is not a readable archive: it is"),
         (lambda path: _file(path / "a.tar.gz"), "a.tar.gz is not a readable archive: it is"),
         (lambda path: _file(path / "d" / "x.py").parent, "has no file of an assignment. Found"),
@@ -347,7 +347,7 @@ def test_what_changed_since_the_last_report_is_told(tmp_path):
     [
         (("check", TEMPLATE, "--export", "gradescope"), "expected a format and a file such as"),
         (("check", TEMPLATE, "--export", "gradscope=x"), "did you mean gradescope? known: artemis"),
-        (("check", TEMPLATE, "--export", "gitlab=no/x"), "no/x cannot be written; expected a file"),
+        (("check", TEMPLATE, "--export", "gitlab=no/x"), "no/x cannot be written; name a file"),
         (("export", "gradscope", "r.json"), "unknown format 'gradscope'; did you mean gradescope?"),
         (("export", "gitlab", "none.json"), "none.json cannot be read: No such file or directory;"),
         (
@@ -441,7 +441,7 @@ def test_where_a_report_cannot_go_is_said_before_anything_is_graded(tmp_path, op
     (tmp_path / "folder.md").mkdir()
     done = grade("check", TEMPLATE, option, file.format(tmp_path))
     assert done.returncode == 2
-    assert done.stderr.startswith(f"grade: {file.format(tmp_path)} cannot be written; expected a")
+    assert done.stderr.startswith(f"grade: {file.format(tmp_path)} cannot be written; name a")
     assert done.stdout == ""
 
 

@@ -155,8 +155,7 @@ def assert_ring_volume(
     ranks sends 2 (n - 1) L in all. With chunks padded to equal length it is 2 (n - 1) n ceil(L / n)
     in all, 2 (n - 1) ceil(L / n) by each rank, which also bounds every unpadded ring. Who cuts the
     array into segments and sends each around the ring by itself may add an element to each message,
-    on some ranks, at the cost of others, but no more than a chunk in all. The number of messages is
-    free.
+    on some ranks, at the cost of others. The number of messages is free.
 
     num_elements: L; with 0 nothing need be sent. item_num_bytes: the size of one element.
     grain: how many elements may be kept together, such as the length of a row.
@@ -165,7 +164,7 @@ def assert_ring_volume(
     n, length = len(trace.ranks), num_elements
     padded = -(-length // (n * grain)) * grain if n else 0
     num_hops = 2 * (n - 1)
-    rounded = [min(max(number - num_hops, 0) * grain, padded) for number in messages_sent(trace)]
+    rounded = [max(number - num_hops, 0) * grain for number in messages_sent(trace)]
     _assert_volume(
         trace,
         item_num_bytes,
@@ -173,7 +172,7 @@ def assert_ring_volume(
         by_each_formula=(
             f"2 (n - 1) ceil(L / n) with n = {n} ranks and L = {length} elements"
             f"{f' in pieces of {grain}' if grain > 1 else ''}"
-            f"{', and at most ceil(L / n) for further messages' if any(rounded) else ''}"
+            f"{', and one more for each further message' if any(rounded) else ''}"
         ),
         in_all=(num_hops * length, num_hops * n * padded),
         in_all_formula=f"2 (n - 1) L with n = {n} ranks and L = {length} elements",

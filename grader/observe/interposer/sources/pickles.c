@@ -175,13 +175,14 @@ static bool holds_data(unsigned char opcode)
            opcode == BYTEARRAY8;
 }
 
-struct pickled_numbers numbers_in_pickle(const unsigned char *bytes, size_t num_bytes,
-                                         uint64_t position)
+/* Returns the longest block of raw data; where there is none, the float of this number. */
+static struct pickled_numbers find(const unsigned char *bytes, size_t num_bytes, uint64_t wanted,
+                                   uint64_t *num_floats)
 {
     struct pickled_numbers found = {0, 0, false};
     struct reader reader = {bytes, num_bytes};
     unsigned char opcode = 0;
-    uint64_t num_floats = 0;
+    *num_floats = 0;
     while (opcode != '.' && reader.num_left) {
         opcode = *reader.at;
         skip(&reader, 1);
@@ -190,11 +191,9 @@ struct pickled_numbers numbers_in_pickle(const unsigned char *bytes, size_t num_
             return (struct pickled_numbers){0, 0, false};
         size_t end = num_bytes - reader.num_left;
         if (opcode == BINFLOAT && (found.num_bytes == 0 || found.is_one_big_endian)) {
-            /* One of all floats so far, the same for the same position. */
-            num_floats++;
-            uint64_t wanted = (uint64_t)((unsigned __int128)position * num_floats >> 64);
-            if (wanted == num_floats - 1)
+            if (*num_floats == wanted)
                 found = (struct pickled_numbers){end - sizeof(double), sizeof(double), true};
+            ++*num_floats;
         } else if (holds_data(opcode)) {
             size_t before = before_elements(&bytes[end - length], (size_t)length);
             if (found.is_one_big_endian || length - before > found.num_bytes)
@@ -202,4 +201,13 @@ struct pickled_numbers numbers_in_pickle(const unsigned char *bytes, size_t num_
         }
     }
     return found;
+}
+
+struct pickled_numbers numbers_in_pickle(const unsigned char *bytes, size_t num_bytes,
+                                         uint64_t position)
+{
+    uint64_t num_floats, unused;
+    find(bytes, num_bytes, 0, &num_floats);
+    uint64_t wanted = (uint64_t)((unsigned __int128)position * num_floats >> 64);
+    return find(bytes, num_bytes, wanted, &unused);
 }

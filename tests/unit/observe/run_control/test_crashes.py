@@ -149,7 +149,7 @@ def test_of_several_requests_the_one_with_the_short_buffer_is_told():
     )
     assert (
         "Irecv(source=1, tag=2) of rank 0 at work.py:7 has a buffer of 52 bytes (13 elements of 4 "
-        "bytes), and rank 1 sends it 104 bytes (13 elements of 8 bytes) at work.py:8: give both "
+        "bytes), but rank 1 sends it 104 bytes (13 elements of 8 bytes) at work.py:8: give both "
         "arrays the same dtype"
     ) in failure.message
 

@@ -115,7 +115,7 @@ def test_a_missing_package_that_nothing_uses_is_remarked_once(backend):
     (remark,) = launched.remarks
     assert remark.text == (
         "work.py:1 imports seaborn_of_mine, which is not installed here; "
-        "that costs nothing unless a line uses it"
+        "this costs nothing unless a line uses it"
     )
 
 
@@ -168,11 +168,11 @@ def test_a_breakpoint_does_nothing_and_is_remarked(backend):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("import pdb; pdb.set_trace()", "starts the debugger pdb, but grading has no keyboard"),
-        ("from pdb import set_trace; set_trace()", "starts the debugger pdb, but grading"),
+        ("import pdb; pdb.set_trace()", "starts the debugger pdb, but there is no keyboard"),
+        ("from pdb import set_trace; set_trace()", "starts the debugger pdb, but there"),
         (
             "input('How many? ')",
-            "calls input(), but grading has no keyboard; write the value into",
+            "calls input(), but there is no keyboard here; write the value into",
         ),
     ],
 )

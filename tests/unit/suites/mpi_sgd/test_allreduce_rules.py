@@ -139,7 +139,7 @@ def test_wrong_results_that_owe_nothing_to_messages_are_wrong_answers():
     little = AllReduce(wrong, share=1 / 240)
     with raising(WrongAnswer, "messages.too_little_sent", num_elements=3) as error:
         assert_results_come_from_messages(little.run, CASES)
-    assert "its array of 240" in error.value.findings[0].text
+    assert "of its 240 elements" in error.value.findings[0].text
 
 
 def test_what_wrong_results_hold_is_told_after_why_messages_do_not_matter():

@@ -45,7 +45,7 @@ def test_unequal_parts_are_named():
     used = (LOCAL[0] + LOCAL[1] + LOCAL[2]) / 4
     text = gradients.recognised(used, LOCAL, 1, 5, alike=1e-4).text
     assert "0.25 of rank 0's, 0.25 of rank 1's, 0.25 of rank 2's and 0 of rank 3's" in text
-    assert "the mean takes 0.25 of each" in text
+    assert "the mean contains 0.25 of each" in text
 
 
 @pytest.mark.parametrize("used", [MEAN + 1, np.full_like(MEAN, np.nan)])
