@@ -107,7 +107,8 @@ def assert_contents(
             f"{num_bytes:,.0f} bytes; at least {needed:,.0f} are needed. The training may not "
             "come from messages; your instructor reviews this part."
         )
-        facts = {"rank": rank, "num_bytes": int(num_bytes), "needed_num_bytes": int(needed)}
+        facts: dict[str, Any] = {"rank": rank, "num_bytes": int(num_bytes)}
+        facts["needed_num_bytes"] = int(needed)
         raise NotProven(found("evidence.models_not_given", text, **facts))
 
 
@@ -178,14 +179,15 @@ def may_hold_multiple(call: Call, expected: Expected, factors: Sequence[float]) 
 def _factors(word: Any, expected: Expected, precision: float) -> tuple[Factors, Factors]:
     """Return of which multiples these neighbours may be, and how well each is known."""
     lead, last = int(np.argmax(np.abs(word))), len(expected.values) - len(word)
-    places, errors = expected.places, expected.errors_at_places
+    places = expected.places
+    errors: Any = expected.errors_at_places
     if len(word) > 1:
         first, behind = np.searchsorted(places, [lead, last + lead + 1])
         places, errors = places[first:behind], errors[first:behind]
     else:
         # A single number is no evidence unless it is precise.
         errors = errors / 4
-    factors = word[lead] / expected.values[places]
+    factors: Any = word[lead] / expected.values[places]
     errors = errors + precision
     for other in range(len(word)):
         if other != lead:
