@@ -34,7 +34,10 @@ def grade(*arguments: str | Path, **environment: str) -> subprocess.CompletedPro
     [
         (lambda path: path / "none", "none does not exist; name the folder"),
         (lambda path: _folder(path / "empty"), "empty is empty; put the files to hand in there"),
-        (lambda path: _file(path / "a.txt"), "a.txt is a file, not a folder; name a folder, or a zip"),
+        (
+            lambda path: _file(path / "a.txt"),
+            "a.txt is a file, not a folder; name a folder, or a zip",
+        ),
         (lambda path: _file(path / "a.ZIP"), "a.ZIP is not a readable archive: it is"),
         (lambda path: _file(path / "a.tar.gz"), "a.tar.gz is not a readable archive: it is"),
         (lambda path: _file(path / "d" / "x.py").parent, "has no file of an assignment. Found"),

@@ -558,7 +558,7 @@ def test_a_store_of_its_own_is_compared_with_nothing(server, own):
         (
             "dist.init_process_group('gloo', f'tcp://{ip}', **given)",
             "ValueError: .*tcp:// rendezvous: port number missing at work.py:8; "
-            ".* the address and port of rank 0,.*started as `python work.py --master-ip",
+            ".* the address and port of rank 0,.*starts the program as `python work.py --master-ip",
         ),
         ("dist.init_process_group('gloo', f'tcp://{ip}:x', **given)", "ValueError: Port could not"),
         ("dist.init_process_group('gloo', f'tcp://{ip}:70000', **given)", "Port out of range"),
@@ -590,7 +590,10 @@ def test_a_store_of_its_own_is_compared_with_nothing(server, own):
             "dist.init_process_group('gloo', **given)",
             "environment variable MASTER_ADDR expected, but not set at",
         ),
-        ("int(os.environ['LOCAL_RANK'])", "KeyError: .*started as `python work.py --master-ip"),
+        (
+            "int(os.environ['LOCAL_RANK'])",
+            "KeyError: .*starts the program as `python work.py --master-ip",
+        ),
     ],
 )
 def test_nodes_that_would_not_meet_are_told_why(server, start, message):
