@@ -56,6 +56,6 @@ def test_the_first_section_of_the_readme_is_for_students():
     section = (ROOT / "README.md").read_text().split("\n## ")[1]
     assert section.startswith("For students\n")
     assert LINE in section
-    for shell, folder in (("Linux, macOS, PowerShell", "${PWD}"), ("Windows' cmd", "%cd%")):
+    for shell, folder in (("Linux, macOS, PowerShell", "${PWD}"), ("Windows cmd", "%cd%")):
         command = f'docker run --rm --network none -v "{folder}:/submission:ro" grade-student'
         assert f"| {shell} | `{command}` |" in section
