@@ -120,7 +120,7 @@ WEAKENINGS = (
                 "if peer(connection)[1] != self._uid:",
                 "if peer(connection)[1] < 0:",
             ),
-            Change("observe/run_control/sandbox.py", "if self.ranks_uid == 0:", "if True:"),
+            Change("observe/run_control/machine.py", "if os.geteuid() == 0:", "if True:"),
             Change(
                 _SUPERVISOR,
                 "    return 0 if _clean(run) else SOMETHING_STAYED\n",
@@ -314,8 +314,8 @@ WEAKENINGS = (
             NO_GUARD,
             Change(
                 "judge/explanation/launch_result.py",
-                "doubts=found)",
-                "doubts=())",
+                "doubts=tuple(texts)",
+                "doubts=()",
             ),
             *NO_CAUSALITY,
         ),
