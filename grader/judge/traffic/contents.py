@@ -92,7 +92,9 @@ def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
         is_single = call.sampled_num_bytes <= dtype.itemsize
         is_list = call.pickled and is_single and call.num_bytes > _PICKLED_NUMBER_NUM_BYTES
         is_scaled = scaled and not is_list
-        least = max(-(-len(samples) // 2), _least_numbers(dtype, is_scaled))
+        # A short list may have shown the same number more than once.
+        number = len(np.unique(samples)) if call.pickled else len(samples)
+        least = max(-(-number // 2), _least_numbers(dtype, is_scaled))
         if len(samples) and _are_among(samples, numbers, least, scaled=is_scaled):
             return True
     return False

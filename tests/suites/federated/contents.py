@@ -4,7 +4,7 @@ A sample is 8 bytes from a place that is drawn: neighbours of a vector, of which
 do. Rounding is smaller than what distinguishes any two such vectors.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -35,7 +35,10 @@ _LEAST_SHARE = 0.25
 _WORD_NUM_BYTES = 8
 _SHORT_NUM_BYTES = 2 * _WORD_NUM_BYTES
 """Shorter messages contain too few numbers."""
-_MOST_CALLS = 500
+_MOST_COMPARISONS = 2000
+"""Of calls and vectors: what is given matches one of the first few mostly."""
+MOST_STEPS = 3
+"""Or rounds, that are judged."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,8 @@ def sums_with(rank: int, vectors: Mapping[int, lenet.Vector]) -> list[lenet.Vect
 
 def assert_contents(
     trace: Trace,
-    expected_of: Mapping[int, Sequence[Sequence[Expected]]],
+    ranks: Collection[int],
+    expected_of: Callable[[int], Sequence[Sequence[Expected]]],
     factors: Sequence[float],
     *,
     is_right: bool,
@@ -88,19 +92,20 @@ def assert_contents(
 ) -> None:
     """Assert that ranks give others what is expected of them in each step, or round.
 
-    expected_of: by rank and step, of which one is to be given. factors: of usual multiples.
+    expected_of: for a rank by step, of which one is to be given. factors: of usual multiples.
     is_right: all steps are judged, or else any one. least: how many of the ranks have to give it.
     Raises NotProven.
     """
     missing = dict[int, tuple[float, float]]()
-    for rank, by_step in expected_of.items():
-        if len(expected_of) - len(missing) < least:
+    for rank in ranks:
+        if len(ranks) - len(missing) < least:
             break
+        by_step = expected_of(rank)
         needed = _LEAST_SHARE * lenet.MODEL_NUM_BYTES * (len(by_step) if is_right else 1)
         num_bytes = _num_bytes_holding(trace, rank, by_step, factors, needed)
         if num_bytes < needed:
             missing[rank] = (num_bytes, needed)
-    if len(expected_of) - len(missing) < least:
+    if len(ranks) - len(missing) < least:
         rank, (num_bytes, needed) = next(iter(missing.items()))
         text = (
             f"Judging by samples, rank {rank} sent gradients or models of its training in only "
@@ -130,11 +135,12 @@ def _num_bytes_holding(
     seen = [each for each in given if each[1] and each[0].sampled_num_bytes >= _SHORT_NUM_BYTES]
     left = [float(lenet.MODEL_NUM_BYTES)] * len(by_step)
     # What comes next is likely to be another piece of the same kind of vector, or of its successor.
-    step = kind = 0
-    for call, number in sorted(seen, key=lambda each: each[1], reverse=True)[:_MOST_CALLS]:
-        if num_bytes >= needed:
+    step = kind = num_compared = 0
+    for call, number in sorted(seen, key=lambda each: each[1], reverse=True):
+        if num_bytes >= needed or num_compared > _MOST_COMPARISONS:
             break
         for at, place in _nearest_first(by_step, step, kind):
+            num_compared += 1
             if left[at] and may_hold_multiple(call, by_step[at][place], factors):
                 step, kind = at, place
                 num_bytes += min(number, left[at])

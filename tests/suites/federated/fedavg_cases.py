@@ -1,5 +1,6 @@
 """The cases of the two FedAvg parts, and what is asked of a run as checks of a suite."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -105,20 +106,21 @@ class RoundChecks:
     def assert_contents(self, case: Training, outcome: Outcome) -> None:
         """Assert that clients give the server their models, by samples. Raises NotProven.
 
-        All clients in all rounds; one of them once where the training is wrong.
+        All clients in the first rounds; one of them once where the training is wrong, and nothing
+        where their steps cannot be explained or numbers are not finite.
         """
-        try:
-            rounds = self._rounds_of(case, outcome)
-        except WrongAnswer:
-            return
-        if rounds.local is None:
-            return
         is_right = all(holds(check, case, outcome) for check in self.training)
-        with case_context(case, outcome):
-            found = {rank: expected_of_rounds(rounds, rank) for rank in rounds.clients}
-            least = len(found) if is_right else 1
-            factors = factors_of_rounds(rounds)
-            assert_contents(outcome.trace, found, factors, is_right=is_right, least=least)
+        with case_context(case, outcome), contextlib.suppress(WrongAnswer):
+            rounds = self._rounds_of(case, outcome)
+            if rounds.local is not None:
+                assert_contents(
+                    outcome.trace,
+                    rounds.clients,
+                    lambda rank: expected_of_rounds(rounds, rank),
+                    factors_of_rounds(rounds),
+                    is_right=is_right,
+                    least=len(rounds.clients) if is_right else 1,
+                )
 
     def sent_once(self, case: Training, outcome: Outcome) -> None:
         """Assert that each client gives its model away once a round, and little besides."""

@@ -1,16 +1,16 @@
 """What ranks may give others in each round of federated averaging."""
 
-from .contents import Expected, expected, sums_with
+from .contents import MOST_STEPS, Expected, expected, sums_with
 from .rounds import Rounds
 
 
 def expected_of_rounds(rounds: Rounds, rank: int) -> list[list[Expected]]:
-    """Return for each round the vectors of which a rank may give one.
+    """Return for each of the first rounds the vectors of which a rank may give one.
 
     A client gives its model or how that has changed, weighted or not, or sums with those of others.
     """
     by_round = []
-    for number in range(rounds.number):
+    for number in range(min(rounds.number, MOST_STEPS)):
         starts, ends = rounds.starts(number), rounds.ends(number)
         ways = {each: ends[each] - starts[each] for each in ends}
         vectors = []
@@ -27,6 +27,8 @@ def expected_of_rounds(rounds: Rounds, rank: int) -> list[list[Expected]]:
 
 def factors_of_rounds(rounds: Rounds) -> list[float]:
     """Return by what models are usually multiplied before they are sent: 1 comes first."""
-    sizes = rounds.num_examples.values()
+    sizes = [size for size in rounds.num_examples.values() if size]
+    if not sizes:
+        return [1.0]
     every = [1.0, *sizes, *(size / sum(sizes) for size in sizes), 1 / len(sizes), 1 / sum(sizes)]
     return [*dict.fromkeys(every)]

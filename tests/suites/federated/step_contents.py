@@ -3,12 +3,12 @@
 import numpy as np
 
 from . import lenet
-from .contents import Expected, expected, sums_with
+from .contents import MOST_STEPS, Expected, expected, sums_with
 from .steps import Steps
 
 
 def expected_of_steps(steps: Steps, rank: int) -> list[list[Expected]]:
-    """Return for each step the vectors of which a rank may give one.
+    """Return for each of the first steps the vectors of which a rank may give one.
 
     Its gradient, weighted or not, sums with it, a model after a step of its own, or the next model.
     """
@@ -16,7 +16,7 @@ def expected_of_steps(steps: Steps, rank: int) -> list[list[Expected]]:
     models = steps.models(rank)
     velocities = dict.fromkeys(computing, np.zeros(lenet.NUM_PARAMETERS))
     by_step = []
-    for number in range(steps.number):
+    for number in range(min(steps.number, MOST_STEPS)):
         gradients = steps.gradients(number)
         sizes = {each: len(steps.trained.batches(each)[number]) for each in computing}
         velocities = {
@@ -30,6 +30,7 @@ def expected_of_steps(steps: Steps, rank: int) -> list[list[Expected]]:
         ways = {each: -lenet.LEARNING_RATE * velocities[each] for each in computing}
         pairs = zip(sums_with(rank, ways), sums_with(rank, seen), strict=True)
         vectors += [expected(way, before) for way, before in pairs]
+        vectors.append(expected(ways[rank], rounded=seen[rank]))
         if len(models) > number + 1:
             vectors.append(expected(models[number + 1] - models[number], models[number]))
         by_step.append(vectors)
@@ -39,6 +40,8 @@ def expected_of_steps(steps: Steps, rank: int) -> list[list[Expected]]:
 def factors_of_steps(steps: Steps) -> list[float]:
     """Return by what gradients are usually multiplied before they are sent: 1 comes first."""
     sizes = [len(steps.trained.batches(rank)[0]) for rank in steps.computing]
+    if not sum(sizes):
+        return [1.0]
     shares = [size / sum(sizes) for size in sizes if size]
     rate, every = lenet.LEARNING_RATE, [1.0, *sizes, *shares, 1 / len(sizes), 1 / sum(sizes)]
     return [*dict.fromkeys([*filter(None, every), *(rate * each for each in (1, *shares))])]

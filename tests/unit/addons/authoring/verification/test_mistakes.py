@@ -261,7 +261,7 @@ def test_an_assignment_without_wrong_submissions_shows_nothing(root):
             f"{BUG}/expected.toml",
             "fair_share = 0.4",
             "fair_share = 0.9",
-            "labelled submissions: .*only_the_neighbour: found 4 of 10 points paid, but",
+            "labelled submissions: .*only_the_neighbour: found 4 of 10 points, but",
         ),
         (
             "student_template/sums/my_sum.py",
