@@ -82,16 +82,16 @@ EXPECTED = {rank: [[expected(GRADIENTS[rank])]] for rank in (1, 2)}
 
 def test_each_rank_is_asked_where_training_is_right():
     own = trace_giving([[], [GRADIENTS[1]], [GRADIENTS[2]]])
-    assert_contents(own, EXPECTED, FACTORS, is_right=True, least=2)
+    assert_contents(own, EXPECTED, EXPECTED.get, FACTORS, is_right=True, least=2)
     noise = RANDOM.normal(0, 1e-3, lenet.NUM_PARAMETERS)
     one = trace_giving([[], [GRADIENTS[1]], [noise]])
-    assert_contents(one, EXPECTED, FACTORS, is_right=False, least=1)
+    assert_contents(one, EXPECTED, EXPECTED.get, FACTORS, is_right=False, least=1)
     with raises("evidence.models_not_given", kind=NotProven, rank=2, num_bytes=0):
-        assert_contents(one, EXPECTED, FACTORS, is_right=True, least=2)
+        assert_contents(one, EXPECTED, EXPECTED.get, FACTORS, is_right=True, least=2)
 
 
 def test_one_gradient_again_and_again_is_that_of_one_step():
     twice = trace_giving([[], [GRADIENTS[1]] * 6, []])
     steps = {1: [[expected(GRADIENTS[1])], *[[expected(GRADIENTS[2])]] * 5]}
     with raises("evidence.models_not_given", kind=NotProven, num_bytes=MODEL):
-        assert_contents(twice, steps, FACTORS, is_right=True, least=1)
+        assert_contents(twice, steps, steps.get, FACTORS, is_right=True, least=1)
