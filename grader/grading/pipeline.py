@@ -278,7 +278,8 @@ def _elsewhere(parts: Sequence[str], assignment: Assignment, settings: Settings)
     if not others:
         return ""
     how = " (recognised by its files)" if settings.is_recognised else ""
-    return f"; {' and '.join(others)} has a part of that name, but not {assignment.name}{how}"
+    have = "have" if len(others) > 1 else "has"
+    return f"; {' and '.join(others)} {have} a part of that name, but not {assignment.name}{how}"
 
 
 def _material(settings: Settings) -> list[Path]:

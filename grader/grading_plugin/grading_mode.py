@@ -128,7 +128,8 @@ class JudgeMode(SuiteMode):
         After the part has ended a stage looks at launches that there are. A judge that follows a
         killed one repeats those, each with as many starts as it had.
         """
-        case_s = self._context.limits.case_s
+        own_limits_s = [case.time_limit_s for case in asked.cases]
+        case_s = max([self._context.limits.case_s, *own_limits_s])
         budget = self._budgets.setdefault(asked.cases[0].call, LaunchBudget.of(case_s))
         num_starts = self._starts_before.get(_journal_name(asked), 0)
         if stage_of(item) is None or budget.ended is None or not num_starts:

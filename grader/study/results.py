@@ -77,7 +77,7 @@ class Spread:
 
         That of the baseline itself is 1, whatever its single runs took.
         """
-        if self == baseline:
+        if self == baseline and self.is_finite:
             return Spread(1.0, 1.0, 1.0, self.num_runs)
         base = baseline.median
         return Spread(base / self.median, base / self.high, base / self.low, self.num_runs)

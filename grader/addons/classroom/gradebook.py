@@ -93,6 +93,8 @@ def _of_zeros(report: Report, mark: Mark | None) -> list[str]:
     Nothing is said of a part that a person has settled.
     """
     settled = mark.overruled if mark is not None else {}
+    if WHOLE in settled:
+        return []
     reasons: dict[str, list[str]] = {}
     for part in report.parts:
         if part.points == 0 < part.max_points and part.name not in settled:

@@ -212,7 +212,8 @@ class OpenMode(SuiteMode):
                 outcomes.append(NotRun("same cause as above"))
                 continue
             self._num_cases += 1
-            limit_s = _PATIENCE * part.case_time_limit_s if self._has_limits else 0
+            case_s = max(part.case_time_limit_s, case.time_limit_s)
+            limit_s = _PATIENCE * case_s if self._has_limits else 0
             running = RunningCase(
                 self._num_cases, item.name, call.label, ranks, limit_s, part.entry
             )

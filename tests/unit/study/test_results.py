@@ -1,5 +1,7 @@
 """Spreads, and sentences that claim no more than was measured."""
 
+import math
+
 import pytest
 
 from grader.study import Machine, Results, Spread, compared
@@ -48,3 +50,9 @@ def test_a_reason_in_a_cell_is_its_first_clause_and_says_that_it_was_cut():
     results = Results({}, machine, reasons)
     assert results.why_in_short("a") == "time was up"
     assert results.why_in_short("b").endswith("xxx...") and len(results.why_in_short("b")) == 48
+
+
+def test_no_finite_number_is_no_speed_up():
+    never = Spread.of([math.nan, 1.0])
+    assert not never.speed_up(never).is_finite
+    assert Spread.of([2.0]).speed_up(Spread.of([2.0])) == Spread(1, 1, 1, 1)

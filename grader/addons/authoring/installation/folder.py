@@ -85,7 +85,7 @@ def _requirements(file: Path) -> Iterator[Requirement]:
 
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The earliest time of a zip: the same files course_wheel the same wheel."""
+"""The earliest time of a zip: the same files make the same wheel."""
 
 
 def name_of(course: Course) -> str:

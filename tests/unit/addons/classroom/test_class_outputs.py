@@ -45,6 +45,8 @@ def test_the_gradebook_keeps_raw_and_final_and_the_reasons():
     assert row["tests"] == "" and row["reasons"] == "ring by hand: 4: looked at"
     (before,) = table([standing(grading(doubtful))])
     assert "ring: your instructor reviews this part" in before["reasons"]
+    (whole,) = table([standing(grading(doubtful), marks={"anna": {"all": Given(4, "", "x")}})])
+    assert whole["reasons"] == "all by hand: 4"
     assert row["pseudonym"] == NAMES.of("anna")
 
 
