@@ -5,7 +5,7 @@ from typing import Any
 
 from grader.grading_plugin.case import TIMING, YARDSTICK
 from grader.grading_plugin.launch_results import Launch, holds
-from grader.judge.budgets import Comparison, assert_within_factor, compare_times
+from grader.judge.budgets import assert_within_factor, is_clearly_within
 from grader.judge.check_failures import WrongAnswer
 from grader.model.report import Outcome
 
@@ -24,9 +24,9 @@ def assert_time_ratio(
 ) -> None:
     """Assert that the cases of purpose `timing` take at most `factor` times the `yardstick` ones.
 
-    What the machine did for others meanwhile is left out of both, as the kernel tells it. Too slow
-    is believed when it was measured twice, a doubtful ratio when it was measured three times, of
-    which the fastest runs count: another program on the same cores decides nothing.
+    What the machine did for others meanwhile is left out of both, as the kernel tells it. What is
+    not clearly within is measured three times, of which the fastest runs count: another program on
+    the same cores decides nothing.
     Time no more ranks than there are cores: where they wait for each other and do not poll, a turn
     that one of them has also counts as others'.
     measure: returns the launch of attempt 0, 1, 2. check: raises when a timed case is wrong,
@@ -41,11 +41,8 @@ def assert_time_ratio(
         for case, outcome in launch.having(purpose=TIMING):
             check(case, outcome)
             student_s.append(outcome.given_time_s)
-        found = compare_times(student_s, yardstick_s, factor)
-        if found is Comparison.WITHIN:
+        if is_clearly_within(student_s, yardstick_s, factor):
             return
-        if found is Comparison.OVER and attempt > 0:
-            break
     assert_within_factor(student_s, yardstick_s, factor, what=what, yardstick=yardstick)
 
 

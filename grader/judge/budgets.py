@@ -6,7 +6,6 @@ what was timed and least of the machine.
 """
 
 from collections.abc import Sequence
-from enum import Enum
 from math import isfinite
 
 from grader.judge.check_failures import BudgetExceeded
@@ -17,30 +16,18 @@ _DOUBT = 2.0
 """A program that has to share its core with one other takes twice as long."""
 
 
-class Comparison(Enum):
-    """What measured times say about a budget."""
-
-    WITHIN = "within"
-    OVER = "over"
-    INCONCLUSIVE = "inconclusive"
-
-
-def compare_times(
+def is_clearly_within(
     student_s: Sequence[float], yardstick_s: Sequence[float], factor: float
-) -> Comparison:
-    """Return whether the fastest run is within `factor` times the yardstick's fastest.
+) -> bool:
+    """Return whether the fastest run takes at most half of `factor` times the yardstick's fastest.
 
-    A ratio within twice of the factor, on either side, is inconclusive: on a machine that does
-    other work as well, a neighbour on the same core explains it, whichever of the two it disturbed.
-    It should be measured again before it decides anything.
+    A neighbour on the same core explains any other ratio on a machine that does other work as
+    well, whichever of the two it disturbed. It should be measured again before it decides anything.
 
     student_s, yardstick_s: seconds, best taken in turn, not empty. factor: above 0.
     Raises ValueError for times that no clock shows.
     """
-    ratio = time_ratio(student_s, yardstick_s)
-    if ratio <= factor / _DOUBT:
-        return Comparison.WITHIN
-    return Comparison.OVER if ratio >= _DOUBT * factor else Comparison.INCONCLUSIVE
+    return time_ratio(student_s, yardstick_s) <= factor / _DOUBT
 
 
 def assert_within_factor(
@@ -53,7 +40,7 @@ def assert_within_factor(
 ) -> None:
     """Assert that the fastest run is at most `factor` times the yardstick's: the last word.
 
-    A ratio up to the factor holds. Ask compare_times first, and measure again where it doubts.
+    A ratio up to the factor holds. Where it is not clearly within, measure again first.
     what, yardstick: words for the two in the message.
     Raises BudgetExceeded; ValueError for times that no clock shows.
     """
