@@ -219,13 +219,11 @@ class _Table:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
-    def numbers(self, column: int) -> list[float]:
-        """Return the numbers of a column; other cells are no prices."""
-        cells = (row[column] for row in self.rows if column < len(row))
-        return [float(cell) for cell in cells if _NUMBER.fullmatch(cell)]
-
     def prices(self, column: int) -> list[float]:
-        """Return the numbers of a column, in pieces where a row says how its points are shared."""
+        """Return the numbers of a column, in pieces where a row says how its points are shared.
+
+        Other cells are no prices.
+        """
         found = []
         for row in self.rows:
             if column < len(row) and _NUMBER.fullmatch(row[column]):
@@ -273,7 +271,7 @@ def _wrong_sums(table: _Table, assignment: Assignment) -> Iterator[str]:
     columns = _columns_of_prices(table.header)
     parts = table.parts or assignment.parts
     for number, column in enumerate(columns):
-        paid = total(table.numbers(column))
+        paid = total(table.prices(column))
         # Several columns under a heading that names as many parts are theirs, in that order.
         meant = (parts[number],) if len(columns) == len(parts) else parts
         if paid not in [part.points for part in meant]:
