@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from grader.commands.context import courses_of, is_sealed, look
 from grader.model.errors import GraderError, UsageError
@@ -31,36 +31,17 @@ _SCRIPTS = (".py", ".ipynb")
 def named_submission(options: argparse.Namespace) -> Path:
     """Return the submission that was named. Raises UsageError where none was, or it is not here."""
     path: Path = options.submission or Path()
-    if options.submission is None and not _known_parts(options, path):
+    asked = (file for each in courses_of(options).readable() for file in each.handed_in)
+    if options.submission is None and not any(map(os.path.isfile, asked)):
         raise UsageError("no file of an assignment is here; name its folder: grade check DIR")
     if path.suffix in _SCRIPTS and path.is_file():
-        raise UsageError(_single_file_text(options, path))
+        raise UsageError(f"cannot grade a single file; name its folder: grade check {path.parent}")
     if is_sealed(os.environ) and not path.exists():
         raise UsageError(
             f"{path} is not in the container; mount what to grade there: "
             f'docker run -v "$PWD:{path}:ro" grade'
         )
     return path
-
-
-def _known_parts(options: argparse.Namespace, folder: Path, name: str = "") -> set[str]:
-    """Return the parts of any assignment whose file lies in a folder.
-
-    name: only parts with a file that has this name.
-    """
-    return {
-        part.name
-        for assignment in courses_of(options).readable()
-        for part in assignment.parts
-        for file in part.files
-        if (folder / file).is_file() and (not name or PurePath(file).name == name)
-    }
-
-
-def _single_file_text(options: argparse.Namespace, file: Path) -> str:
-    parts = sorted(_known_parts(options, file.parent, file.name))
-    part = f" --part {parts[0]}" if len(parts) == 1 else ""
-    return f"cannot grade a single file; name its folder: grade check {file.parent}{part}"
 
 
 def require_reports_writable(options: argparse.Namespace) -> None:

@@ -24,7 +24,7 @@ from grader.grading_plugin.progress import Progress
 from grader.grading_plugin.session import possible_ranks, prices
 from grader.intake import process as intake
 from grader.intake.manual import manual_parts
-from grader.intake.placement.recognition import full_name, recognise, require_likely
+from grader.intake.placement.recognition import assignment_of, full_name
 from grader.intake.placement.table import place
 from grader.intake.submission import Submission
 from grader.judge.explanation.launch_result import explaining
@@ -65,14 +65,8 @@ def grade_as(submission: Submission, name: str | None, settings: Settings) -> Re
 
     Raises UsageError when its files are those of no assignment, or of several.
     """
-    if name is not None:
-        named = settings.courses.assignment(name)
-        # A draft beside it that is not right yet is nobody's business here.
-        require_likely(submission, named, settings.courses.readable())
-        return grade_submission(submission, named, settings)
-    settings = replace(settings, is_recognised=True)
-    known = settings.courses.assignments()
-    return grade_submission(submission, recognise(submission, known), settings)
+    found = assignment_of(submission, name, settings.courses)
+    return grade_submission(submission, found, replace(settings, is_recognised=name is None))
 
 
 def grade_submission(submission: Submission, assignment: Assignment, settings: Settings) -> Report:

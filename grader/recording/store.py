@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -76,12 +76,6 @@ class Store:
         content = file.read_bytes()
         os.utime(file)  # what is used is not removed
         return content
-
-    def known(self) -> Iterator[RecordedLaunch]:
-        """Yield all launches."""
-        for file in sorted(self._folder.glob(f"*{_LAUNCH}")):
-            if (launch := self.find(file.name.removesuffix(_LAUNCH))) is not None:
-                yield launch
 
     def prune(self) -> None:
         """Remove what is too much: other observers' launches first, then those not used longest."""

@@ -202,19 +202,11 @@ def _teller(options: argparse.Namespace) -> Callable[[str], None]:
 
 def _ending(made: Made, out: Path) -> list[str]:
     lines = [*(f"- {one_line(each)}" for each in made.findings)]
-    if made.missing:
-        lines.append(f"{len(made.missing)} of {made.num_points} runs are missing from the figures:")
-        reasons = by_reason(made.missing)
-        shown = reasons[:_MOST_REASONS]
-        lines += [f"  {one_line(names)}: {one_line(why)}" for names, why in shown]
-        if len(reasons) > _MOST_REASONS:
-            lines.append(f"  and other reasons, listed in {PAGE}")
-    if made.failed_runs:
-        lines.append(
-            "left out of the figures, because they failed (others of the same kind passed):"
-        )
-        failed = made.failed_runs[:_MOST_REASONS]
-        lines += [f"  {one_line(name)}: {one_line(why)}" for name, why in failed]
-        if len(made.failed_runs) > _MOST_REASONS:
-            lines.append(f"  and {len(made.failed_runs) - _MOST_REASONS} more, listed in {PAGE}")
+    missing = f"{len(made.missing)} of {made.num_points} runs are missing from the figures:"
+    failed = "left out of the figures, because they failed (others of the same kind passed):"
+    for head, told in ((missing, by_reason(made.missing)), (failed, made.failed_runs)):
+        shown = [f"  {one_line(who)}: {one_line(why)}" for who, why in told[:_MOST_REASONS]]
+        lines += [head, *shown] if told else []
+        if len(told) > _MOST_REASONS:
+            lines.append(f"  and {len(told) - _MOST_REASONS} more, listed in {PAGE}")
     return [*lines, f"{out / PAGE}: {made.num_figures} figures and tables; this is not a mark"]

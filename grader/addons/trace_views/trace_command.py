@@ -26,7 +26,7 @@ from grader.grading.observing import telling
 from grader.grading.settings import Settings
 from grader.grading_plugin.marks import Selection
 from grader.intake import process as intake
-from grader.intake.placement.recognition import recognise
+from grader.intake.placement.recognition import assignment_of
 from grader.intake.placement.table import place
 from grader.judge.explanation.launch_result import (
     LaunchResult,
@@ -122,11 +122,7 @@ def _only_part(options: argparse.Namespace, courses: Courses) -> str:
     Raises UsageError where there are several.
     """
     submission = intake.read(options.submission, courses.wanted(options.assignment))
-    found = (
-        recognise(submission, courses.assignments())
-        if options.assignment is None
-        else courses.assignment(options.assignment)
-    )
+    found = assignment_of(submission, options.assignment, courses)
     names = [part.name for part in found.parts_with(place(submission, found).chosen) or found.parts]
     if len(names) > 1:
         raise UsageError(
