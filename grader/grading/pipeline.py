@@ -103,17 +103,18 @@ def _selftest_notes(task: GradingTask, launcher: Launcher) -> tuple[str, ...]:
     from grader.sealed.selftest.examine import examine
 
     settings, data = task.settings, task.settings.data.folder
-    needed = [Path(task.submission.origin), *([data] if data is not None else [])]
+    needed = [Path(task.placement.submission.origin), *([data] if data is not None else [])]
     protections = examine(launcher, _material(settings), needed)
     reason = refusal(protections, flags_are_ours=settings.flags_are_ours)
     if reason:
         raise GraderError(reason)
-    missing = note(protections, is_for_students=task.assignment.is_for_students)
+    missing = note(protections, is_for_students=task.placement.assignment.is_for_students)
     return (missing,) if missing else ()
 
 
 def _grade_all(task: GradingTask, progress: Progress) -> Report:
-    submission, assignment, settings = task.submission, task.assignment, task.settings
+    placement, settings = task.placement, task.settings
+    submission, assignment = placement.submission, placement.assignment
     started_s, started_at = time.monotonic(), datetime.now(UTC)
     if settings.parts is not None and (sentence := assignment.wrong_part(settings.parts)):
         raise UsageError(sentence + _elsewhere(settings.parts, assignment, settings))
@@ -217,7 +218,7 @@ def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
         return
     for part in selected:
         with suppress(GraderError):  # which the part says when it is graded
-            found = prices(task.assignment.folder / part.suite)
+            found = prices(task.placement.assignment.folder / part.suite)
             known |= {price.test for price in found if price.at_least is None}
     shown = [name.removeprefix("test_") for name in known]
     for name in selection.full_names:
@@ -229,7 +230,7 @@ def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
 
 def _require_possible_ranks(selected: Sequence[Part], task: GradingTask) -> None:
     """Raise UsageError where no check runs on the number of ranks that was asked for."""
-    selection, folder = task.settings.selection, task.assignment.folder
+    selection, folder = task.settings.selection, task.placement.assignment.folder
     if selection.ranks is None:
         return
     suites = (folder / part.suite for part in selected)
@@ -240,7 +241,7 @@ def _require_possible_ranks(selected: Sequence[Part], task: GradingTask) -> None
         *others, most = map(str, sorted(possible))
         numbers = f"{', '.join(others)} or {most}" if others else most
         parts = (
-            task.assignment.name
+            task.placement.assignment.name
             if task.settings.parts is None
             else ", ".join(part.name for part in selected)
         )

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from grader.intake.answer import DEADLINE_S, MAX_NUM_BYTES, message_in, submission_in
+from grader.intake.answer import DEADLINE_S, MAX_NUM_BYTES, message_in
 from grader.intake.archives import names
 from grader.intake.submission import Submission
+from grader.intake.submission_codec import submission_of
 from grader.model.errors import GraderError, UsageError
 
 _PROGRAM = Path(__file__).resolve().parent / "__main__.py"
@@ -32,8 +33,8 @@ def read(path: Path, wanted: Iterable[str], uid: int | None = None) -> Submissio
         except OSError as error:
             name = names.shortened(str(path))
             raise UsageError(f"{name} cannot be read: {error.strerror}") from None
-    command = ["path", str(path), *wanted]
-    return submission_in(str(path), *_asked(uid, command, b""))
+    found = message_in(str(path), *_asked(uid, ["path", str(path), *wanted], b""))
+    return submission_of(str(path), found)
 
 
 def count_pages(data: bytes, name: str, uid: int | None = None) -> int:

@@ -16,7 +16,7 @@ from grader.intake.submission import Submission
 from grader.model.errors import INTERRUPTED, GraderError, UsageError
 from grader.observe.run_control.machine import check_machine
 from grader.report.safe_text import disarm, one_line, visible
-from grader.study.figures import Chart, Figure
+from grader.study.figures import Chart, Figure, csv_text
 from grader.study.measure import by_reason, sources
 from grader.study.page import QUIET, caption, is_empty, page
 from grader.study.plan import Extent, Study, load, points_of
@@ -73,7 +73,7 @@ def make(
             figure = figure.finite()
         text = caption(figure, results.machine, results.busy_share)
         try:
-            (out / f"{figure.name}.csv").write_text(figure.csv(), encoding="utf-8")
+            (out / f"{figure.name}.csv").write_text(csv_text(figure), encoding="utf-8")
             draw(figure, text, str(out / figure.name))
         except OSError as error:
             raise GraderError(f"{out}: {figure.name} cannot be written: {error}") from None

@@ -17,7 +17,7 @@ from pypdf import PdfWriter
 
 from grader.intake import answer, process, submission_codec
 from grader.intake import submission as submissions
-from grader.intake.answer import OUT_OF_MEMORY, READY, submission_in
+from grader.intake.answer import OUT_OF_MEMORY, READY, message_in
 from grader.intake.submission_codec import SubmissionMessage
 from grader.model.errors import GraderError, UsageError
 from grader.observe.run_control.users import run_uids
@@ -175,7 +175,7 @@ def test_the_process_can_do_little_else(place, program, is_other_user, reader):
 def test_how_it_ends_is_one_sentence(exit_code, reason):
     """A submission that ends its reader is refused; the grader has not failed."""
     with pytest.raises(UsageError, match=f"it cannot be read because .*{reason}; hand in") as error:
-        submission_in("it", READY, exit_code)
+        message_in("it", READY, exit_code)
     assert "\n" not in str(error.value)
 
 
@@ -183,24 +183,24 @@ def test_how_it_ends_is_one_sentence(exit_code, reason):
 def test_a_broken_answer_is_one_sentence(said):
     """From a reader that somebody may have taken over."""
     with pytest.raises(UsageError, match="it cannot be read because the process that read it answ"):
-        submission_in("it", READY + said, 0)
+        message_in("it", READY + said, 0)
 
 
 def test_a_reader_that_never_began_is_our_failure():
     """As is one that says so."""
     with pytest.raises(GraderError, match="could not be started") as error:
-        submission_in("it", b"", 1)
+        message_in("it", b"", 1)
     assert error.value.exit_code == GraderError.exit_code
     failed = b"".join(submission_codec.pack(SubmissionMessage(failure="KeyError: 'x'")))
     with pytest.raises(GraderError, match=r"KeyError: 'x'. This is the grader's fault") as error:
-        submission_in("it", READY + failed, 0)
+        message_in("it", READY + failed, 0)
     assert error.value.exit_code == GraderError.exit_code
 
 
 def test_the_digest_is_not_believed():
     """It is computed from what has arrived."""
     answered = b"".join(submission_codec.pack(SubmissionMessage({"b.py": b"2", "a.py": b"1"})))
-    found = submission_in("it", READY + answered, 0)
+    found = submission_codec.submission_of("it", message_in("it", READY + answered, 0))
     assert found == submissions.of_files("it", {"a.py": b"1", "b.py": b"2"})
     assert list(found.files) == ["a.py", "b.py"]
 
