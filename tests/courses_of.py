@@ -1,5 +1,6 @@
 """Courses made for a test."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from grader.course.course import FILE, Course
@@ -9,11 +10,10 @@ TOML = """\
 name = "made-for-a-test"
 title = "Made for a test"
 engine = ">=0"
-suites = "."
 """
 
 
 def courses_of(suites: Path) -> Courses:
     """Return the course whose suites lie in a folder; its file is written beside them."""
     (suites / FILE).write_text(TOML)
-    return Courses((Course.read(suites),))
+    return Courses((replace(Course.read(suites), suites=suites),))

@@ -55,9 +55,6 @@ be; `GraderError` is the grader's own failure. Neither costs anybody points.
 `API_VERSION` is the version of all this: docs/api.md says what may change in which one.
 """
 
-import warnings
-from typing import TYPE_CHECKING, Any
-
 from grader.course.data import Data
 from grader.grading_plugin.case import Array, Case, Text
 from grader.grading_plugin.fault_injection import inject_faults
@@ -144,22 +141,4 @@ from grader.trace.calls import ANY_SOURCE, Call, Trace
 API_VERSION = "3.2"
 """Version of this module: grows as docs/api.md promises."""
 
-DEPRECATED: dict[str, tuple[str, str]] = {}
-"""Names that go away: what to use instead, and the version that has them no more."""
-
-_NOT_PUBLIC = {"Any", "DEPRECATED", "TYPE_CHECKING", "warnings"}
-__all__ = [each for each in dir() if each[0].isalpha() and each not in _NOT_PUBLIC]
-
-if not TYPE_CHECKING:  # where any name would be taken for one that there is
-
-    def __getattr__(name: str) -> Any:
-        """Return what a name that goes away stands for, and warn."""
-        if name not in DEPRECATED:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        instead, version = DEPRECATED[name]
-        warnings.warn(
-            f"grader.api.{name} will be removed in version {version}; use {instead}",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return globals()[instead]
+__all__ = [each for each in dir() if each[0].isalpha()]

@@ -10,13 +10,13 @@ from grader.commands.command_line import Parser, add_commands, overview
 from grader.commands.option_values import (
     address,
     export,
-    limit,
     num_bytes,
     output_file,
     positive,
     processors,
     report_file,
     score,
+    whole,
 )
 
 Command = Callable[[argparse.Namespace], int]
@@ -163,7 +163,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
         _value("--case", "N", "show this case [the first that fails or makes calls]", positive),
         _value("--recording", "FILE", "show this recording [that of the last `grade check`]", Path),
         _SEED,
-        _value("--limit", "N", "show N rows of each rank [40], or all with 0", limit, default=40),
+        _value("--limit", "N", "show N rows of each rank [40], or all with 0", whole, default=40),
         _DATA,
         _value("--json", "FILE", "write the trace as JSON; - prints only that"),
         _value("--perfetto", "FILE", "write the timeline for ui.perfetto.dev", Path),

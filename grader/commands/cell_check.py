@@ -20,11 +20,6 @@ class CellCheck:
 
     report: Report
 
-    @property
-    def has_full_marks(self) -> bool:
-        """Return whether no point was lost."""
-        return self.report.exit_code == 0
-
     def __repr__(self) -> str:
         return terminal.render(self.report, colour=False, width=_WIDTH, plain=False)
 

@@ -17,7 +17,7 @@ from grader.commands.context import (
     say,
     say_visibly,
 )
-from grader.commands.recorder import Recorder, keep_last
+from grader.commands.recorder import Recorder, kept_launches
 from grader.commands.reporting import (
     finish,
     is_kept,
@@ -31,7 +31,6 @@ from grader.course.secret import require_kept, require_private, secret_beside_ra
 from grader.grading import pipeline
 from grader.grading.settings import Settings
 from grader.grading_plugin.marks import Selection
-from grader.intake import process as intake
 from grader.intake import stream as intake_stream
 from grader.model.errors import GradingLost
 from grader.model.report import Report
@@ -87,8 +86,8 @@ def _keep(options: argparse.Namespace, recording: Recording) -> None:
     """Keep what was seen, for who wants to look closer or to judge it again."""
     if options.recording is not None:
         write(options.recording, recording)
-    if not options.no_recording and recording.launches and not is_sealed(os.environ):
-        keep_last(named_submission(options), recording)
+    if not options.no_recording and not is_sealed(os.environ):
+        kept_launches().keep_all(recording.launches)
 
 
 def grade_here(
@@ -138,7 +137,8 @@ def _grade_stdin(options: argparse.Namespace, recorder: Recorder | None) -> tupl
     require_reports_writable(options)
     settings = settings_of(options)
     secret = intake_stream.read_secret(sys.stdin.buffer)
-    found = intake_stream.read_submission(sys.stdin.buffer)
+    origin = str(options.submission or "the submission")
+    submission = intake_stream.read_submission(sys.stdin.buffer, origin)
     resume = journal.read(sys.stdin.buffer)
     intake_stream.when_client_leaves(sys.stdin.fileno(), _thread.interrupt_main)
     settings = replace(
@@ -150,12 +150,9 @@ def _grade_stdin(options: argparse.Namespace, recorder: Recorder | None) -> tupl
         journal=Journal(resume, say),
         notes=resume.notes,
     )
-    origin = str(options.submission or "the submission")
     if recorder is not None:
         settings = replace(settings, on_observed=recorder.keep)
     with _telling_what_is_lost(settings.journal):
-        settings.journal.beat("reading the submission")
-        submission = intake.unpack(found, origin, pipeline.intake_user(settings))
         return pipeline.grade_as(submission, options.assignment, settings), settings
 
 

@@ -3,6 +3,7 @@
 import argparse
 import math
 import re
+from functools import partial
 from pathlib import Path
 
 
@@ -74,15 +75,11 @@ def export(text: str) -> tuple[str, Path]:
     return name, Path(file)
 
 
-def limit(text: str) -> int:
-    """Return the number from 0 on that a text is."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected 0 or more, found {text!r}")
+def whole(text: str, least: int = 0) -> int:
+    """Return the number that a text is, which is not less than this."""
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"expected {least} or more, found {text!r}")
     return int(text)
 
 
-def positive(text: str) -> int:
-    """Return the number from 1 on that a text is."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected 1 or more, found {text!r}")
-    return int(text)
+positive = partial(whole, least=1)

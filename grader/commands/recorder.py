@@ -1,27 +1,24 @@
-"""Writes down what is seen of the launches of one grading, and finds what was written last."""
+"""Writes down what is seen of the launches of one grading, and finds what the last ones kept."""
 
-import contextlib
-import hashlib
 import platform
 from pathlib import Path
 
 from grader.course.versions import observer_digest
 from grader.grading.settings import Settings
-from grader.model.errors import GraderError, UsageError
+from grader.model.errors import UsageError
 from grader.model.report import Report
 from grader.observe.interposer.build import cache_folder
 from grader.recording.codec import encode
 from grader.recording.launch_plan import LaunchPlan, field_digests, key_of
 from grader.recording.observation import LaunchObservation
-from grader.recording.recording import Header, RecordedLaunch, Recording, read, write
+from grader.recording.recording import Header, RecordedLaunch, Recording
 from grader.recording.replay import is_worth_keeping, label_of
-from grader.recording.store import remove_oldest
+from grader.recording.store import Store
 
-_LAST_NUM_BYTES = 256 << 20
-"""Of the last recording of one folder; a longer one is not kept."""
+_KEPT_NUM_BYTES = 1 << 30
+"""Of the launches of the last checks."""
 _MEMORY_NUM_BYTES = 512 << 20
 """Of a recording that somebody has asked for, which the judge holds until it has ended."""
-_ALL_LAST_NUM_BYTES = 1 << 30
 
 
 class Recorder:
@@ -63,32 +60,9 @@ class Recorder:
         return Recording(header, self.launches)
 
 
-def keep_last(submission: Path, recording: Recording) -> None:
-    """Keep the recording of a check until the next one of the same folder.
-
-    Nothing is kept where it is too long or the cache cannot be written: no grading fails for that.
-    """
-    if sum(len(each.observed) for each in recording.launches.values()) > _LAST_NUM_BYTES:
-        return
-    file = _last_file(submission)
-    with contextlib.suppress(OSError, GraderError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write(file, recording)
-        remove_oldest(file.parent.glob("*.rec"), _ALL_LAST_NUM_BYTES)
-
-
-def last_recording(submission: Path) -> Recording | None:
-    """Return what the last check of a folder has kept; None where another observer has."""
-    try:
-        recording = read(_last_file(submission))
-    except GraderError:
-        return None
-    return recording if recording.header.observer == observer_digest() else None
-
-
-def _last_file(submission: Path) -> Path:
-    name = hashlib.sha256(str(submission.resolve()).encode(errors="surrogateescape")).hexdigest()
-    return cache_folder() / "checks" / f"{name[:32]}.rec"
+def kept_launches() -> Store:
+    """Return the launches of the last checks here, which `grade trace` shows without ranks."""
+    return Store(cache_folder() / "checks", observer_digest(), max_num_bytes=_KEPT_NUM_BYTES)
 
 
 def require_observer(file: Path, header: Header, wanted: str) -> None:

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from grader.commands.context import courses_of, is_sealed, look
 from grader.model.errors import GraderError, UsageError
@@ -13,7 +13,7 @@ from grader.model.points import written
 from grader.model.report import Report
 from grader.report import comparison, json_report, terminal
 from grader.report.export import formats
-from grader.report.export.formats import Export
+from grader.report.export.formats import Format
 from grader.report.feedback import for_student
 from grader.report.files import (
     SavedByOtherVersionError,
@@ -31,10 +31,11 @@ _SCRIPTS = (".py", ".ipynb")
 def named_submission(options: argparse.Namespace) -> Path:
     """Return the submission that was named. Raises UsageError where none was, or it is not here."""
     path: Path = options.submission or Path()
-    if options.submission is None and not _known_parts(options, path):
+    asked = (file for each in courses_of(options).readable() for file in each.handed_in)
+    if options.submission is None and not any(map(os.path.isfile, asked)):
         raise UsageError("no file of an assignment is here; name its folder: grade check DIR")
     if path.suffix in _SCRIPTS and path.is_file():
-        raise UsageError(_single_file_text(options, path))
+        raise UsageError(f"cannot grade a single file; name its folder: grade check {path.parent}")
     if is_sealed(os.environ) and not path.exists():
         raise UsageError(
             f"{path} is not in the container; mount what to grade there: "
@@ -43,30 +44,10 @@ def named_submission(options: argparse.Namespace) -> Path:
     return path
 
 
-def _known_parts(options: argparse.Namespace, folder: Path, name: str = "") -> set[str]:
-    """Return the parts of any assignment whose file lies in a folder.
-
-    name: only parts with a file that has this name.
-    """
-    return {
-        part.name
-        for assignment in courses_of(options).readable()
-        for part in assignment.parts
-        for file in part.files
-        if (folder / file).is_file() and (not name or PurePath(file).name == name)
-    }
-
-
-def _single_file_text(options: argparse.Namespace, file: Path) -> str:
-    parts = sorted(_known_parts(options, file.parent, file.name))
-    part = f" --part {parts[0]}" if len(parts) == 1 else ""
-    return f"cannot grade a single file; name its folder: grade check {file.parent}{part}"
-
-
 def require_reports_writable(options: argparse.Namespace) -> None:
     """Raise UsageError for a report that could not be written, or read, once all is graded."""
     _earlier(options)
-    require_writable([*(export.file for export in _exports(options)), options.full_json])
+    require_writable([*(file for _, file in _exports(options)), options.full_json])
 
 
 def named_seed(options: argparse.Namespace) -> str:
@@ -101,7 +82,7 @@ def finish(report: Report, options: argparse.Namespace, *, is_for_client: bool =
     is_for_client: what is printed is for the client of this container, who holds nothing back.
     """
     earlier = _earlier(options)  # which may be about to be written anew
-    problems = [_unwritten(export, report, options) for export in _exports(options)]
+    problems = [_unwritten(*export, report, options) for export in _exports(options)]
     if options.full_json is not None:
         problems.append(unwritten(options.full_json, json_report.render(report)))
     report = report if is_for_client or options.show_hidden else for_student(report)
@@ -132,24 +113,24 @@ def finish(report: Report, options: argparse.Namespace, *, is_for_client: bool =
     return report.exit_code
 
 
-def _exports(options: argparse.Namespace) -> Iterator[Export]:
+def _exports(options: argparse.Namespace) -> Iterator[tuple[Format, Path]]:
     """Yield the files that were asked for, each with its format. Raises UsageError."""
     if options.json not in (None, "-"):
-        yield Export(formats.named("json"), Path(options.json))
+        yield formats.named("json"), Path(options.json)
     for name, file in (*options.report, *options.export):
-        yield Export(formats.named(name), file)
+        yield formats.named(name), file
 
 
-def _unwritten(export: Export, report: Report, options: argparse.Namespace) -> str:
+def _unwritten(format: Format, file: Path, report: Report, options: argparse.Namespace) -> str:
     """Write a report for its reader; return why that was not possible, if so.
 
     Where nothing may be written there is no file, not even an old one.
     """
     try:
-        text = export.format.render(report, is_full=options.show_hidden)
+        text = format.render(report, is_full=options.show_hidden)
     except GraderError as error:
-        return f"{error}{remains(export.file)}"
-    return unwritten(export.file, text)
+        return f"{error}{remains(file)}"
+    return unwritten(file, text)
 
 
 def export(options: argparse.Namespace) -> int:
@@ -159,7 +140,7 @@ def export(options: argparse.Namespace) -> int:
     report = saved(options.report)
     if options.file is None:
         print(chosen.render(report, is_full=options.show_hidden))
-    elif problem := _unwritten(Export(chosen, options.file), report, options):
+    elif problem := _unwritten(chosen, options.file, report, options):
         raise GraderError(problem)
     return 0
 

@@ -29,13 +29,6 @@ Name = Annotated[
         description="a name of small letters, digits, - and _ that begins with a letter",
     ),
 ]
-Folder = Annotated[
-    str,
-    Meta(
-        pattern=r"\A[^/\\.\x00-\x1f][^/\\\x00-\x1f]*(/[^/\\.\x00-\x1f][^/\\\x00-\x1f]*)*\Z|\A\.\Z",
-        description="a folder in the course such as tests/suites, or . for the course itself",
-    ),
-]
 
 
 class CourseTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -45,11 +38,6 @@ class CourseTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     title: Line
     engine: Line
     """The range of versions of the engine that the course works with."""
-    suites: Folder = "tests/suites"
-    references: Folder = "reference"
-    templates: Folder = "student_template"
-    submissions: Folder = "tests/submissions"
-    mutation: Folder = "tests/mutation"
     feedback: Level = Feedback.ALL
     hidden_feedback: Level = Feedback.VERDICT
 
@@ -92,11 +80,11 @@ class Course:
             name=data.name,
             title=data.title,
             root=root,
-            suites=root / data.suites,
-            references=root / data.references,
-            templates=root / data.templates,
-            submissions=root / data.submissions,
-            mutation=root / data.mutation,
+            suites=root / "tests/suites",
+            references=root / "reference",
+            templates=root / "student_template",
+            submissions=root / "tests/submissions",
+            mutation=root / "tests/mutation",
             feedback=data.feedback,
             hidden_feedback=data.hidden_feedback,
         )

@@ -1,5 +1,7 @@
 """The images that a grading's inputs are made of: those a course gives, else the bundled digits."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from grader.course.support import images
@@ -24,12 +26,8 @@ class Data:
         self._used: dict[str, bool] = {}
         if folder is not None:
             held = require_known_files(folder)
-            try:
+            with _clear_sentences():
                 self._read = {name: _READERS[name](folder) for name in held}
-            except PermissionError as error:
-                raise UsageError(_unreadable(error)) from None
-            except (OSError, ValueError) as error:
-                raise UsageError(str(error)) from None
 
     def mnist(self) -> Images:
         """Return handwritten digits of 28x28 pixels."""
@@ -65,12 +63,8 @@ def require_known_files(folder: Path) -> tuple[str, ...]:
 
     Raises UsageError when there is no such folder or it holds none.
     """
-    try:
+    with _clear_sentences():
         held = images.found_in(folder)
-    except PermissionError as error:
-        raise UsageError(_unreadable(error)) from None
-    except FileNotFoundError as error:
-        raise UsageError(str(error)) from None
     if not held:
         raise UsageError(
             f"{folder} has no known data files: expected those of MNIST "
@@ -80,5 +74,13 @@ def require_known_files(folder: Path) -> tuple[str, ...]:
     return held
 
 
-def _unreadable(error: PermissionError) -> str:
-    return f"{error.filename} cannot be read; let everyone read it: chmod -R a+rX"
+@contextmanager
+def _clear_sentences() -> Iterator[None]:
+    try:
+        yield
+    except PermissionError as error:
+        raise UsageError(
+            f"{error.filename} cannot be read; let everyone read it: chmod -R a+rX"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise UsageError(str(error)) from None

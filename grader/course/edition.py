@@ -16,18 +16,15 @@ def edition(course: Course, *, is_for_students: bool) -> dict[PurePosixPath, Pat
     """Return the files of an edition of a course, by their paths in it.
 
     That for students has no references and nothing hidden. Where `students` in an assignment.toml
-    lists files, it has no others of that assignment. Raises GraderError for a folder of the course
-    that does not lie in it, and for a listed file that is hidden.
+    lists files, it has no others of that assignment. Raises GraderError for a listed file that is
+    hidden.
     """
     folders = [course.suites, course.templates]
     folders += [] if is_for_students else [course.references]
     found = {PurePosixPath(FILE): course.root / FILE}
     for folder in folders:
         for path in _files(folder):
-            try:
-                relative = path.relative_to(course.root)
-            except ValueError:
-                raise GraderError(f"{path} is not in the course {course.root}") from None
+            relative = path.relative_to(course.root)
             is_suite = folder == course.suites  # a network of a template may have hidden layers
             if not (is_for_students and is_suite and is_hidden(path.relative_to(folder))):
                 found[PurePosixPath(relative.as_posix())] = path
@@ -56,15 +53,6 @@ def given(assignment: Assignment) -> dict[str, Path]:
     named = {each: folder / each for each in ("assignment.toml", *listed)}
     in_place = {each: folder / FOR_STUDENTS / each for each in named}
     return named | {name: path for name, path in in_place.items() if path.is_file()}
-
-
-def write(files: Files, folder: Path) -> None:
-    """Copy the files of an edition into a new folder. Raises FileExistsError where there is one."""
-    folder.mkdir(parents=True)
-    for relative, path in files.items():
-        target = folder / relative
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(path.read_bytes())
 
 
 def _files(folder: Path) -> Iterator[Path]:

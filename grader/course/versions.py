@@ -84,7 +84,7 @@ def packages() -> dict[str, str]:
         # What an image has from its distribution, which no lock holds.
         "libc": " ".join(platform.libc_ver()).strip() or "unknown",
         "libseccomp": _libseccomp(),
-        **{name: _version(name) for name in _PACKAGES},
+        **{name: version_of(name) for name in _PACKAGES},
     }
 
 
@@ -98,7 +98,8 @@ def _libseccomp() -> str:
     return ".".join(map(str, version().contents))
 
 
-def _version(name: str) -> str:
+def version_of(name: str) -> str:
+    """Return the version of a package that is installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -15,7 +15,6 @@ from grader.grading_plugin.part_context import Launcher, PartContext
 from grader.grading_plugin.session import SuiteResult, grade_suite, prices
 from grader.intake.placement.recognition import missing_text, unused_text
 from grader.intake.placement.table import Placement
-from grader.intake.submission import Submission
 from grader.model.errors import GraderError, GradingLost
 from grader.model.finding import Finding, found
 from grader.model.points import total, written
@@ -34,16 +33,6 @@ class GradingTask:
     placement: Placement
     settings: Settings
     launch: Launcher
-
-    @property
-    def submission(self) -> Submission:
-        """Return all that was handed in."""
-        return self.placement.submission
-
-    @property
-    def assignment(self) -> Assignment:
-        """Return what it is graded as."""
-        return self.placement.assignment
 
 
 @dataclass(frozen=True)
@@ -73,11 +62,15 @@ def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]
         return graded
     below = earlier.get(part.builds_on or "")
     if below is None:
-        other = next(each for each in task.assignment.parts if each.name == part.builds_on)
+        other = next(
+            each for each in task.placement.assignment.parts if each.name == part.builds_on
+        )
         below = _grade_once(task, other)
     if below.result.verdict is Verdict.ACCEPTED:
         return graded
-    if not all((task.assignment.folder / path).is_file() for path in part.stand_in.values()):
+    if not all(
+        (task.placement.assignment.folder / path).is_file() for path in part.stand_in.values()
+    ):
         text = f"only the course grades {part.name} again, with its own {part.builds_on}"
         note = found("note.no_stand_in", text, part=part.name)
         return replace(graded, result=replace(first, notes=(*first.notes, note)))
@@ -91,7 +84,8 @@ def _grade_once(
 
     stand_in: our version of the part it builds on.
     """
-    placement, assignment, settings = task.placement, task.assignment, task.settings
+    placement, settings = task.placement, task.settings
+    assignment = placement.assignment
     part, course_only = _as_given(assignment, part)
     missing = [
         file
@@ -240,7 +234,7 @@ def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> Par
         feedback=part.hidden_feedback or Feedback.VERDICT,
         has_ended=graded.has_ended,
     )
-    suite = task.assignment.folder / part.hidden_suite
+    suite = task.placement.assignment.folder / part.hidden_suite
     of_hidden, problem = _graded(suite, context, part.hidden_points)
     tests = of_hidden.tests
     if problem and task.settings.shows_hidden:
@@ -318,7 +312,7 @@ def _grade_again(task: GradingTask, part: Part, graded: PartOutcome) -> PartOutc
     """Grade a part on our version of the one it builds on; keep what that gains."""
     first = graded.result
     stand_in = {
-        name: (task.assignment.folder / path).read_bytes()
+        name: (task.placement.assignment.folder / path).read_bytes()
         for name, path in (part.stand_in or {}).items()
     }
     regraded = _grade_once(task, part, stand_in)

@@ -24,7 +24,7 @@ from grader.grading_plugin.progress import Progress
 from grader.grading_plugin.session import possible_ranks, prices
 from grader.intake import process as intake
 from grader.intake.manual import manual_parts
-from grader.intake.placement.recognition import full_name, recognise, require_likely
+from grader.intake.placement.recognition import assignment_of, full_name
 from grader.intake.placement.table import place
 from grader.intake.submission import Submission
 from grader.judge.explanation.launch_result import explaining
@@ -65,14 +65,8 @@ def grade_as(submission: Submission, name: str | None, settings: Settings) -> Re
 
     Raises UsageError when its files are those of no assignment, or of several.
     """
-    if name is not None:
-        named = settings.courses.assignment(name)
-        # A draft beside it that is not right yet is nobody's business here.
-        require_likely(submission, named, settings.courses.readable())
-        return grade_submission(submission, named, settings)
-    settings = replace(settings, is_recognised=True)
-    known = settings.courses.assignments()
-    return grade_submission(submission, recognise(submission, known), settings)
+    found = assignment_of(submission, name, settings.courses)
+    return grade_submission(submission, found, replace(settings, is_recognised=name is None))
 
 
 def grade_submission(submission: Submission, assignment: Assignment, settings: Settings) -> Report:
@@ -109,17 +103,18 @@ def _selftest_notes(task: GradingTask, launcher: Launcher) -> tuple[str, ...]:
     from grader.sealed.selftest.examine import examine
 
     settings, data = task.settings, task.settings.data.folder
-    needed = [Path(task.submission.origin), *([data] if data is not None else [])]
+    needed = [Path(task.placement.submission.origin), *([data] if data is not None else [])]
     protections = examine(launcher, _material(settings), needed)
     reason = refusal(protections, flags_are_ours=settings.flags_are_ours)
     if reason:
         raise GraderError(reason)
-    missing = note(protections, is_for_students=task.assignment.is_for_students)
+    missing = note(protections, is_for_students=task.placement.assignment.is_for_students)
     return (missing,) if missing else ()
 
 
 def _grade_all(task: GradingTask, progress: Progress) -> Report:
-    submission, assignment, settings = task.submission, task.assignment, task.settings
+    placement, settings = task.placement, task.settings
+    submission, assignment = placement.submission, placement.assignment
     started_s, started_at = time.monotonic(), datetime.now(UTC)
     if settings.parts is not None and (sentence := assignment.wrong_part(settings.parts)):
         raise UsageError(sentence + _elsewhere(settings.parts, assignment, settings))
@@ -223,7 +218,7 @@ def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
         return
     for part in selected:
         with suppress(GraderError):  # which the part says when it is graded
-            found = prices(task.assignment.folder / part.suite)
+            found = prices(task.placement.assignment.folder / part.suite)
             known |= {price.test for price in found if price.at_least is None}
     shown = [name.removeprefix("test_") for name in known]
     for name in selection.full_names:
@@ -235,7 +230,7 @@ def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
 
 def _require_possible_ranks(selected: Sequence[Part], task: GradingTask) -> None:
     """Raise UsageError where no check runs on the number of ranks that was asked for."""
-    selection, folder = task.settings.selection, task.assignment.folder
+    selection, folder = task.settings.selection, task.placement.assignment.folder
     if selection.ranks is None:
         return
     suites = (folder / part.suite for part in selected)
@@ -246,7 +241,7 @@ def _require_possible_ranks(selected: Sequence[Part], task: GradingTask) -> None
         *others, most = map(str, sorted(possible))
         numbers = f"{', '.join(others)} or {most}" if others else most
         parts = (
-            task.assignment.name
+            task.placement.assignment.name
             if task.settings.parts is None
             else ", ".join(part.name for part in selected)
         )

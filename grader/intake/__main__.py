@@ -1,9 +1,8 @@
 """The process that reads: `python -I -S <this file> UID HOW ORIGIN [WANTED...]`.
 
-UID is the user to become, or `-` to stay; HOW is `path` to read the folder or archive ORIGIN,
-`message` to check what standard input brings, or `pages` to count the pages of the PDF there (then
-WANTED is where the installed packages are). Answers on standard output: READY once it is
-confined, then a message.
+UID is the user to become, or `-` to stay; HOW is `path` to read the folder or archive ORIGIN, or
+`pages` to count the pages of the PDF that standard input brings (then WANTED is where the installed
+packages are). Answers on standard output: READY once it is confined, then a message.
 """
 
 import importlib
@@ -18,7 +17,7 @@ from grader.intake import submission as submissions
 from grader.intake import submission_codec
 from grader.intake.answer import NOT_CONFINED, OUT_OF_MEMORY, READY
 from grader.intake.reader_sandbox import confine
-from grader.intake.submission_codec import BrokenMessageError, SubmissionMessage
+from grader.intake.submission_codec import SubmissionMessage
 from grader.model.errors import UsageError
 
 
@@ -44,14 +43,7 @@ def _read(how: str, origin: str, wanted: list[str]) -> SubmissionMessage:
     try:
         if how == "path":
             return submission_codec.of_submission(submissions.read(Path(origin), wanted))
-        if how == "pages":
-            return SubmissionMessage(
-                notes=(str(_num_pages(origin, sys.stdin.buffer.read(), *wanted)),)
-            )
-        sent = submission_codec.unpack(sys.stdin.buffer.read())
-        return SubmissionMessage(sent.files, sent.not_read, sent.times, sent.notes, sent.folders)
-    except BrokenMessageError as error:
-        return SubmissionMessage(refusal=f"{origin} is incomplete: it holds {error}")
+        return SubmissionMessage(notes=(str(_num_pages(origin, sys.stdin.buffer.read(), *wanted)),))
     except UsageError as error:
         return SubmissionMessage(refusal=str(error))
     except MemoryError:

@@ -4,7 +4,6 @@ import signal
 
 from grader.intake import submission_codec
 from grader.intake.reader_sandbox import CPU_TIME_S, MEMORY_NUM_BYTES
-from grader.intake.submission import Submission
 from grader.intake.submission_codec import SubmissionMessage
 from grader.model.errors import GraderError, UsageError
 
@@ -16,15 +15,6 @@ NOT_CONFINED = 65
 """And when it may not give up its rights."""
 DEADLINE_S = 120.0
 MAX_NUM_BYTES = len(READY) + submission_codec.MAX_NUM_BYTES
-
-
-def submission_in(origin: str, answer: bytes, exit_code: int | None) -> Submission:
-    """Return the submission that was read; its digest is computed here.
-
-    Raises as `message_in` does.
-    """
-    found = message_in(origin, answer, exit_code)
-    return submission_codec.submission_of(origin, found)
 
 
 def message_in(origin: str, answer: bytes, exit_code: int | None) -> SubmissionMessage:

@@ -1,25 +1,23 @@
 """Starts the process that reads a submission, and takes its answer for what it is."""
 
-import os
-import selectors
+import contextlib
 import subprocess
 import sys
 import sysconfig
-import time
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
-from grader.intake.answer import DEADLINE_S, MAX_NUM_BYTES, message_in, submission_in
+from grader.intake.answer import DEADLINE_S, MAX_NUM_BYTES, message_in
 from grader.intake.archives import names
 from grader.intake.submission import Submission
+from grader.intake.submission_codec import submission_of
 from grader.model.errors import GraderError, UsageError
 
 _PROGRAM = Path(__file__).resolve().parent / "__main__.py"
-_CHUNK_NUM_BYTES = 1 << 16
 _MAX_DIGITS = 9
-_PATIENCE_S = 5.0
-"""For a process that was killed."""
 
 
 def read(path: Path, wanted: Iterable[str], uid: int | None = None) -> Submission:
@@ -35,16 +33,8 @@ def read(path: Path, wanted: Iterable[str], uid: int | None = None) -> Submissio
         except OSError as error:
             name = names.shortened(str(path))
             raise UsageError(f"{name} cannot be read: {error.strerror}") from None
-    command = ["path", str(path), *wanted]
-    return submission_in(str(path), *_asked(uid, command, b""))
-
-
-def unpack(data: bytes, origin: str, uid: int | None = None) -> Submission:
-    """Read what a client has sent, a message, in a process of its own.
-
-    uid: who that process is; None where it is who we are. Raises as `read` does.
-    """
-    return submission_in(origin, *_asked(uid, ["message", origin], data))
+    found = message_in(str(path), *_asked(uid, ["path", str(path), *wanted], b""))
+    return submission_of(str(path), found)
 
 
 def count_pages(data: bytes, name: str, uid: int | None = None) -> int:
@@ -79,7 +69,6 @@ def _started(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
             stderr=subprocess.DEVNULL,
             env={"LC_ALL": "C.UTF-8"},
             start_new_session=True,
-            bufsize=0,
         )
     except (OSError, ValueError) as error:
         raise GraderError(f"the process that reads submissions cannot start: {error}") from None
@@ -93,47 +82,26 @@ def _started(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 def _answer(process: subprocess.Popen[bytes], data: bytes) -> tuple[bytes, int | None]:
     """Hand over the data; return what is answered and the exit code, None if time is up."""
     assert process.stdin is not None and process.stdout is not None
-    until_s = time.monotonic() + DEADLINE_S
-    unsent = memoryview(data)
-    answer = bytearray()
-    with selectors.DefaultSelector() as selector:
-        for pipe, event in (
-            (process.stdin, selectors.EVENT_WRITE),
-            (process.stdout, selectors.EVENT_READ),
-        ):
-            os.set_blocking(pipe.fileno(), False)
-            selector.register(pipe, event)
-        while True:
-            ready = selector.select(max(0.0, until_s - time.monotonic()))
-            if not ready:
-                return bytes(answer), None
-            for key, event in ready:
-                if event & selectors.EVENT_WRITE:
-                    unsent = _send(process, unsent)
-                    if not unsent:
-                        selector.unregister(process.stdin)
-                        process.stdin.close()
-                elif chunk := os.read(key.fd, _CHUNK_NUM_BYTES):
-                    answer += chunk
-                else:
-                    return bytes(answer), _exit_code(process, until_s)
-            if len(answer) > MAX_NUM_BYTES:
-                return bytes(answer), 0
+    is_late = threading.Event()
 
+    def end() -> None:
+        is_late.set()
+        process.kill()
 
-def _send(process: subprocess.Popen[bytes], unsent: memoryview) -> memoryview:
-    """Return what is still to be sent; nothing when nobody reads it."""
-    assert process.stdin is not None
+    deadline = threading.Timer(DEADLINE_S, end)
+    deadline.start()
+    # In a thread: it may answer before it has read all.
+    threading.Thread(target=_send, args=(process.stdin, data), daemon=True).start()
     try:
-        return unsent[os.write(process.stdin.fileno(), unsent[:_CHUNK_NUM_BYTES]) :]
-    except BlockingIOError:
-        return unsent
-    except BrokenPipeError:
-        return unsent[:0]
+        answer = process.stdout.read(MAX_NUM_BYTES + 1)
+        if len(answer) > MAX_NUM_BYTES:
+            return answer, 0
+        exit_code = process.wait()
+        return answer, None if is_late.is_set() else exit_code
+    finally:
+        deadline.cancel()
 
 
-def _exit_code(process: subprocess.Popen[bytes], until_s: float) -> int | None:
-    try:
-        return process.wait(max(_PATIENCE_S, until_s - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        return None
+def _send(stdin: IO[bytes], data: bytes) -> None:
+    with contextlib.suppress(OSError), stdin:  # nobody may read it
+        stdin.write(data)

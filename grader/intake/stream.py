@@ -1,7 +1,6 @@
 """How a submission enters the container: the course secret, a message, and a client that stays.
 
-Both are preceded by their length in eight bytes; without a secret the first length is 0. What is in
-the message is for grader.intake to read.
+Both are preceded by their length in eight bytes; without a secret the first length is 0.
 
 The stream is standard input, so that a folder only its owner may read can be graded by a judge
 without that right. It stays open after the message: its end says that the client has gone.
@@ -48,12 +47,17 @@ def pack(submission: Submission) -> bytes:
     return _LENGTH.pack(len(message)) + message
 
 
-def read_submission(stream: BinaryIO) -> bytes:
-    """Return the message that a client sends, unread.
+def read_submission(stream: BinaryIO, origin: str) -> Submission:
+    """Return the submission that a client sends.
 
-    Raises UsageError when none arrives, or one that is too large.
+    origin: what it is called. Raises UsageError when none arrives, or one that is too large or
+    broken.
     """
-    return _read_piece(stream, "submission", submission_codec.MAX_NUM_BYTES)
+    data = _read_piece(stream, "submission", submission_codec.MAX_NUM_BYTES)
+    try:
+        return submission_codec.submission_of(origin, submission_codec.unpack(data))
+    except submission_codec.BrokenMessageError as error:
+        raise UsageError(f"{origin} is incomplete: it holds {error}") from None
 
 
 def when_client_leaves(

@@ -1,16 +1,14 @@
-"""Files on their way between processes: each with its kind, its name and its bytes.
+"""Files on their way between processes: a head of JSON behind its length, then their contents.
 
-A message is a sequence of records: the kind (one byte), the length of the name (two bytes,
-big-endian), the length of the content (eight bytes), the name, the content. The kinds: `f`, a file;
-`t`, when a file was last written; `u`, a file that was not read, and why; `d`, a folder without
-scripts; `n`, a note (its content is the text); `r`, why there are no files; `x`, the same where the
-reader itself failed; `e`, the end, without which a message is not whole. What arrives may have been
-packed by anybody.
+The reader packs, which has the standard library alone, and so does the client; the judge unpacks.
+What arrives may have been packed by anybody.
 """
 
+import json
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from itertools import accumulate, pairwise
 
 from grader.intake.archives.names import problem_of, shown_text
 from grader.intake.submission import (
@@ -21,19 +19,18 @@ from grader.intake.submission import (
     Submission,
     of_files,
 )
+from grader.model.paths import folders_above
 
-_HEAD = struct.Struct(">cHQ")
-_FILE, _TIME, _NOT_READ, _NOTE, _FOLDER = b"f", b"t", b"u", b"n", b"d"
-_REFUSAL, _FAILURE, _END = b"r", b"x", b"e"
+_LENGTH = struct.Struct(">Q")
 _MAX_TEXT_NUM_BYTES = 4096
 _MAX_NOTES = 200
 _MAX_NAME_NUM_BYTES = 1024
 _MAX_PARTS = 32
-_MAX_DIGITS = 12
+_MAX_TIME_S = 10**12
 MAX_NUM_BYTES = (
     MAX_TOTAL_NUM_BYTES
-    + (MAX_FILES + MAX_FOLDERS + 1) * (_HEAD.size + _MAX_NAME_NUM_BYTES)
-    + (_MAX_NOTES + MAX_FILES + 2 * MAX_NOT_READ) * (_HEAD.size + _MAX_TEXT_NUM_BYTES)
+    + 2 * (MAX_FILES + MAX_FOLDERS + 1) * 2 * _MAX_NAME_NUM_BYTES
+    + 2 * (_MAX_NOTES + 2 * MAX_NOT_READ + 2) * _MAX_TEXT_NUM_BYTES
 )
 """Of a whole message."""
 
@@ -77,20 +74,19 @@ def submission_of(origin: str, message: SubmissionMessage) -> Submission:
 
 def pack(message: SubmissionMessage) -> Iterator[bytes]:
     """Yield the bytes of a message in pieces."""
-    for name, content in message.files.items():
-        yield from _record(_FILE, name.encode(), content)
-    for name, time_s in message.times.items():
-        yield from _record(_TIME, name.encode(), str(time_s).encode())
-    for name, reason in message.not_read.items():
-        yield from _record(_NOT_READ, _plain(name), _plain(reason))
-    for name in message.folders[:MAX_FOLDERS]:
-        yield from _record(_FOLDER, name.encode(), b"")
-    texts = [(_NOTE, note) for note in message.notes[:_MAX_NOTES]]
-    texts += [(_REFUSAL, message.refusal)] if message.refusal else []
-    texts += [(_FAILURE, message.failure)] if message.failure else []
-    for kind, text in texts:
-        yield from _record(kind, b"", _plain(text))
-    yield from _record(_END, b"", b"")
+    said = replace(
+        message,
+        files={},
+        not_read={_plain(name): _plain(why) for name, why in message.not_read.items()},
+        notes=tuple(map(_plain, message.notes[:_MAX_NOTES])),
+        folders=message.folders[:MAX_FOLDERS],
+        refusal=_plain(message.refusal),
+        failure=_plain(message.failure),
+    )
+    sizes = {name: len(content) for name, content in message.files.items()}
+    head = json.dumps({"said": asdict(said), "sizes": sizes}, ensure_ascii=False).encode()
+    yield _LENGTH.pack(len(head)) + head
+    yield from message.files.values()
 
 
 def unpack(data: bytes) -> SubmissionMessage:
@@ -98,99 +94,64 @@ def unpack(data: bytes) -> SubmissionMessage:
 
     Raises BrokenMessageError for all others.
     """
-    files: dict[str, bytes] = {}
-    not_read: dict[str, str] = {}
-    times: dict[str, int] = {}
-    folders: dict[str, bytes] = {}
-    notes: list[str] = []
-    reasons = {_REFUSAL: "", _FAILURE: ""}
-    for kind, name, content in _records(data):
-        if kind == _FILE:
-            files[_checked_name(name, files)] = content
-        elif kind == _TIME and _text(name) in files:
-            times[_text(name)] = _number(content)
-        elif kind == _NOT_READ and len(not_read) < MAX_NOT_READ:
-            not_read[_text(name)] = _text(content)
-        elif kind == _FOLDER and len(folders) < MAX_FOLDERS and not content:
-            folders[_checked_name(name, folders)] = b""
-        elif kind == _NOTE and len(notes) < _MAX_NOTES:
-            notes.append(_text(content))
-        elif kind in reasons and content and not reasons[kind]:
-            reasons[kind] = _text(content)
-        else:
-            raise BrokenMessageError(f"a record of kind {kind!r} that does not belong there")
-    if sum(map(len, files.values())) > MAX_TOTAL_NUM_BYTES:
-        raise BrokenMessageError("files that add up to more than is accepted")
-    for path in (*files, *(f"{folder}/" for folder in folders)):
-        parts = path.split("/")
-        if any("/".join(parts[:depth]) in files for depth in range(1, len(parts))):
-            raise BrokenMessageError(f"{path!r} below another file")
-    return SubmissionMessage(
-        files,
-        not_read,
-        times,
-        tuple(notes),
-        tuple(folders),
-        refusal=reasons[_REFUSAL],
-        failure=reasons[_FAILURE],
-    )
+    import msgspec  # which the reader does without
 
-
-def _record(kind: bytes, name: bytes, content: bytes) -> Iterator[bytes]:
-    yield _HEAD.pack(kind, len(name), len(content)) + name
-    yield content
-
-
-def _records(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yield (kind, name, content) of all records but the end."""
-    place = 0
-    while len(data) - place >= _HEAD.size:
-        kind, name_length, content_length = _HEAD.unpack_from(data, place)
-        place += _HEAD.size
-        end = place + name_length + content_length
-        if end > len(data):
-            break
-        if kind == _END:
-            if end != len(data) or name_length or content_length:
-                raise BrokenMessageError("something after its end")
-            return
-        yield kind, data[place : place + name_length], data[place + name_length : end]
-        place = end
-    raise BrokenMessageError(f"{len(data)} bytes without an end")
-
-
-def _checked_name(name: bytes, others: Mapping[str, bytes]) -> str:
     try:
-        text = name.decode()
-    except UnicodeDecodeError:
-        raise BrokenMessageError(f"the name {name[:80]!r}, which is not text") from None
-    parts = text.split("/")
-    is_long = len(parts) > _MAX_PARTS or len(name) > _MAX_NAME_NUM_BYTES
-    if {"", ".", ".."} & set(parts) or is_long or problem_of(parts):
-        raise BrokenMessageError(f"the name {text[:80]!r}, which a file must not have")
-    if text in others:
-        raise BrokenMessageError(f"{text!r} twice")
-    if len(others) >= MAX_FILES:
-        raise BrokenMessageError(f"more than {MAX_FILES} files")
-    return text
+        start = _LENGTH.size + _LENGTH.unpack_from(data)[0]
+        head = json.loads(data[_LENGTH.size : start])
+        said = msgspec.convert(head["said"], SubmissionMessage)
+        sizes = msgspec.convert(head["sizes"], dict[str, int])
+    except (struct.error, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise BrokenMessageError(f"no message ({type(error).__name__})") from None
+    ends = list(accumulate(sizes.values(), initial=start))
+    if min(sizes.values(), default=0) < 0 or ends[-1] != len(data):
+        raise BrokenMessageError(f"{len(data)} bytes in place of {ends[-1]}")
+    contents = (data[begin:end] for begin, end in pairwise(ends))
+    found = replace(said, files=dict(zip(sizes, contents, strict=True)))
+    if wrong := next(_mistakes(found), ""):
+        raise BrokenMessageError(wrong)
+    return found
 
 
-def _plain(text: str) -> bytes:
-    """Return a text as `_text` takes it."""
-    return shown_text(text).encode()[:_MAX_TEXT_NUM_BYTES].decode(errors="ignore").encode()
+def _mistakes(found: SubmissionMessage) -> Iterator[str]:
+    """Yield what no sender of ours packs."""
+    for held, most in (
+        (found.files, MAX_FILES),
+        (found.folders, MAX_FOLDERS),
+        (found.not_read, MAX_NOT_READ),
+        (found.notes, _MAX_NOTES),
+    ):
+        if len(held) > most:
+            yield f"{len(held)} of what there are at most {most} of"
+    if sum(map(len, found.files.values())) > MAX_TOTAL_NUM_BYTES:
+        yield "files that add up to more than is accepted"
+    if len({*found.files, *found.folders}) < len(found.files) + len(found.folders):
+        yield "a folder twice, or one that is a file as well"
+    for name in (*found.files, *found.folders):
+        if _is_wrong(name):
+            yield f"the name {name[:80]!r}, which a file must not have"
+        if any(folder in found.files for folder in folders_above(name)):
+            yield f"{name!r} below another file"
+    if not found.files.keys() >= found.times.keys():
+        yield "the time of a file that is not there"
+    if not all(0 <= time_s < _MAX_TIME_S for time_s in found.times.values()):
+        yield "a time that cannot be"
+    told = (*found.not_read, *found.not_read.values(), *found.notes, found.refusal, found.failure)
+    if not all(map(_is_plain, told)):
+        yield "a text that cannot be shown"
 
 
-def _number(content: bytes) -> int:
-    if not content.isdigit() or len(content) > _MAX_DIGITS:
-        raise BrokenMessageError("a time that is not a number")
-    return int(content)
+def _is_wrong(name: str) -> bool:
+    """Return whether it is no plain relative name."""
+    parts = name.split("/")
+    is_long = len(parts) > _MAX_PARTS or len(name.encode(errors="replace")) > _MAX_NAME_NUM_BYTES
+    return is_long or bool({"", ".", ".."} & set(parts) or problem_of(parts))
 
 
-def _text(content: bytes) -> str:
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        raise BrokenMessageError("a text that is not one") from None
-    if len(content) > _MAX_TEXT_NUM_BYTES or not text.isprintable():
-        raise BrokenMessageError("a text that cannot be shown")
-    return text
+def _plain(text: str) -> str:
+    """Return a text as `_is_plain` takes it."""
+    return shown_text(text).encode()[:_MAX_TEXT_NUM_BYTES].decode(errors="ignore")
+
+
+def _is_plain(text: str) -> bool:
+    return text.isprintable() and len(text.encode()) <= _MAX_TEXT_NUM_BYTES

@@ -9,21 +9,13 @@ _MANY = 200
 _NO_LETTER = re.compile(r"[^\w/.]|_")
 
 
-def nearest(name: str, known: Collection[str]) -> str | None:
-    """Return the known name that is most like this one; None when none is."""
-    by_letters = {_letters(each): each for each in sorted(known, reverse=True)}
-    letters = _letters(name)
-    if letters in by_letters:
-        return by_letters[letters]
-    begun = sorted(each for each in by_letters if letters and each.startswith(letters))
-    found = begun or difflib.get_close_matches(letters, by_letters, n=1, cutoff=0.6)
-    return by_letters[found[0]] if found else None
-
-
 def did_you_mean(name: str, known: Collection[str]) -> str:
     """Return `did you mean ring_allreduce? ` for an unknown name; empty when none is like it."""
-    found = nearest(name, known)
-    return f"did you mean {found}? " if found else ""
+    by_letters = {_letters(each): each for each in sorted(known, reverse=True)}
+    letters = _letters(name)
+    begun = sorted(each for each in by_letters if letters and each.startswith(letters))
+    found = begun or difflib.get_close_matches(letters, by_letters, n=1, cutoff=0.6)
+    return f"did you mean {by_letters[found[0]]}? " if found else ""
 
 
 def meant_files(missing: Iterable[str], found: Sequence[str]) -> dict[str, str]:

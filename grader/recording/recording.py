@@ -5,7 +5,7 @@ import hashlib
 import hmac
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -117,23 +117,18 @@ def parse(content: bytes, name: str, key: bytes | None = None) -> Recording:
     tag = content[len(_MAGIC) : len(_MAGIC) + _TAG_NUM_BYTES]
     body = content[len(_MAGIC) + _TAG_NUM_BYTES :]
     try:
-        read_body = msgspec.msgpack.decode(body, type=_Body)
+        found = msgspec.msgpack.decode(body, type=Recording)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise UnreadableRecording(
             f"the recording {name} is damaged ({error}); make it again with `grade observe`"
         ) from None
-    if read_body.header.format != FORMAT:
+    if found.header.format != FORMAT:
         raise UsageError(
-            f"the recording {name} has format {read_body.header.format}, but this grader reads "
+            f"the recording {name} has format {found.header.format}, but this grader reads "
             f"format {FORMAT}: record it again with `grade observe`"
         )
     is_authentic = key is not None and hmac.compare_digest(tag, _tag(body, key))
-    return Recording(read_body.header, read_body.launches, is_authentic)
-
-
-class _Body(msgspec.Struct):
-    header: Header
-    launches: dict[str, RecordedLaunch]
+    return replace(found, is_authentic=is_authentic)
 
 
 def _content(file: Path) -> bytes:

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -54,6 +54,13 @@ class Store:
             content = msgspec.msgpack.encode(_Stored(launch.fields, launch.label, stored))
             replace_file(self._folder / f"{key}{_LAUNCH}", content)
 
+    def keep_all(self, launches: Mapping[str, RecordedLaunch]) -> None:
+        """Store launches by their keys, within the bound."""
+        for key, launch in launches.items():
+            self.keep(key, launch)
+        with contextlib.suppress(OSError):
+            self.prune()
+
     def _kept(self, piece: bytes) -> tuple[str, bytes]:
         """Return a piece as it is stored; of a long one the name of its file."""
         if len(piece) < _LONG_NUM_BYTES:
@@ -70,15 +77,11 @@ class Store:
         os.utime(file)  # what is used is not removed
         return content
 
-    def known(self) -> Iterator[RecordedLaunch]:
-        """Yield all launches."""
-        for file in sorted(self._folder.glob(f"*{_LAUNCH}")):
-            if (launch := self.find(file.name.removesuffix(_LAUNCH))) is not None:
-                yield launch
-
     def prune(self) -> None:
         """Remove what is too much: other observers' launches first, then those not used longest."""
-        others = (file for file in self._root.glob("*/*") if file.parent != self._folder)
+        others = (
+            file for file in self._root.rglob("*") if file.is_file() and file.parent != self._folder
+        )
         left = self._max_num_bytes - remove_oldest(self._folder.glob("*"), self._max_num_bytes)
         remove_oldest(others, left)
         for folder in self._root.glob("*"):

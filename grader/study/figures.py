@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from grader.study.results import Spread
@@ -143,10 +143,6 @@ class Chart:
                 rows.append((series.label, dot.x, dot.y, dot.low, dot.high, kind))
         return tuple(rows)
 
-    def csv(self) -> str:
-        """Return all marks with all their digits."""
-        return _csv(self.columns, self.rows)
-
 
 @dataclass(frozen=True)
 class Table:
@@ -159,10 +155,6 @@ class Table:
     caption: str
     is_measured: bool = True
     """Else it is computed from formulas alone."""
-
-    def csv(self) -> str:
-        """Return the table with all its digits."""
-        return _csv(self.columns, self.rows)
 
 
 Figure = Chart | Table
@@ -177,9 +169,8 @@ def shown(cell: object) -> str:
     return f"{cell:.4g}" if math.isfinite(cell) else "no finite number"
 
 
-def _csv(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+def csv_text(figure: Figure) -> str:
+    """Return what it shows with all digits."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows([figure.columns, *figure.rows])
     return text.getvalue()

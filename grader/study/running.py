@@ -11,12 +11,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib import metadata
 from pathlib import Path
 
 import msgspec
 
 from grader.course.support.images import found_in
+from grader.course.versions import version_of
 from grader.model.errors import UsageError
 from grader.study.measure import Sources, measure
 from grader.study.plan import Extent, Point, in_order
@@ -37,7 +37,7 @@ def this_machine() -> Machine:
         software={
             "Python": platform.python_version(),
             "system": f"{platform.system()} {platform.release()}",
-            **{name: _version(name) for name in _PACKAGES},
+            **{name: version_of(name) for name in _PACKAGES},
         },
     )
 
@@ -59,13 +59,6 @@ def _processor() -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "not installed"
 
 
 def busy_share(seconds: float = 0.1) -> float:

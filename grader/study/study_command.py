@@ -16,7 +16,7 @@ from grader.intake.submission import Submission
 from grader.model.errors import INTERRUPTED, GraderError, UsageError
 from grader.observe.run_control.machine import check_machine
 from grader.report.safe_text import disarm, one_line, visible
-from grader.study.figures import Chart, Figure
+from grader.study.figures import Chart, Figure, csv_text
 from grader.study.measure import by_reason, sources
 from grader.study.page import QUIET, caption, is_empty, page
 from grader.study.plan import Extent, Study, load, points_of
@@ -73,7 +73,7 @@ def make(
             figure = figure.finite()
         text = caption(figure, results.machine, results.busy_share)
         try:
-            (out / f"{figure.name}.csv").write_text(figure.csv(), encoding="utf-8")
+            (out / f"{figure.name}.csv").write_text(csv_text(figure), encoding="utf-8")
             draw(figure, text, str(out / figure.name))
         except OSError as error:
             raise GraderError(f"{out}: {figure.name} cannot be written: {error}") from None
@@ -202,19 +202,11 @@ def _teller(options: argparse.Namespace) -> Callable[[str], None]:
 
 def _ending(made: Made, out: Path) -> list[str]:
     lines = [*(f"- {one_line(each)}" for each in made.findings)]
-    if made.missing:
-        lines.append(f"{len(made.missing)} of {made.num_points} runs are missing from the figures:")
-        reasons = by_reason(made.missing)
-        shown = reasons[:_MOST_REASONS]
-        lines += [f"  {one_line(names)}: {one_line(why)}" for names, why in shown]
-        if len(reasons) > _MOST_REASONS:
-            lines.append(f"  and other reasons, listed in {PAGE}")
-    if made.failed_runs:
-        lines.append(
-            "left out of the figures, because they failed (others of the same kind passed):"
-        )
-        failed = made.failed_runs[:_MOST_REASONS]
-        lines += [f"  {one_line(name)}: {one_line(why)}" for name, why in failed]
-        if len(made.failed_runs) > _MOST_REASONS:
-            lines.append(f"  and {len(made.failed_runs) - _MOST_REASONS} more, listed in {PAGE}")
+    missing = f"{len(made.missing)} of {made.num_points} runs are missing from the figures:"
+    failed = "left out of the figures, because they failed (others of the same kind passed):"
+    for head, told in ((missing, by_reason(made.missing)), (failed, made.failed_runs)):
+        shown = [f"  {one_line(who)}: {one_line(why)}" for who, why in told[:_MOST_REASONS]]
+        lines += [head, *shown] if told else []
+        if len(told) > _MOST_REASONS:
+            lines.append(f"  and {len(told) - _MOST_REASONS} more, listed in {PAGE}")
     return [*lines, f"{out / PAGE}: {made.num_figures} figures and tables; this is not a mark"]

@@ -17,7 +17,7 @@ import pytest
 from docker.errors import DockerException
 from this_checkout import GRADE, IMAGE, ROOT, STUDENT_IMAGE
 
-from grader.sealed.container.plan import CLIENT_LABEL, name_of_client
+from grader.sealed.container import plan
 
 ASSIGNMENTS = sorted(file.parent.name for file in ROOT.glob("tests/suites/*/assignment.toml"))
 QUICK = ("mpi_sgd", "psgd_hogwild")
@@ -297,7 +297,7 @@ def test_the_container_ends_with_its_client(engine, tmp_path, how):
         stderr=subprocess.DEVNULL,
     )
     # Other containers may come and go meanwhile.
-    ours = {"label": f"{CLIENT_LABEL}={name_of_client(client.pid)}"}
+    ours = {"label": f"{plan.CLIENT_LABEL}={plan.client(client.pid)}"}
     (started,) = wait_for(lambda: engine.containers.list(filters=ours, ignore_removed=True))
     wait_for(lambda: "mpirun_placeholder.py" in str(started.top()))
     client.send_signal(how)

@@ -29,7 +29,7 @@ import observations
 from grader.course import assignment as assignments
 from grader.intake import notebook, submission_codec
 from grader.intake import submission as submissions
-from grader.intake.answer import READY, submission_in
+from grader.intake.answer import READY, message_in
 from grader.intake.submission import Submission
 from grader.intake.submission_codec import BrokenMessageError, SubmissionMessage
 from grader.judge.explanation.crash_messages import failure_of_problem
@@ -491,8 +491,8 @@ def _parcels() -> list[bytes]:
 
 def _intake_answer(data: bytes) -> None:
     exit_code = (0, None, -9, 64)[data[0] % 4] if data else 1
-    found = submission_in("it", READY[: data[1] if data[1:] else None] + data[2:], exit_code)
-    _require_plain(found)
+    found = message_in("it", READY[: data[1] if data[1:] else None] + data[2:], exit_code)
+    _require_plain(submission_codec.submission_of("it", found))
 
 
 def _intake_answers() -> list[bytes]:

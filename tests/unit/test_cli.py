@@ -156,15 +156,11 @@ def test_grade_alone_shows_the_commands_of_students():
         assert all(option in told for option in (*short, "-v, --verbose")), name
 
 
-@pytest.mark.parametrize(
-    ("name", "ending"),
-    [("my_ring_allreduce.py", " --part ring_allreduce\n"), ("mine.py", "\n")],
-)
-def test_a_single_file_is_told_how_to_be_checked(tmp_path, name, ending):
-    """By its folder, and by its part if its name says which."""
-    done = grade("check", _file(tmp_path / name))
+def test_a_single_file_is_told_how_to_be_checked(tmp_path):
+    """By its folder."""
+    done = grade("check", _file(tmp_path / "my_ring_allreduce.py"))
     assert done.returncode == 2
-    told = f"grade: cannot grade a single file; name its folder: grade check {tmp_path}{ending}"
+    told = f"grade: cannot grade a single file; name its folder: grade check {tmp_path}\n"
     assert done.stderr == told
 
 

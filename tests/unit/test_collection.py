@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-OF_SUITES = ("tests/suites/", "tests/stencils/suites/")
+OF_SUITES = ("tests/suites/", "tests/stencils/tests/suites/")
 """Those grade a submission: `grade` runs them."""
 
 

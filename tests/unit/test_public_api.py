@@ -1,16 +1,12 @@
 """grader.api does not change without its version, and the tables of its page have all of it."""
 
 import json
-import warnings
 
 import public_api
 import pytest
 from public_api import RECORD, needed_version, problem, sentence, surface
 
 from grader import api
-from grader.addons.authoring import skeleton
-from grader.addons.authoring.verification.static_checks import check_deprecated_names
-from grader.course.course import Course
 
 
 def test_it_is_what_its_version_says():
@@ -70,44 +66,3 @@ def test_what_is_looked_at():
     assert "Launch.holding(check)" in found
     assert "functions.COLLECTIVES" in found
     assert not any(" at 0x" in what for what in found.values())
-
-
-@pytest.fixture
-def deprecated(monkeypatch):
-    """Let a name be one that goes away."""
-    monkeypatch.setitem(api.DEPRECATED, "assert_values", ("assert_every_rank", "1.2"))
-
-
-def test_what_goes_away_still_works_and_warns(deprecated):
-    with pytest.warns(
-        DeprecationWarning, match="will be removed in version 1.2; use assert_every_rank"
-    ):
-        assert api.assert_values is api.assert_every_rank
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert api.assert_every_rank
-    with pytest.raises(AttributeError, match="no attribute 'assert_nothing'"):
-        _ = api.assert_nothing
-
-
-def test_verify_names_each_use_of_what_goes_away(deprecated, tmp_path):
-    skeleton.write(tmp_path, "sums")
-    suite = tmp_path / "tests/suites/sums/test_sum.py"
-    assert not _problems(tmp_path)
-    suite.write_text(suite.read_text().replace("assert_every_rank", "assert_values"))
-    assert _problems(tmp_path) == [
-        (
-            "test_sum.py:7",
-            "assert_values will be removed in version 1.2 of grader.api; use assert_every_rank",
-        )
-    ]
-
-
-def _problems(root):
-    course = Course.read(root)
-    found = check_deprecated_names(course, course.load("sums"))
-    return [(problem.subject, problem.text) for problem in found]
-
-
-def test_what_goes_away_says_what_to_use():
-    assert all(instead in api.__all__ for instead, _ in api.DEPRECATED.values())

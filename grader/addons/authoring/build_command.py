@@ -11,7 +11,6 @@ from grader.addons.authoring.installation import folder
 from grader.addons.authoring.installation.folder import EngineWheels
 from grader.addons.authoring.verification.static_checks import check_student_edition
 from grader.commands.context import courses_of, named_courses, say
-from grader.course import edition as editions
 from grader.course.course import Course
 from grader.course.edition import Files, edition
 from grader.course.versions import engine_digest, lock_file
@@ -43,7 +42,8 @@ def _write_editions(folder: Path, course: Course) -> int:
     """Write what the images of a course hold, for a Dockerfile of its own."""
     template.require_free(folder)
     for kind in ("course", "student"):
-        editions.write(edition(course, is_for_students=kind == "student"), folder / kind)
+        files = edition(course, is_for_students=kind == "student")
+        template.write_files({folder / kind / at: path.read_bytes() for at, path in files.items()})
         print(folder / kind)
     return 0
 

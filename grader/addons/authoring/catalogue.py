@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from grader.course.assignment import Assignment
 from grader.course.assignment_file import Manual, Part
 from grader.course.courses import Courses
+from grader.intake.placement.recognition import full_name
 from grader.model.errors import GraderError
 from grader.model.points import total, written
 
@@ -44,9 +45,7 @@ def text(assignments: Sequence[Assignment]) -> str:
     """Return the list for a terminal: each part with its points and files."""
     lines = []
     for found in assignments:
-        is_alone = sum(each.name == found.name for each in assignments) < 2
-        name = found.name if is_alone else f"{found.course}/{found.name}"
-        lines.append(f"{name}: {found.title}")
+        lines.append(f"{full_name(found, assignments)}: {found.title}")
         for part in found.parts:
             lines.append(_line(part.name, part.points, ", ".join(part.files)))
         for manual in found.manual:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.addons.authoring.template import generate
+from grader.addons.authoring.template import generate, write_files
 from grader.course.course import FILE, Course
 from grader.course.strict_toml import NAME
 from grader.model.errors import UsageError
@@ -30,21 +30,14 @@ def write(root: Path, name: str) -> list[Path]:
     _require_name(name)
     makes_course = not (root / FILE).exists()
     course = None if makes_course else Course.read(root)
-    files = {_place(root, course, path): text for path, text in _renamed(name)}
+    files = {root / path: text for path, text in _renamed(name)}
     taken = [path for path in files if path.exists()]
     if taken:
         raise UsageError(f"{taken[0]} exists: choose another name, so that nothing is overwritten")
     if makes_course:
         text = (_SKELETON / FILE).read_text()
         files = {root / FILE: text.replace(_COURSE, _course_name(root)), **files}
-    try:
-        for path, text in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-    except OSError as error:
-        raise UsageError(
-            f"{error.filename} cannot be written: {error.strerror}; name another folder"
-        ) from None
+    write_files({path: text.encode() for path, text in files.items()})
     course = course or Course.read(root)
     return [*files, *generate(course.references / name, course.templates / name)]
 
@@ -58,20 +51,6 @@ def _require_name(name: str) -> None:
             f"{name!r} cannot name an assignment: expected small letters, digits and "
             "underscores, such as halo_exchange; not a name of Python or of a hidden file"
         )
-
-
-def _place(root: Path, course: Course | None, path: Path) -> Path:
-    """Return where a file of the skeleton goes: courses may have their folders elsewhere."""
-    if course is None:
-        return root / path
-    for usual, folder in (
-        ("tests/suites", course.suites),
-        ("tests/submissions", course.submissions),
-        ("reference", course.references),
-    ):
-        if path.is_relative_to(usual):
-            return folder / path.relative_to(usual)
-    return root / path
 
 
 def _course_name(root: Path) -> str:

@@ -328,9 +328,16 @@ def drift(
 
 
 def _write(output_dir: Path, template: Mapping[Path, bytes]) -> list[Path]:
-    """Write files by their paths in output_dir; all that is made belongs to whom the place does."""
-    files = {output_dir / relative: content for relative, content in template.items()}
+    """Write files by their paths in output_dir."""
     require_free(output_dir)
+    return write_files({output_dir / path: content for path, content in template.items()})
+
+
+def write_files(files: Mapping[Path, bytes]) -> list[Path]:
+    """Write files, and return them sorted; all that is made belongs to whom the place does.
+
+    Raises UsageError where one cannot be written.
+    """
     try:
         for path, content in files.items():
             for folder in reversed(list(_missing_folders(path))):
@@ -340,8 +347,7 @@ def _write(output_dir: Path, template: Mapping[Path, bytes]) -> list[Path]:
             _give_to_owner_of(path.parent, path)
     except OSError as error:
         raise UsageError(
-            f"the template cannot be written to {output_dir}: {error.strerror} "
-            f"({error.filename}); name another folder"
+            f"{error.filename} cannot be written: {error.strerror}; name another folder"
         ) from error
     return sorted(files)
 

@@ -27,7 +27,7 @@ from grader.course.assignment import Assignment
 from grader.course.courses import Courses
 from grader.grading_plugin.relaunch import ranks_text
 from grader.intake import process as intake
-from grader.intake.placement.recognition import recognise, require_likely
+from grader.intake.placement.recognition import assignment_of
 from grader.intake.placement.table import Placement, place
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import RunFailure, Verdict
@@ -237,11 +237,7 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder; an open session runs the files where they are")
     submission = intake.read(folder, courses.wanted(assignment))
-    if assignment is None:
-        found = recognise(submission, courses.assignments())
-    else:
-        found = courses.assignment(assignment)
-        require_likely(submission, found, courses.readable())
+    found = assignment_of(submission, assignment, courses)
     check_machine(found.needs)
     placement = place(submission, found)
     inside = placement.folder_of(options.part or [])

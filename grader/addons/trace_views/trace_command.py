@@ -14,7 +14,7 @@ from grader.addons.trace_views.trace_json import perfetto_json, trace_json
 from grader.addons.trace_views.trace_page import trace_page
 from grader.addons.trace_views.trace_rows import Traced, TracedCase
 from grader.commands.context import courses_of, data_folder, is_sealed, live_view, look
-from grader.commands.recorder import last_recording, require_observer
+from grader.commands.recorder import kept_launches, require_observer
 from grader.commands.recordings import secret_of
 from grader.commands.reporting import named_seed
 from grader.course.courses import Courses
@@ -26,7 +26,7 @@ from grader.grading.observing import telling
 from grader.grading.settings import Settings
 from grader.grading_plugin.marks import Selection
 from grader.intake import process as intake
-from grader.intake.placement.recognition import recognise
+from grader.intake.placement.recognition import assignment_of
 from grader.intake.placement.table import place
 from grader.judge.explanation.launch_result import (
     LaunchResult,
@@ -83,7 +83,7 @@ def trace(options: argparse.Namespace, progress: Callable[[str], None]) -> Trace
         require_observer(options.recording, recording.header, observer_digest())
         observe = replaying(recording.launches.get, recording.launches.values)
         secret = secret_of(recording.header, named_seed(options))
-    last, courses = last_recording(options.submission), courses_of(options)
+    courses = courses_of(options)
     part = options.part or _only_part(options, courses)
     seen = _Seen(part, options.case)
     only = (options.only,) if options.only else ()
@@ -96,7 +96,7 @@ def trace(options: argparse.Namespace, progress: Callable[[str], None]) -> Trace
         progress=progress,
         journal=Journal(on_started=seen.started),
         on_observed=seen.observed,
-        recorded=None if last is None else last.launches.get,
+        recorded=kept_launches().find,
         launch=None if observe is None else explaining(telling(observe, seen.observed)),
         data=Data(data_folder(options)),
     )
@@ -122,11 +122,7 @@ def _only_part(options: argparse.Namespace, courses: Courses) -> str:
     Raises UsageError where there are several.
     """
     submission = intake.read(options.submission, courses.wanted(options.assignment))
-    found = (
-        recognise(submission, courses.assignments())
-        if options.assignment is None
-        else courses.assignment(options.assignment)
-    )
+    found = assignment_of(submission, options.assignment, courses)
     names = [part.name for part in found.parts_with(place(submission, found).chosen) or found.parts]
     if len(names) > 1:
         raise UsageError(

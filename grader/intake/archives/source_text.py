@@ -8,9 +8,7 @@ from encodings.aliases import aliases
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf_8"),
-    (codecs.BOM_UTF32_LE, "utf_32_le"),  # begins as the next one does
     (codecs.BOM_UTF16_LE, "utf_16_le"),
-    (codecs.BOM_UTF32_BE, "utf_32_be"),
     (codecs.BOM_UTF16_BE, "utf_16_be"),
 )
 _CALLED = {"utf_8": "UTF-8", "latin_1": "latin-1", "cp1252": "cp1252"}
@@ -64,7 +62,6 @@ def read(content: bytes) -> SourceText:
     f-strings, whose value an escape might change. Elsewhere Python refuses it.
     """
     mark, codec = next((each for each in _MARKS if content.startswith(each[0])), (b"", ""))
-    codec = codec or _without_mark(content)
     body, remark = content[len(mark) :], ""
     if codec not in ("", "utf_8"):
         name = codec[:6].replace("_", "-").upper()
@@ -158,15 +155,6 @@ def _escape(found: re.Match[str]) -> str:
 
 def _not_read(problem: str) -> SourceText:
     return SourceText(b"", problem=problem)
-
-
-def _without_mark(content: bytes) -> str:
-    """Return the codec of UTF-16 without a mark: of most characters every other byte is 0."""
-    for codec, first in (("utf_16_le", 1), ("utf_16_be", 0)):
-        num_zeros = content[first::2].count(0)
-        if len(content) % 2 == 0 and 4 * num_zeros > len(content):
-            return codec
-    return ""
 
 
 def _codec_called(name: str) -> str:

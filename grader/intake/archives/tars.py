@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import lzma
-import re
 import tarfile
 import zlib
 from collections.abc import Callable, Collection
@@ -44,8 +43,6 @@ _UNPACKERS: tuple[tuple[bytes, Callable[[BinaryIO], object]], ...] = (
 """By how a packed file begins."""
 _TAR_MAGIC, _TAR_MAGIC_OFFSET = b"ustar", 257
 _HEAD_NUM_BYTES = 512
-_SUM, _OCTAL = slice(148, 156), re.compile(rb"[\s\0]*([0-7]+)")
-"""Where a head says what its bytes add up to, with spaces there, and how."""
 _MAX_UNPACKED_NUM_BYTES = 1 << 30
 _MAX_HELD_NUM_BYTES = 256 << 20
 _MAX_RATIO = 100
@@ -62,20 +59,8 @@ def is_tar(file: BinaryIO) -> bool:
     """Return whether a file begins like a tar, or like something packed."""
     head = file.read(_HEAD_NUM_BYTES)
     file.seek(0)
-    return (
-        head[_TAR_MAGIC_OFFSET:].startswith(_TAR_MAGIC)
-        or _has_its_sum(head)
-        or any(head.startswith(magic) for magic, _ in _UNPACKERS)
-    )
-
-
-def _has_its_sum(head: bytes) -> bool:
-    """Return whether a first block is that of a tar by its sum: the oldest kind says no more."""
-    said = _OCTAL.match(head[_SUM])
-    summed = head[: _SUM.start] + b" " * 8 + head[_SUM.stop :]
-    # Some programs have added bytes up as numbers below 128 and negative ones.
-    signed = sum(summed) - 256 * sum(byte > 127 for byte in summed)
-    return said is not None and int(said[1], 8) in (sum(summed), signed)
+    is_packed = any(head.startswith(magic) for magic, _ in _UNPACKERS)
+    return is_packed or head[_TAR_MAGIC_OFFSET:].startswith(_TAR_MAGIC)
 
 
 def of_tar(file: BinaryIO, path: Path, wanted: Collection[str]) -> Listing:

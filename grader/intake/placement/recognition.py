@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from grader.course.assignment import Assignment
 from grader.course.assignment_file import Part
+from grader.course.courses import Courses
 from grader.intake.placement.matching import Rule, counts_for
 from grader.intake.placement.table import Placement, names_of
 from grader.intake.submission import Submission, is_hidden
@@ -41,6 +42,19 @@ def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment
             f"each; name one with --assignment {names[0]}"
         )
     return found[0]
+
+
+def assignment_of(submission: Submission, name: str | None, courses: Courses) -> Assignment:
+    """Return the assignment of a name, or else the one whose files a submission has.
+
+    Raises UsageError where its files are those of another, of none, or of several.
+    """
+    if name is None:
+        return recognise(submission, courses.assignments())
+    named = courses.assignment(name)
+    # A draft beside it that is not right yet is nobody's business here.
+    require_likely(submission, named, courses.readable())
+    return named
 
 
 def require_likely(submission: Submission, named: Assignment, known: Sequence[Assignment]) -> None:

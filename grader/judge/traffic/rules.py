@@ -1,12 +1,12 @@
 """What a part demands of the way to its result, read off the calls that were made."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import Literal
 
 from grader.judge.check_failures import RuleViolation
-from grader.judge.traffic.counting import assert_no_doubts, assert_not_truncated, messages_sent
+from grader.judge.traffic.counting import assert_not_truncated, messages_sent
 from grader.model.finding import found
-from grader.trace.call_formatting import at, listed, name_of, place_of, ranks_text
+from grader.trace.call_formatting import at, listed, name_of, place_of
 from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, Calls, Mask, Trace
 from grader.trace.functions import (
     ALL,
@@ -154,31 +154,6 @@ def assert_uses_operations(trace: Trace, required: Collection[str]) -> None:
             )
 
 
-def assert_uses_collective(trace: Trace, names: Collection[str]) -> None:
-    """Assert that every rank makes one of these collectives, unless it is alone.
-
-    names: blocking forms, such as `Allreduce`; Iallreduce and Allreduce_init count too.
-    Raises RuleViolation, NotProven.
-    """
-    assert_no_doubts(trace)
-    accepted = {form for name in names for form in (name, f"I{name.lower()}", f"{name}_init")}
-    without = [
-        rank
-        for rank, seen in enumerate(trace.ranks)
-        if accepted.isdisjoint(seen.calls.where(seen.calls.column("error") == 0).functions())
-    ]
-    if len(trace.ranks) > 1 and without:
-        raise RuleViolation(
-            found(
-                "rule.collective_missing",
-                f"this part requires a collective such as {_one_of(names)}, but "
-                f"{ranks_text(without)} called none; {_made(trace, without[0])}",
-                ranks=without,
-            )
-        )
-    assert_not_truncated(trace)
-
-
 def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> None:
     refused = ALL - allowed
     first, number = _found(trace, lambda calls: _are_made(calls, refused))
@@ -273,10 +248,6 @@ def _made(trace: Trace, rank: int) -> str:
         if made
         else f"rank {rank} made no communication call"
     )
-
-
-def _one_of(names: Iterable[str]) -> str:
-    return " or ".join(sorted(names))
 
 
 def _times(number: int) -> str:

@@ -36,11 +36,6 @@ class Annotation:
     line: int
     """From 1; 0 where no line is known."""
 
-    @property
-    def is_fault(self) -> bool:
-        """Return whether the submission is at fault: not the grader, and nothing in doubt."""
-        return self.verdict not in _NO_FAULT
-
 
 def findings(report: Report) -> tuple[Annotation, ...]:
     """Return each cause, the dearest first, with the first line that it names."""
@@ -93,7 +88,7 @@ def github_commands(report: Report) -> str:
 def _kind(finding: Annotation) -> str:
     if finding.verdict is Verdict.NOT_ATTEMPTED:
         return "notice"
-    return "error" if finding.is_fault else "warning"
+    return "warning" if finding.verdict in _NO_FAULT else "error"
 
 
 def _command(kind: str, finding: Annotation) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from grader.model.errors import UsageError
 from grader.model.report import Report
@@ -41,14 +40,6 @@ FORMATS: Mapping[str, Format] = {
     "markdown": Format(markdown.render, may_be_full=True),
     "prairielearn": Format(result_files.prairielearn_json),
 }
-
-
-@dataclass(frozen=True)
-class Export:
-    """A format, and the file that it is to be written to."""
-
-    format: Format
-    file: Path
 
 
 def named(name: str) -> Format:

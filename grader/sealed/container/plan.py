@@ -38,14 +38,9 @@ class ContainerPlan:
     """A folder that it may read at DATA_IN_CONTAINER."""
 
 
-def client() -> str:
-    """Return this process's name for CLIENT_LABEL."""
-    return name_of_client(os.getpid())
-
-
-def name_of_client(pid: int) -> str:
-    """Return the name of a process of this machine for CLIENT_LABEL."""
-    return f"{_numbering()}:{pid}"
+def client(pid: int | None = None) -> str:
+    """Return the name of a process of this machine, by default of this one, for CLIENT_LABEL."""
+    return f"{_numbering()}:{pid or os.getpid()}"
 
 
 def has_gone(client: str) -> bool:

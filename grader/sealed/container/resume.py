@@ -41,7 +41,8 @@ class Record:
         self.watchdog = watchdog or Watchdog()
         self.why_lost = ""
         """Why the judge cannot go on where it is, when it said so."""
-        self._resume = Resume()
+        self.resume = Resume()
+        """What the next container is told."""
         self._in_progress: Step | None = None
         self._deaths: Counter[Step | None] = Counter()
 
@@ -50,19 +51,14 @@ class Record:
         """Return how many containers have died."""
         return self._deaths.total()
 
-    @property
-    def resume(self) -> Resume:
-        """Return what the next container is told."""
-        return self._resume
-
     def take(self, line: str) -> None:
         """Keep a line of the journal, given without its prefix."""
-        told = parse(line, self._resume.key)
+        told = parse(line, self.resume.key)
         if told is None:
             return
         self.watchdog.heard(told)
         if isinstance(told, Finished):
-            self._resume = replace(self._resume, finished=(*self._resume.finished, told))
+            self.resume = replace(self.resume, finished=(*self.resume.finished, told))
             self._in_progress = None
             self._on_finished(told)
         elif isinstance(told, Failing):
@@ -79,13 +75,13 @@ class Record:
 
     def give_up(self, why: str) -> None:
         """Have the next judge try no test, and only put the report together."""
-        self._resume = replace(self._resume, gave_up=self._resume.gave_up or why)
+        self.resume = replace(self.resume, gave_up=self.resume.gave_up or why)
 
     def died(self, death: ContainerDied) -> None:
         """Take note that the container has died. Raises GraderError when no other is worth it."""
         step, self._in_progress = self._in_progress, None
         self._deaths[step] += 1
-        resume, times = self._resume, self._deaths[step]
+        resume, times = self.resume, self._deaths[step]
         if self.num_deaths == MAX_CONTAINERS or (
             step is None and times > 1 and not resume.finished and not resume.lost
         ):
@@ -105,7 +101,7 @@ class Record:
             f"the {self._noun} was killed {number} ({death}); finished checks were kept, and "
             "the others ran in a fresh one"
         )
-        self._resume = replace(resume, lost=lost, gave_up=gave_up, notes=(note,))
+        self.resume = replace(resume, lost=lost, gave_up=gave_up, notes=(note,))
 
 
 def until_reported(record: Record, grade_once: Callable[[], Result]) -> Result:

@@ -17,7 +17,7 @@ from pypdf import PdfWriter
 
 from grader.intake import answer, process, submission_codec
 from grader.intake import submission as submissions
-from grader.intake.answer import OUT_OF_MEMORY, READY, submission_in
+from grader.intake.answer import OUT_OF_MEMORY, READY, message_in
 from grader.intake.submission_codec import SubmissionMessage
 from grader.model.errors import GraderError, UsageError
 from grader.observe.run_control.users import run_uids
@@ -68,22 +68,6 @@ def test_reading_apart_finds_what_reading_here_finds(folder):
     assert process.read(folder, WANTED) == submissions.read(folder, WANTED)
 
 
-def test_what_a_client_sent_is_read_apart(folder):
-    """All of it comes out as it was found outside, and nothing else that a client may say."""
-    found = submissions.read(folder, WANTED)
-    sent = SubmissionMessage(
-        found.files, {"a.bin": "is large"}, {"ring.py": 7}, ("too large",), failure="x"
-    )
-    there = process.unpack(b"".join(submission_codec.pack(sent)), "it")
-    assert there == submission_codec.submission_of("it", sent)
-
-
-def test_what_is_no_parcel_is_one_sentence():
-    """Whatever arrives on standard input."""
-    with pytest.raises(UsageError, match="it is incomplete: it holds 3 bytes without an en"):
-        process.unpack(b"abc", "it")
-
-
 def test_a_refusal_arrives_as_it_was_said(tmp_path):
     """The sentences are those of grader.intake.submission."""
     with pytest.raises(UsageError, match="is empty; put the files to hand in there"):
@@ -126,7 +110,7 @@ def test_who_may_not_become_another_user_is_told_what_it_takes(program):
     """A container without the capabilities, say."""
     program(f"os._exit({answer.NOT_CONFINED})")
     with pytest.raises(GraderError, match="--cap-add SETUID --cap-add SETGID") as error:
-        process.unpack(b"", "it")
+        process.count_pages(b"", "it")
     assert error.value.exit_code == GraderError.exit_code
 
 
@@ -191,32 +175,32 @@ def test_the_process_can_do_little_else(place, program, is_other_user, reader):
 def test_how_it_ends_is_one_sentence(exit_code, reason):
     """A submission that ends its reader is refused; the grader has not failed."""
     with pytest.raises(UsageError, match=f"it cannot be read because .*{reason}; hand in") as error:
-        submission_in("it", READY, exit_code)
+        message_in("it", READY, exit_code)
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("said", [b"", b"\0", b"f" * 100, submission_codec._HEAD.pack(b"f", 9, 9)])
+@pytest.mark.parametrize("said", [b"", b"\0", b"f" * 100, bytes(8)])
 def test_a_broken_answer_is_one_sentence(said):
     """From a reader that somebody may have taken over."""
     with pytest.raises(UsageError, match="it cannot be read because the process that read it answ"):
-        submission_in("it", READY + said, 0)
+        message_in("it", READY + said, 0)
 
 
 def test_a_reader_that_never_began_is_our_failure():
     """As is one that says so."""
     with pytest.raises(GraderError, match="could not be started") as error:
-        submission_in("it", b"", 1)
+        message_in("it", b"", 1)
     assert error.value.exit_code == GraderError.exit_code
     failed = b"".join(submission_codec.pack(SubmissionMessage(failure="KeyError: 'x'")))
     with pytest.raises(GraderError, match=r"KeyError: 'x'. This is the grader's fault") as error:
-        submission_in("it", READY + failed, 0)
+        message_in("it", READY + failed, 0)
     assert error.value.exit_code == GraderError.exit_code
 
 
 def test_the_digest_is_not_believed():
     """It is computed from what has arrived."""
     answered = b"".join(submission_codec.pack(SubmissionMessage({"b.py": b"2", "a.py": b"1"})))
-    found = submission_in("it", READY + answered, 0)
+    found = submission_codec.submission_of("it", message_in("it", READY + answered, 0))
     assert found == submissions.of_files("it", {"a.py": b"1", "b.py": b"2"})
     assert list(found.files) == ["a.py", "b.py"]
 
@@ -226,7 +210,7 @@ def test_a_reader_that_answers_without_end_is_stopped(program, monkeypatch):
     monkeypatch.setattr(process, "MAX_NUM_BYTES", 1 << 20)
     program("os.write(1, READY)\nwhile True:\n    os.write(1, bytes(1 << 16))")
     with pytest.raises(UsageError, match="the process that read it answered with"):
-        process.unpack(b"", "it")
+        process.count_pages(b"", "it")
 
 
 def test_a_reader_that_hangs_is_killed(program, monkeypatch, tmp_path):
@@ -237,7 +221,7 @@ def test_a_reader_that_hangs_is_killed(program, monkeypatch, tmp_path):
         "os.write(1, READY)\ntime.sleep(1000)"
     )
     with pytest.raises(UsageError, match="cannot be read because that took more than"):
-        process.unpack(b"", "it")
+        process.count_pages(b"", "it")
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
@@ -246,7 +230,7 @@ def test_a_reader_that_does_not_listen_is_no_harm(program):
     """It may end before it has read what we send."""
     program("os.write(1, READY)\nos._exit(5)")
     with pytest.raises(UsageError, match="ended with exit code 5"):
-        process.unpack(bytes(8 << 20), "it")
+        process.count_pages(bytes(8 << 20), "it")
 
 
 def test_no_program_to_start_is_our_failure(monkeypatch, folder):
@@ -277,7 +261,7 @@ def test_what_takes_too_much_time_is_one_sentence(tmp_path, program):
         f"resource.setrlimit(resource.RLIMIT_CPU, (1, {limit}))\nwhile True: pass"
     )
     with pytest.raises(UsageError, match="took more than 60 s of processor time"):
-        process.unpack(b"", "it")
+        process.count_pages(b"", "it")
 
 
 def test_of_a_bomb_is_read_what_is_within_the_limits(tmp_path):

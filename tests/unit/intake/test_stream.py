@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from grader.intake import stream as intake_stream
 from grader.intake import submission as submissions
-from grader.intake import submission_codec
 from grader.intake.stream import pack, read_submission
 from grader.model.errors import UsageError
 
@@ -22,14 +21,14 @@ NAMES = st.text("abcä _-.", min_size=1, max_size=20).filter(lambda name: name n
 def test_what_is_packed_arrives(files):
     """Any files in a folder come out as they went in."""
     stream = io.BytesIO(pack(submissions.of_files("it", files, notes=("a note",))))
-    arrived = submission_codec.unpack(read_submission(stream))
+    arrived = read_submission(stream, "it")
     assert (arrived.files, arrived.notes) == (files, ("a note",))
 
 
 def test_what_follows_the_parcel_is_left_in_the_stream():
     """The stream stays usable: its end tells that the client has gone."""
     stream = io.BytesIO(pack(submissions.of_files("it", {"a.py": b"1"})) + b"more")
-    read_submission(stream)
+    read_submission(stream, "it")
     assert stream.read() == b"more"
 
 
@@ -37,14 +36,19 @@ def test_all_that_was_found_out_is_sent():
     """Inside, nothing is read again."""
     files, not_read = {"all.ipynb/fed.py": b"{}", "ring.py": b"1"}, {"all.ipynb": "was read"}
     sent = submissions.of_files("it", files, not_read, {"ring.py": 5}, ("a note",))
-    found = submission_codec.unpack(read_submission(io.BytesIO(pack(sent))))
-    assert submission_codec.submission_of("it", found) == sent
+    assert read_submission(io.BytesIO(pack(sent)), "it") == sent
+
+
+def test_what_is_no_message_is_one_sentence():
+    """Whatever arrives on standard input."""
+    with pytest.raises(UsageError, match=r"it is incomplete: it holds no message \(error\)"):
+        read_submission(io.BytesIO(struct.pack(">Q", 3) + b"abc"), "it")
 
 
 def test_too_large_a_submission_is_refused():
     """By its announced size, before a byte of it is read."""
     with pytest.raises(UsageError, match="at most"):
-        read_submission(io.BytesIO(struct.pack(">Q", 1 << 60)))
+        read_submission(io.BytesIO(struct.pack(">Q", 1 << 60)), "it")
 
 
 def test_too_long_a_secret_is_refused_on_both_sides():
@@ -59,14 +63,14 @@ def test_too_long_a_secret_is_refused_on_both_sides():
 def test_no_submission_on_standard_input(data):
     """A person who tries --from-stdin by hand is told what it is for."""
     with pytest.raises(UsageError, match="no submission arrived"):
-        read_submission(io.BytesIO(data))
+        read_submission(io.BytesIO(data), "it")
 
 
 def test_a_submission_that_breaks_off_is_refused():
     """Half a submission is none."""
     sent = pack(submissions.of_files("it", {"a.py": bytes(9000)}))
     with pytest.raises(UsageError, match="ended after 4000 of"):
-        read_submission(io.BytesIO(sent[:4008]))
+        read_submission(io.BytesIO(sent[:4008]), "it")
 
 
 WATCHING = """

@@ -14,7 +14,7 @@ import pytest
 from archives import member, tar_of, zip_of
 
 from grader.grading_plugin.case_evidence import source_excerpts
-from grader.intake import stream, submission_codec
+from grader.intake import stream
 from grader.intake import submission as submissions
 from grader.intake.submission import Submission
 from grader.model.errors import UsageError
@@ -48,8 +48,7 @@ def read(tmp_path: Path, files: dict[str, bytes], how: str = "folder") -> Submis
 
 def arrived(found: Submission) -> Submission:
     """Return what the container makes of what `grade run` sends."""
-    sent = submission_codec.unpack(stream.read_submission(io.BytesIO(stream.pack(found))))
-    return submission_codec.submission_of(found.origin, sent)
+    return stream.read_submission(io.BytesIO(stream.pack(found)), found.origin)
 
 
 def notebook(**cells: str) -> bytes:

@@ -1,5 +1,6 @@
 """What travels between processes: only whole submission_codec of plain files are taken."""
 
+import json
 import struct
 from dataclasses import replace
 
@@ -10,11 +11,11 @@ from hypothesis import strategies as st
 from grader.intake import submission_codec
 from grader.intake.submission_codec import BrokenMessageError, SubmissionMessage, pack, unpack
 
-END = struct.pack(">cHQ", b"e", 0, 0)
 
-
-def record(kind: bytes, name: bytes = b"", content: bytes = b"") -> bytes:
-    return struct.pack(">cHQ", kind, len(name), len(content)) + name + content
+def message(said: object = None, sizes: object = None, contents: bytes = b"") -> bytes:
+    """Return a message as anybody may pack it."""
+    head = json.dumps({"said": said or {}, "sizes": sizes or {}}).encode()
+    return struct.pack(">Q", len(head)) + head + contents
 
 
 def test_all_of_a_parcel_arrives():
@@ -39,79 +40,79 @@ def test_texts_are_made_plain_before_they_are_sent():
 @pytest.mark.parametrize(
     "name",
     [
-        b"/etc/passwd",
-        b"../a.py",
-        b"a/../../b.py",
-        b"./a.py",
-        b"a//b.py",
-        b"a/",
-        b"",
-        b"a\\b.py",
-        b"a\nb.py",
-        b"a\x1b[31m.py",
-        "a\u202eyp.b".encode(),
-        b"a\xff.py",
-        b"a\0b",
-        b"x" * 256,
-        b"/".join([b"a"] * 33),
-        b"/".join([b"x" * 250] * 5),
+        "/etc/passwd",
+        "../a.py",
+        "a/../../b.py",
+        "./a.py",
+        "a//b.py",
+        "a/",
+        "",
+        "a\\b.py",
+        "a\nb.py",
+        "a\x1b[31m.py",
+        "a\u202eyp.b",
+        "a\udcff.py",
+        "a\0b",
+        "x" * 256,
+        "/".join("a" * 33),
+        "/".join(["x" * 250] * 5),
     ],
 )
 def test_names_that_lead_elsewhere_are_refused(name):
     """Only plain relative names, even from our own process."""
     with pytest.raises(BrokenMessageError, match="the name"):
-        unpack(record(b"f", name, b"1") + END)
+        unpack(message(sizes={name: 1}, contents=b"1"))
     with pytest.raises(BrokenMessageError, match="the name"):
-        unpack(record(b"d", name) + END)
+        unpack(message({"folders": [name]}))
 
 
 @pytest.mark.parametrize(
-    "records",
+    ("said", "sizes"),
     [
-        record(b"d", b"a", b"content"),
-        record(b"d", b"a") * 2,
-        record(b"d", b"a.py/b") + record(b"f", b"a.py"),
-        record(b"d", b"a.py") + record(b"f", b"a.py"),
-        b"".join(record(b"d", b"%d" % number) for number in range(101)),
+        ({"folders": ["a", "a"]}, {}),
+        ({"folders": ["a.py/b"]}, {"a.py": 0}),
+        ({"folders": ["a.py"]}, {"a.py": 0}),
+        ({"folders": [str(number) for number in range(101)]}, {}),
     ],
 )
-def test_folders_that_cannot_be_are_refused(records):
-    """With a content, twice, below or in place of a file, or too many."""
+def test_folders_that_cannot_be_are_refused(said, sizes):
+    """Twice, below or in place of a file, or too many."""
     with pytest.raises(BrokenMessageError):
-        unpack(records + END)
+        unpack(message(said, sizes))
+
+
+WHOLE = message(sizes={"a": 1}, contents=b"1")
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "0 bytes without an end"),
-        (record(b"f", b"a", b"1"), "without an end"),
-        (record(b"f", b"a", b"1")[:-1] + END, "without an end"),
-        (struct.pack(">cHQ", b"f", 1, 1 << 63) + b"a", "without an end"),
-        (END + b"more", "something after its end"),
-        (record(b"e", b"x"), "something after its end"),
-        (record(b"?") + END, r"of kind b'\?'"),
-        (record(b"f", b"a") * 2 + END, "'a' twice"),
-        (record(b"f", b"a") + record(b"f", b"a/b") + END, "'a/b' below another file"),
-        (record(b"f", b"a/b") + record(b"f", b"a") + END, "'a/b' below another file"),
-        (record(b"w", b"a", b"1") + END, "kind b'w'"),
-        (record(b"t", b"a", b"1") + END, "kind b't'"),
-        (record(b"f", b"a") + record(b"t", b"a", b"-1") + END, "not a number"),
-        (record(b"f", b"a") + record(b"t", b"a", b"") + END, "not a number"),
-        (record(b"f", b"a") + record(b"t", b"a", b"9" * 13) + END, "not a number"),
-        (record(b"f", b"a") + record(b"t", b"a", "²".encode()) + END, "not a number"),
-        (record(b"u", b"\x1b", b"1") + END, "cannot be shown"),
-        (record(b"u", b"a", b"\x1b") + END, "cannot be shown"),
-        (record(b"u", b"a", b"\xff") + END, "a text that is not one"),
-        (record(b"n", b"", b"\x1b") + END, "cannot be shown"),
-        (record(b"n", b"", b"\xff") + END, "a text that is not one"),
-        (record(b"n", b"", b"x" * 4097) + END, "cannot be shown"),
-        (record(b"n") * 201 + END, "kind b'n'"),
-        (record(b"r", b"", b"1") * 2 + END, "kind b'r'"),
+        (b"", "no message"),
+        (struct.pack(">Q", 1 << 63) + b"a", "no message"),
+        (struct.pack(">Q", 2) + b"[]", "no message"),
+        (struct.pack(">Q", 99_999) + b"[" * 99_999, r"no message \(RecursionError\)"),
+        (WHOLE[:-1], "bytes in place of"),
+        (WHOLE + b"more", "bytes in place of"),
+        (message(sizes={"a": -1, "b": 1}), "bytes in place of"),
+        (message(sizes={"a": 1 << 70}), "bytes in place of"),
+        (message(sizes={"a": "1"}), "no message"),
+        (message(sizes={"a": 0, "a/b": 0}), "'a/b' below another file"),
+        (message({"times": {"a": 1}}), "the time of a file that is not there"),
+        (message({"times": {"a": -1}}, {"a": 0}), "a time that cannot be"),
+        (message({"times": {"a": 10**13}}, {"a": 0}), "a time that cannot be"),
+        (message({"times": {"a": 0.5}}, {"a": 0}), "no message"),
+        (message({"not_read": {"\x1b": "1"}}), "cannot be shown"),
+        (message({"not_read": {"a": "\x1b"}}), "cannot be shown"),
+        (message({"not_read": {"a": "\udcff"}}), "cannot be shown"),
+        (message({"notes": ["\x1b"]}), "cannot be shown"),
+        (message({"notes": ["x" * 4097]}), "cannot be shown"),
+        (message({"notes": ["x"] * 201}), "at most 200"),
+        (message({"notes": [1]}), "no message"),
+        (message({"refusal": "\n"}), "cannot be shown"),
     ],
 )
 def test_what_no_sender_packs_is_refused(data, reason):
-    """Cut, doubled, below another file, or beyond a limit."""
+    """Cut, too long, of other types, below another file, or beyond a limit."""
     with pytest.raises(BrokenMessageError, match=reason):
         unpack(data)
 
@@ -119,14 +120,14 @@ def test_what_no_sender_packs_is_refused(data, reason):
 def test_too_much_is_refused(monkeypatch):
     """In number and in bytes."""
     monkeypatch.setattr(submission_codec, "MAX_NOT_READ", 1)
-    with pytest.raises(BrokenMessageError, match="kind b'u'"):
-        unpack(record(b"u", b"a", b"1") + record(b"u", b"b", b"1") + END)
+    with pytest.raises(BrokenMessageError, match="at most 1"):
+        unpack(message({"not_read": {"a": "1", "b": "1"}}))
     monkeypatch.setattr(submission_codec, "MAX_FILES", 2)
     monkeypatch.setattr(submission_codec, "MAX_TOTAL_NUM_BYTES", 10)
-    with pytest.raises(BrokenMessageError, match="more than 2 files"):
-        unpack(b"".join(record(b"f", name) for name in (b"a", b"b", b"c")) + END)
+    with pytest.raises(BrokenMessageError, match="at most 2"):
+        unpack(message(sizes={"a": 0, "b": 0, "c": 0}))
     with pytest.raises(BrokenMessageError, match="add up to more"):
-        unpack(record(b"f", b"a", bytes(6)) + record(b"f", b"b", bytes(6)) + END)
+        unpack(message(sizes={"a": 6, "b": 6}, contents=bytes(12)))
 
 
 @given(st.integers(0, 5000), st.binary(min_size=1, max_size=8))

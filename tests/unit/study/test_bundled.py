@@ -9,6 +9,7 @@ import pytest
 from grader.course.courses import bundled
 from grader.study import Chart, Extent, Machine, Measurement, Results
 from grader.study.draw import draw
+from grader.study.figures import csv_text
 from grader.study.measure import measure, sources
 from grader.study.page import caption, is_empty
 from grader.study.plan import load, points_of
@@ -114,10 +115,10 @@ def test_figures_and_findings_whatever_is_missing(name):
     assert study.findings(complete)
     for series in sorted({point.series for point in points}):
         partly = results_of(name, points, lambda point, series=series: point.series != series)
-        assert all(figure.csv() for figure in study.figures(partly))
+        assert all(csv_text(figure) for figure in study.figures(partly))
         study.findings(partly)
     nothing = results_of(name, points, lambda point: False)
-    assert all(figure.csv() for figure in study.figures(nothing))
+    assert all(csv_text(figure) for figure in study.figures(nothing))
     assert list(study.findings(nothing)) == []
 
 
@@ -157,7 +158,7 @@ def test_figures_and_findings_of_numbers_that_are_not_finite(name, tmp_path):
     results = Results(runs, MACHINE, {})
     for figure in study.figures(results):
         shown = figure.finite() if isinstance(figure, Chart) else figure
-        assert isinstance(figure, Chart) <= ("nan" not in shown.csv()), figure.name
+        assert isinstance(figure, Chart) <= ("nan" not in csv_text(shown)), figure.name
         draw(shown, caption(shown, MACHINE), str(tmp_path / figure.name))
 
 

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from grader.study.draw import draw
-from grader.study.figures import Chart, Dot, Series, Table
+from grader.study.figures import Chart, Dot, Series, Table, csv_text
 from grader.study.page import caption, is_empty, page
 from grader.study.plan import Point
 from grader.study.results import Machine, Measurement, Results, Spread
@@ -26,7 +26,7 @@ TABLE = Table("all", "All runs", ("run", "time (s)"), (("a, b", 1.23456), ("c", 
 
 
 def test_the_csv_of_a_chart_has_every_mark_and_its_kind():
-    assert chart(MEASURED, MODELLED).csv() == (
+    assert csv_text(chart(MEASURED, MODELLED)) == (
         "series,ranks,time (s),least,most,kind\n"
         "ring,1,2.0,1.5,2.5,measured\n"
         "ring,4,3.0,3.0,3.0,measured with more ranks than cores\n"
@@ -36,7 +36,7 @@ def test_the_csv_of_a_chart_has_every_mark_and_its_kind():
 
 
 def test_the_csv_of_a_table():
-    assert TABLE.csv() == 'run,time (s)\n"a, b",1.23456\nc,\n'
+    assert csv_text(TABLE) == 'run,time (s)\n"a, b",1.23456\nc,\n'
 
 
 def test_a_caption_says_on_how_many_cores_and_what_marks_mean():
@@ -87,7 +87,7 @@ NOT_FINITE = Series("lost", (Dot(1, 2.0, 1.0, 3.0), *(Dot.exact(x, math.nan) for
 def test_what_is_no_finite_number_has_no_mark_and_is_told():
     drawn = chart(NOT_FINITE, Series("all", (Dot.exact("a", math.inf),)), MEASURED).finite()
     assert [len(each.dots) for each in drawn.series] == [1, 0, 2]
-    assert "nan" not in drawn.csv() and "inf" not in drawn.csv()
+    assert "nan" not in csv_text(drawn) and "inf" not in csv_text(drawn)
     assert drawn.caption == (
         "632 steps. No finite number, so nothing is drawn: "
         "lost at 2, 3, 4, 5, 6 and 2 more; all at a."

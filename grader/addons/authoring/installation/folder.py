@@ -15,11 +15,12 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from grader import __version__
+from grader.addons.authoring.template import write_files
 from grader.course.course import Course
 from grader.course.courses import GROUP
 from grader.course.edition import Files
 from grader.course.versions import engine_digest
-from grader.model.errors import GraderError, UsageError
+from grader.model.errors import GraderError
 from grader.report.html.page import page
 
 _ENTRY = re.compile(r"^([a-z0-9][a-z0-9.-]*)==", re.MULTILINE)
@@ -217,15 +218,7 @@ def write(
         "addons/authoring/installation/index.html", course.title, names=[*wheels], line=line
     )
     contents = {**wheels, "requirements.txt": text.encode(), "index.html": shown.encode()}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, data in contents.items():
-            (folder / name).write_bytes(data)
-    except OSError as error:
-        raise UsageError(
-            f"the installation cannot be written to {folder}: {error.strerror}; name another folder"
-        ) from None
-    return [folder / name for name in contents]
+    return write_files({folder / name: data for name, data in contents.items()})
 
 
 def requirements(

@@ -266,20 +266,17 @@ class Row:
         return f"{self.file}: {self.operator}: {self.before} => {self.after} ({self.occurrence})"
 
 
-def reasons(text: str) -> Mapping[str, str]:
-    """Return why survivors need not be found, by their keys, from a TOML table of reasons.
+def reasons(file: Path) -> Mapping[str, str]:
+    """Return why what no test finds is right, by its key, from a TOML table that need not be there.
 
-    Raises GraderError for a text that is no TOML.
+    Raises GraderError for a file that is no TOML.
     """
     try:
-        return {key: str(why) for key, why in tomllib.loads(text).items()}
+        return {key: str(why) for key, why in tomllib.loads(file.read_text()).items()}
+    except FileNotFoundError:
+        return {}
     except tomllib.TOMLDecodeError as error:
-        raise GraderError(f"the reasons of equivalent mutants cannot be read: {error}") from None
-
-
-def unexplained(rows: Iterable[Row], reasons_by_key: Mapping[str, str]) -> list[Row]:
-    """Return the survivors for which nobody has said why they are equivalent."""
-    return [row for row in rows if not row.killed_by and not reasons_by_key.get(row.key)]
+        raise GraderError(f"{file} cannot be read: {error}") from None
 
 
 def changeable_names(observations: Iterable[LaunchObservation]) -> list[str]:

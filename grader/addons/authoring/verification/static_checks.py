@@ -5,18 +5,15 @@ Two kinds of table are read in a handout: parts by their names, with a column `p
 `what is asked`.
 """
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from grader.addons.authoring.template import drift
 from grader.addons.authoring.verification.labels import FILE, labelled, read_label
-from grader.api import DEPRECATED
 from grader.course.assignment import Assignment
 from grader.course.assignment_file import Part
 from grader.course.course import Course, is_hidden
@@ -48,26 +45,6 @@ class Problem:
     """A file, a part, a labelled submission."""
     text: str
     """What was found, what was expected, and what to do."""
-
-
-def check_deprecated_names(course: Course, assignment: Assignment) -> Iterator[Problem]:
-    """Check that no suite imports a name of grader.api that goes away."""
-    for file in sorted(assignment.folder.rglob("*.py")):
-        for line, name in _imported(file):
-            if name in DEPRECATED:
-                instead, version = DEPRECATED[name]
-                yield Problem(
-                    f"{file.relative_to(assignment.folder)}:{line}",
-                    f"{name} will be removed in version {version} of grader.api; use {instead}",
-                )
-
-
-def _imported(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield line and name of what a file imports from grader.api; none where it is no Python."""
-    with suppress(SyntaxError, ValueError, OSError):  # which another check is about
-        for node in ast.walk(ast.parse(file.read_bytes())):
-            if isinstance(node, ast.ImportFrom) and node.module == "grader.api":
-                yield from ((node.lineno, alias.name) for alias in node.names)
 
 
 def check_suites(course: Course, assignment: Assignment) -> Iterator[Problem]:
@@ -242,13 +219,11 @@ class _Table:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
-    def numbers(self, column: int) -> list[float]:
-        """Return the numbers of a column; other cells are no prices."""
-        cells = (row[column] for row in self.rows if column < len(row))
-        return [float(cell) for cell in cells if _NUMBER.fullmatch(cell)]
-
     def prices(self, column: int) -> list[float]:
-        """Return the numbers of a column, in pieces where a row says how its points are shared."""
+        """Return the numbers of a column, in pieces where a row says how its points are shared.
+
+        Other cells are no prices.
+        """
         found = []
         for row in self.rows:
             if column < len(row) and _NUMBER.fullmatch(row[column]):
@@ -296,7 +271,7 @@ def _wrong_sums(table: _Table, assignment: Assignment) -> Iterator[str]:
     columns = _columns_of_prices(table.header)
     parts = table.parts or assignment.parts
     for number, column in enumerate(columns):
-        paid = total(table.numbers(column))
+        paid = total(table.prices(column))
         # Several columns under a heading that names as many parts are theirs, in that order.
         meant = (parts[number],) if len(columns) == len(parts) else parts
         if paid not in [part.points for part in meant]:
@@ -405,7 +380,6 @@ def _points(number: float) -> str:
 STATIC_CHECKS: dict[str, Callable[[Course, Assignment], Iterator[Problem]]] = {
     "files": check_files,
     "suites": check_suites,
-    "names that will be removed": check_deprecated_names,
     "template": check_template,
     "handout": check_handout,
     "student edition": check_student_edition,

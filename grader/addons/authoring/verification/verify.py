@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -15,7 +15,6 @@ from grader.addons.authoring.verification.mutation import (
     grader_of,
     mutations,
     reasons,
-    unexplained,
 )
 from grader.addons.authoring.verification.static_checks import STATIC_CHECKS, Problem
 from grader.commands.context import courses_of
@@ -81,7 +80,7 @@ def check_near_misses(grader: Grader) -> Iterator[Problem]:
     One result after the other is made so. A test that does not notice either when it is twice too
     large does not look at it. The course's equivalent.toml says which may be so, and why.
     """
-    explained = _reasons(grader.course)
+    explained = reasons(grader.course.mutation / EQUIVALENT)
     for part in grader.assignment.parts:
         grader.progress(f"near misses: {part.name}")
         launches: dict[str, RecordedLaunch] = {}
@@ -118,12 +117,6 @@ def _found_wrong(grader: Grader, part: str, observe: Observer) -> dict[str, Verd
     return {test.name: test.verdict for test in tests if test.points < test.max_points}
 
 
-def _reasons(course: Course) -> Mapping[str, str]:
-    """Return why mutants and near misses that no test finds are right, by their keys."""
-    file = course.mutation / EQUIVALENT
-    return reasons(file.read_text()) if file.is_file() else {}
-
-
 def _has_hidden(grader: Grader) -> bool:
     folder = grader.assignment.folder
     return any((folder / part.hidden_suite).is_file() for part in grader.assignment.parts)
@@ -142,7 +135,8 @@ def check_mutants(grader: Grader) -> Iterator[Problem]:
 
     The course's equivalent.toml says why a mutant that no test finds is as right as the reference.
     """
-    file, explained = grader.course.mutation / EQUIVALENT, _reasons(grader.course)
+    file = grader.course.mutation / EQUIVALENT
+    explained = reasons(file)
     found = list(mutations(grader.assignment))
     for number, (mutant, source) in enumerate(found, 1):
         grader.progress(f"mutants: {number} of {len(found)}, {mutant.file}")
@@ -150,7 +144,7 @@ def check_mutants(grader: Grader) -> Iterator[Problem]:
         if row.verdict == Verdict.JUDGE_ERROR.value:
             text = f"the suite itself fails where {row.before!r} is {row.after!r}: {row.killed_by}"
             yield Problem(f"{row.file}:{row.line}", f"{text}; a student would get no mark")
-        if unexplained([row], explained):
+        if not (row.killed_by or explained.get(row.key)):
             yield Problem(
                 f"{row.file}:{row.line}",
                 f"no test notices {row.before!r} changed to {row.after!r}; add one that does, or "

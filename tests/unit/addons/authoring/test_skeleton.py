@@ -30,18 +30,6 @@ def test_a_second_one_keeps_the_first(tmp_path):
         skeleton.write(tmp_path, "two")
 
 
-def test_it_goes_where_the_course_has_its_folders(tmp_path):
-    (tmp_path / "course.toml").write_text(
-        'name = "c"\ntitle = "C"\nengine = ">=0"\nsuites = "grading"\nreferences = "solved"\n'
-        'templates = "given"\nsubmissions = "labelled"\n'
-    )
-    skeleton.write(tmp_path, "one")
-    assert Course.read(tmp_path).names() == ["one"]
-    for path in ("solved/one/my_sum.py", "given/one/my_sum.py", "labelled/accepted/one"):
-        assert (tmp_path / path).exists()
-    assert not (tmp_path / "tests").exists()
-
-
 @pytest.mark.parametrize(
     "name", ["Rings", "halo-exchange", "hidden_sums", "class", "json", "_x", "\u00e9t\u00e9", ""]
 )

@@ -49,22 +49,6 @@ def test_a_tar_is_read_like_a_folder(read, tmp_path, packed, start):
     assert found.digest == submissions.of_files("it", files).digest
 
 
-def test_the_oldest_kind_of_tar_is_read(read):
-    """It has no magic: its first block is known by its sum, which some added up with signs."""
-    plain = bytearray(tar_of(("sync.py", b"2")))
-    plain[257:512] = bytes(255)
-    forms = (
-        (b"sync.py", b"%06o\0 "),
-        (b"\xc3\xa4/sync.py", b"%06o\0 "),
-        (b"a/sync.py", b" %06o\0"),
-    )
-    for name, form in forms:
-        plain[:100], plain[148:156] = name.ljust(100, b"\0"), b" " * 8
-        plain[148:156] = form % sum(byte - 256 * (byte > 127) for byte in plain[:512])
-        (path,) = read(bytes(plain)).files
-        assert path.endswith("sync.py")
-
-
 @pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
 def test_long_names_are_read(read, form):
     """In each of the ways to write them down."""

@@ -300,7 +300,6 @@ def test_without_a_second_witness_there_is_no_doubt():
         rules.assert_requests_completed,
         lambda trace: rules.assert_only_operations(trace, {"Isend", "Irecv"}, "no other"),
         lambda trace: rules.assert_uses_operations(trace, {"Isend"}),
-        lambda trace: rules.assert_uses_collective(trace, {"Allreduce"}),
         lambda trace: counting.assert_ring_volume(trace, 4, 8),
         lambda trace: counting.assert_naive_volume(trace, 2, 8),
     ],

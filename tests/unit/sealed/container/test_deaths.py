@@ -41,7 +41,7 @@ class Judge:
         self.num_containers += 1
         try:
             read_secret(streams.stdin)
-            read_submission(streams.stdin)
+            read_submission(streams.stdin, "it")
             self._grade(streams, journals.read(streams.stdin))
         except Ended as ended:
             return ended.code

@@ -12,7 +12,6 @@ import requests.exceptions
 from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
 from grader.course.courses import find_courses
-from grader.intake import submission_codec
 from grader.intake.stream import read_secret, read_submission
 from grader.model.errors import GraderError, UsageError
 from grader.recording import journal
@@ -61,7 +60,7 @@ def grade(submission: Path, *options: str, image: str = "grade", **more) -> tupl
 
 
 def files_in(streams: Streams) -> dict[str, bytes]:
-    return dict(submission_codec.unpack(read_submission(streams.stdin)).files)
+    return dict(read_submission(streams.stdin, "it").files)
 
 
 def says(exit_code: int, *said: tuple[int, bytes]):
@@ -69,7 +68,7 @@ def says(exit_code: int, *said: tuple[int, bytes]):
 
     def process(streams: Streams) -> int:
         read_secret(streams.stdin)
-        read_submission(streams.stdin)
+        read_submission(streams.stdin, "it")
         for stream, data in said:
             streams.write(stream, data)
         return exit_code
@@ -248,7 +247,7 @@ def test_broken_output_is_never_a_report(submission, daemon, raw, sentence):
 
     def process(streams: Streams) -> int:
         read_secret(streams.stdin)
-        read_submission(streams.stdin)
+        read_submission(streams.stdin, "it")
         streams.write_raw(raw)
         return 0
 
@@ -282,7 +281,7 @@ def test_an_interrupt_ends_the_container(submission, daemon):
 
     def process(streams: Streams) -> int:
         read_secret(streams.stdin)
-        read_submission(streams.stdin)
+        read_submission(streams.stdin, "it")
         streams.write(STDERR, b"grading\n")
         journal.read(streams.stdin)
         assert streams.stdin.read() == b""
