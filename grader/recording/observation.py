@@ -63,6 +63,8 @@ class RankCase:
     """Calls that it made inside functions that MPI had called, which leave no record."""
     sent_by_gloo: SentByGloo | None
     """None for a rank of MPI."""
+    num_beside_calls: int = 0
+    """Messages that MPI sent for itself, as it does in collectives, but in no call of the trace."""
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,7 @@ HEADER_WORDS = (
     "num_unalterable_sends",
     "is_monitored",
     "num_nested",
+    "num_beside_calls",
     "torch_phase",
 )
 """The header, 64 bits each; every word is read and written in one piece."""

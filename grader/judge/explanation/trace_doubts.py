@@ -63,6 +63,7 @@ class TraceDoubts:
         found = [
             *stopped,
             *unrecorded([rank.num_nested for rank in ranks]),
+            *beside_calls([rank.num_beside_calls for rank in ranks]),
             *contradictions(trace, case.began_ns, case.read_ns),
             *sent_or_received,
             *unrecorded_payloads(trace, sent_by_gloo),
@@ -181,6 +182,21 @@ def unrecorded(nums_nested: Sequence[int]) -> Iterator[Doubt]:
             yield Doubt(
                 f"rank {rank} calls MPI inside a function that MPI itself calls (for a "
                 "reduction or an attribute); the grader does not record such calls",
+                (rank,),
+            )
+
+
+def beside_calls(nums_messages: Sequence[int]) -> Iterator[Doubt]:
+    """Yield on which ranks MPI sent messages of its own, as in collectives, but in no call.
+
+    nums_messages: how many, by rank.
+    """
+    for rank, number in enumerate(nums_messages):
+        if number:
+            yield Doubt(
+                f"MPI sent {_messages(number)} of its own on rank {rank}, as it does in "
+                "collectives, but rank "
+                f"{rank} recorded no call that would send any at that time",
                 (rank,),
             )
 

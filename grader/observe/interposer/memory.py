@@ -190,6 +190,10 @@ class TraceMemory:
         """Return how many calls were made by functions that MPI itself had called: no records."""
         return self._word("num_nested")
 
+    def num_beside_calls(self) -> int:
+        """Return how many messages MPI has sent for itself, such as a collective's, in no call."""
+        return self._word("num_beside_calls")
+
     def refusal(self) -> str:
         """Return what the guard refused first, as `ring.py:12 opens a C library`; else nothing."""
         number_end = layout.REFUSAL_AT + _WORD_NUM_BYTES

@@ -43,6 +43,8 @@ class Counters:
     """None where MPI does not count."""
     nested: Sequence[int]
     """Calls inside of functions that MPI had called."""
+    beside_calls: Sequence[int]
+    """Messages that MPI has sent for itself, in none of the calls."""
     by_gloo: Sequence[SentByGloo | None]
     carried_num_bytes: int | None
     """By the kernel between all ranks; None where it is not asked."""
@@ -63,6 +65,7 @@ def read_counters(
         time.monotonic_ns(),
         [_counted(each, phases) if is_mpi else None for each in files],
         [each.trace.num_nested() for each in files],
+        [each.trace.num_beside_calls() for each in files],
         [None if is_mpi or each.gloo is None else each.gloo.sent() for each in files],
         carried_num_bytes(),
     )
@@ -228,6 +231,7 @@ class Run:
                     counted_before=before.by_mpi[rank],
                     counted_after=after.by_mpi[rank],
                     num_nested=after.nested[rank] - before.nested[rank],
+                    num_beside_calls=after.beside_calls[rank] - before.beside_calls[rank],
                     sent_by_gloo=sent.since(sent_before) if sent and sent_before else None,
                 )
             )

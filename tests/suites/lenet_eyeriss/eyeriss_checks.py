@@ -8,7 +8,7 @@ import numpy as np
 from grader.api import Finding, Outcome, WrongAnswer, assert_every_rank, case_context, found
 
 from .eyeriss_cases import Convolution, SequentialCycles, convolve
-from .replay import Rule, broken_rules, leaving_cycles
+from .replay import Rule, adds_in_order, broken_rules, leaving_cycles
 from .schedule import Key, Matrix, Sizes, Work, works
 
 _MALFORMED = {
@@ -113,10 +113,17 @@ def _assert_unbroken(rule: Rule, case: Convolution, outcome: Outcome) -> None:
 def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
     """Assert that each output is complete when the model of the array says, and nothing follows.
 
-    Cycles are counted from the first operation, whatever number it has.
+    Cycles are counted from the first operation, whatever number it has. A time means nothing where
+    most adds are in a cycle with other operations, or not after their operands.
     """
     with case_context(case, outcome):
         schedule, sizes = _most_of_a_schedule(case, outcome), case.sizes
+        given = outcome.inputs[0]
+        in_order, num_adds = adds_in_order(schedule, given["ifmap"], given["kernel"])
+        if 3 * in_order < num_adds:
+            text = f"Only {in_order} of {num_adds} adds have a cycle of their PE to themselves, "
+            text += "after their operands; the grader did not compare the times."
+            raise WrongAnswer(found("latency.no_order", text, number=in_order))
         offset = schedule[0].cycle - 1
         leaving = leaving_cycles(schedule)
         for f in range(sizes.out_cols):

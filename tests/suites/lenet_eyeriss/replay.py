@@ -58,6 +58,25 @@ def broken_rules(schedule: Sequence[Work], ifmap: Matrix, kernel: Matrix) -> lis
     ]
 
 
+def adds_in_order(schedule: Sequence[Work], ifmap: Matrix, kernel: Matrix) -> tuple[int, int]:
+    """Return how many adds have a cycle of their element to themselves, after their operands.
+
+    And how many adds there are, psums included. schedule: in time order.
+    """
+    made = results_of(schedule, ifmap, kernel)
+    busy = Counter((work.cycle, work.pe) for work in schedule)
+    adds = [work for work in schedule if work.op != "multiply"]
+    in_order = [
+        work
+        for work in adds
+        if busy[work.cycle, work.pe] == 1
+        and all(
+            each.rule is not Rule.OPERANDS for each in _wrong_operands(work, made, ifmap, kernel)
+        )
+    ]
+    return len(in_order), len(adds)
+
+
 def leaving_cycles(schedule: Sequence[Work]) -> dict[tuple[int, int], int]:
     """Return for each output (e, f) the cycle of the last operation that PE(0, e) does for it."""
     last: dict[tuple[int, int], int] = {}

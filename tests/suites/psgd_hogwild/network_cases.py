@@ -21,10 +21,21 @@ from grader.api import (
     found,
 )
 
-from .layers import ASKED, DROPOUT, LINEAR, Layer, difference, kinds_difference, layers, layers_told
+from .layers import (
+    ASKED,
+    CONVOLUTION,
+    DROPOUT,
+    LINEAR,
+    Layer,
+    difference,
+    kinds_difference,
+    layers,
+    layers_told,
+)
 from .recomputation import NotRecomputable, output_of
 
 NUM_CLASSES = 10
+_NUM_WEIGHTED = sum(layer in (CONVOLUTION, LINEAR) for layer in ASKED)
 _IMAGE_SHAPE = (1, 28, 28)
 _UNREADABLE = (TypeError, ValueError, OverflowError, RecursionError)
 """What reading a text raises that is no list of lists of whole numbers; Infinity is none."""
@@ -58,6 +69,8 @@ class Network(Case):
             "output_in_training": output,
             "output": output,
             "output_again": output,
+            "slopes": Array("float64", (None,)),
+            "no_backward": Text(),
             "parameters": Array("float32", (None,), max_num_bytes=1 << 24),
             "parameter_shapes": Text(max_num_chars=1 << 14),
         }
@@ -188,6 +201,27 @@ def assert_probabilities(case: Network, outcome: Outcome) -> None:
             text += f"its smallest number is {output[row].min():.4g}."
             helps = "probabilities are not negative and add up to 1; look at the last layer"
             raise WrongAnswer(found("network.not_probabilities", text, help=helps, row=row))
+
+
+def assert_can_learn(case: Network, outcome: Outcome) -> None:
+    """Assert that backward gives the weights of as many layers a gradient as there are to be.
+
+    Raises WrongAnswer with how many get one, or with what backward raised.
+    """
+    with case_context(case, outcome):
+        (slopes,), (no_backward,) = outcome["slopes"], outcome["no_backward"]
+        weights = [
+            slope
+            for slope, parameter in zip(slopes, _parameters(outcome), strict=False)
+            if parameter.ndim > 1
+        ]
+        number = sum(slope > 0 for slope in weights)
+        if number < _NUM_WEIGHTED:
+            text = f"The network cannot be trained: backward gives {number} of the "
+            text += f"{_NUM_WEIGHTED} weight tensors of its layers a gradient"
+            text += f" ({no_backward})." if no_backward else "."
+            helps = "look for detach(), no_grad(), .data or a conversion in forward"
+            raise WrongAnswer(found("network.no_gradient", text, help=helps, number=number))
 
 
 def assert_one_row(case: Network, outcome: Outcome) -> None:

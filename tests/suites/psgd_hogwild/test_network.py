@@ -9,6 +9,7 @@ from .network_cases import (
     Network,
     assert_all_but_sizes,
     assert_all_layers,
+    assert_can_learn,
     assert_classifying_half,
     assert_convolutional_half,
     assert_dropout_only_in_training,
@@ -54,6 +55,7 @@ def test_ten_classes_with_probabilities(run):
     """gives the probabilities of ten classes for every image"""
     for case, outcome in run(1, CASES).having(subject="several images"):
         assert_output_follows(case, outcome)
+        assert_can_learn(case, outcome)
         assert_probabilities(case, outcome)
 
 
@@ -62,6 +64,7 @@ def test_dropout_ends_with_training(run):
     """drops activations in training only"""
     for case, outcome in run(1, CASES).having(subject="several images"):
         assert_output_follows(case, outcome)
+        assert_can_learn(case, outcome)
         assert_dropout_only_in_training(case, outcome)
 
 
@@ -70,6 +73,7 @@ def test_one_image(run):
     """works for a batch of one image"""
     for case, outcome in run(1, CASES).having(subject="one image"):
         assert_output_follows(case, outcome)
+        assert_can_learn(case, outcome)
         assert_one_row(case, outcome)
 
 

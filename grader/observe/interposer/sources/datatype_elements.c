@@ -227,7 +227,7 @@ bool change_element(unsigned char *bytes, size_t num_bytes, MPI_Datatype datatyp
     if (datatype != MPI_BYTE || !is_pickle(bytes, (int64_t)num_bytes))
         return change_one_of(bytes, num_bytes, element_of(datatype), position);
     struct pickled_numbers numbers = numbers_in_pickle(bytes, num_bytes, position);
-    if (numbers.is_one_big_endian)
+    if (numbers.kind == NUMBER_BIG_ENDIAN)
         change_big_endian_double(&bytes[numbers.begin]);
     else
         return change_one_of(&bytes[numbers.begin], numbers.num_bytes, UNTYPED, position);

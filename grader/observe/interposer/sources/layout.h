@@ -83,6 +83,7 @@ struct header {
     /* Written by the interposer. */
     uint64_t is_monitored;       /* 1: the counters below hold what MPI itself has counted */
     _Atomic uint64_t num_nested; /* calls by functions that MPI called, which leave no record */
+    _Atomic uint64_t num_beside_calls; /* messages that MPI sent for itself outside of any call */
 
     /* Written by the harness where torch.distributed connects the ranks. */
     _Atomic uint64_t torch_phase;

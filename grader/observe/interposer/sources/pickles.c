@@ -1,147 +1,11 @@
-/* Goes through a pickle opcode by opcode; what the objects mean is of no interest here. */
+/* Goes through a pickle, and the pickles within it, and notes what may be numbers. */
 #include "pickles.h"
 
 #include <string.h>
 
-/* What follows an opcode. */
-enum argument {
-    ARGUMENT_UNKNOWN, /* no opcode of protocols 0 to 5 */
-    ARGUMENT_NONE,
-    ARGUMENT_1_BYTE,
-    ARGUMENT_2_BYTES,
-    ARGUMENT_4_BYTES,
-    ARGUMENT_8_BYTES,
-    ARGUMENT_LINE,
-    ARGUMENT_2_LINES,
-    ARGUMENT_COUNTED_BY_1, /* a length in so many bytes, then as many bytes of content */
-    ARGUMENT_COUNTED_BY_4,
-    ARGUMENT_COUNTED_BY_8,
-};
+#include "pickle_opcodes.h"
 
-enum { SHORT_BINBYTES = 'C', BINBYTES = 'B', BINBYTES8 = 0x8e, BYTEARRAY8 = 0x96, BINFLOAT = 'G' };
-
-static enum argument argument_of(unsigned char opcode)
-{
-    /* Many on a line, so that one sees which opcodes have an argument in common. */
-    /* clang-format off */
-    switch (opcode) {
-    case 'K': case 'h': case 'q': case 0x80: case 0x82:
-        return ARGUMENT_1_BYTE;
-    case 'M': case 0x83:
-        return ARGUMENT_2_BYTES;
-    case 'J': case 'j': case 'r': case 0x84:
-        return ARGUMENT_4_BYTES;
-    case BINFLOAT: case 0x95:
-        return ARGUMENT_8_BYTES;
-    case 'I': case 'L': case 'F': case 'S': case 'V': case 'P': case 'g': case 'p':
-        return ARGUMENT_LINE;
-    case 'c': case 'i':
-        return ARGUMENT_2_LINES;
-    case 'U': case SHORT_BINBYTES: case 0x8a: case 0x8c:
-        return ARGUMENT_COUNTED_BY_1;
-    case 'T': case 'X': case BINBYTES: case 0x8b:
-        return ARGUMENT_COUNTED_BY_4;
-    case BINBYTES8: case 0x8d: case BYTEARRAY8:
-        return ARGUMENT_COUNTED_BY_8;
-    case '(': case ')': case '.': case '0': case '1': case '2': case 'N': case 'Q': case 'R':
-    case ']': case '}': case 'a': case 'b': case 'd': case 'e': case 'l': case 'o': case 's':
-    case 't': case 'u': case 0x81: case 0x85: case 0x86: case 0x87: case 0x88: case 0x89:
-    case 0x8f: case 0x90: case 0x91: case 0x92: case 0x93: case 0x94: case 0x97: case 0x98:
-        return ARGUMENT_NONE;
-    default:
-        return ARGUMENT_UNKNOWN;
-    }
-    /* clang-format on */
-}
-
-/* The place that is read next; at NULL once the bytes have turned out to be no pickle. */
-struct reader {
-    const unsigned char *at;
-    size_t num_left;
-};
-
-static void skip(struct reader *reader, uint64_t num_bytes)
-{
-    if (!reader->at || num_bytes > reader->num_left) {
-        reader->at = NULL;
-        reader->num_left = 0;
-        return;
-    }
-    reader->at += num_bytes;
-    reader->num_left -= (size_t)num_bytes;
-}
-
-static void skip_line(struct reader *reader)
-{
-    const unsigned char *end = reader->at ? memchr(reader->at, '\n', reader->num_left) : NULL;
-    skip(reader, end ? (uint64_t)(end - reader->at) + 1 : UINT64_MAX);
-}
-
-/* Reads a little-endian number of so many bytes. */
-static uint64_t read_number(struct reader *reader, size_t num_bytes)
-{
-    uint64_t number = 0;
-    const unsigned char *from = reader->at;
-    skip(reader, num_bytes);
-    for (size_t i = num_bytes; i-- > 0 && reader->at;)
-        number = number << 8 | from[i];
-    return number;
-}
-
-/* Moves past the argument of an opcode; returns the content of one that has a length, or 0. */
-static uint64_t skip_argument(struct reader *reader, enum argument argument)
-{
-    uint64_t length = 0;
-    switch (argument) {
-    case ARGUMENT_UNKNOWN:
-        skip(reader, UINT64_MAX);
-        break;
-    case ARGUMENT_NONE:
-        break;
-    case ARGUMENT_1_BYTE:
-        skip(reader, 1);
-        break;
-    case ARGUMENT_2_BYTES:
-        skip(reader, 2);
-        break;
-    case ARGUMENT_4_BYTES:
-        skip(reader, 4);
-        break;
-    case ARGUMENT_8_BYTES:
-        skip(reader, 8);
-        break;
-    case ARGUMENT_2_LINES:
-        skip_line(reader);
-        skip_line(reader);
-        break;
-    case ARGUMENT_LINE:
-        skip_line(reader);
-        break;
-    case ARGUMENT_COUNTED_BY_1:
-        length = read_number(reader, 1);
-        break;
-    case ARGUMENT_COUNTED_BY_4:
-        length = read_number(reader, 4);
-        break;
-    case ARGUMENT_COUNTED_BY_8:
-        length = read_number(reader, 8);
-        break;
-    }
-    skip(reader, length);
-    return reader->at ? length : 0;
-}
-
-/* Moves past the next pickle. */
-static void skip_pickle(struct reader *reader)
-{
-    unsigned char opcode = 0;
-    while (reader->at && opcode != '.') {
-        opcode = reader->num_left ? *reader->at : 0;
-        skip(reader, 1);
-        if (reader->at)
-            skip_argument(reader, argument_of(opcode));
-    }
-}
+enum { LONG_NUM_BYTES = 64 }; /* of text and of compressed data that may hold many numbers */
 
 /*
  * A pickled tensor of torch holds a file of torch.save in its old format, as a block of bytes: five
@@ -156,8 +20,10 @@ static size_t before_elements(const unsigned char *block, size_t num_bytes)
     if (num_bytes < sizeof magic || memcmp(block, magic, sizeof magic) != 0)
         return 0;
     struct reader reader = {block, num_bytes};
+    uint64_t unused;
     for (int i = 0; i < NUM_PICKLES; i++)
-        skip_pickle(&reader);
+        while (reader.at && next_opcode(&reader, &unused) != STOP)
+            ;
     skip(&reader, COUNT_NUM_BYTES);
     return reader.at ? num_bytes - reader.num_left : num_bytes;
 }
@@ -169,45 +35,119 @@ bool is_pickle(const void *bytes, int64_t num_bytes)
            first[num_bytes - 1] == '.';
 }
 
-static bool holds_data(unsigned char opcode)
+bool is_compressed(const void *bytes, int64_t num_bytes)
 {
-    return opcode == SHORT_BINBYTES || opcode == BINBYTES || opcode == BINBYTES8 ||
-           opcode == BYTEARRAY8;
+    /* By how zlib, gzip, bz2, lzma and zip begin. */
+    static const char *const beginnings[] = {"x\x01",    "x\x5e", "x\x9c",    "x\xda",
+                                             "\x1f\x8b", "BZh",   "\3757zXZ", "PK\x03\x04"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
+        size_t length = strlen(beginnings[i]);
+        if (num_bytes > LONG_NUM_BYTES && memcmp(bytes, beginnings[i], length) == 0)
+            return true;
+    }
+    return false;
 }
 
-/* Returns the longest block of raw data; where there is none, the float of this number. */
-static struct pickled_numbers find(const unsigned char *bytes, size_t num_bytes, uint64_t wanted,
-                                   uint64_t *num_floats)
+/* Numbers that are pickled one by one, all in the same way. */
+struct singles {
+    uint64_t number;
+    uint64_t wanted; /* which of them is looked for */
+    struct pickled_numbers found;
+};
+
+struct search {
+    const unsigned char *bytes; /* of the outermost pickle */
+    struct pickled_numbers block;
+    struct singles floats, scalars[2]; /* scalars: of 4 and of 8 bytes */
+    uint64_t text_num_bytes;           /* of the longest text */
+};
+
+static void note_single(struct singles *singles, enum number_kind kind, size_t begin, size_t size)
 {
-    struct pickled_numbers found = {0, 0, false};
-    struct reader reader = {bytes, num_bytes};
+    if (singles->number == singles->wanted)
+        singles->found = (struct pickled_numbers){.kind = kind, .begin = begin, .num_bytes = size};
+    else if (singles->number == singles->wanted + 1)
+        singles->found.next = begin;
+    singles->number++;
+}
+
+static bool look_through(struct search *search, size_t begin, size_t num_bytes, int depth);
+
+static void note_block(struct search *search, size_t begin, size_t num_bytes, int depth)
+{
+    enum { MOST_DEPTH = 4 };
+    const unsigned char *block = &search->bytes[begin];
+    struct search before = *search;
+    if (depth < MOST_DEPTH && is_pickle(block, (int64_t)num_bytes)) {
+        if (look_through(search, begin, num_bytes, depth + 1))
+            return;
+        *search = before;
+    }
+    if (num_bytes == sizeof(float) || num_bytes == sizeof(double))
+        note_single(&search->scalars[num_bytes == sizeof(double)], NUMBER_OF_ARRAY, begin,
+                    num_bytes);
+    size_t elements = before_elements(block, num_bytes);
+    enum number_kind kind =
+        is_compressed(block, (int64_t)num_bytes) ? NUMBERS_IN_OTHER_CODE : NUMBERS_IN_ARRAY;
+    if (num_bytes - elements > search->block.num_bytes)
+        search->block = (struct pickled_numbers){
+            .kind = kind, .begin = begin + elements, .num_bytes = num_bytes - elements};
+}
+
+/* Notes what a pickle holds, which begins there; returns false where it turns out to be none. */
+static bool look_through(struct search *search, size_t begin, size_t num_bytes, int depth)
+{
+    struct reader reader = {&search->bytes[begin], num_bytes};
     unsigned char opcode = 0;
-    *num_floats = 0;
-    while (opcode != '.' && reader.num_left) {
-        opcode = *reader.at;
-        skip(&reader, 1);
-        uint64_t length = skip_argument(&reader, argument_of(opcode));
+    while (opcode != STOP && reader.num_left) {
+        uint64_t length;
+        opcode = next_opcode(&reader, &length);
         if (!reader.at)
-            return (struct pickled_numbers){0, 0, false};
-        size_t end = num_bytes - reader.num_left;
-        if (opcode == BINFLOAT && (found.num_bytes == 0 || found.is_one_big_endian)) {
-            if (*num_floats == wanted)
-                found = (struct pickled_numbers){end - sizeof(double), sizeof(double), true};
-            ++*num_floats;
-        } else if (holds_data(opcode)) {
-            size_t before = before_elements(&bytes[end - length], (size_t)length);
-            if (found.is_one_big_endian || length - before > found.num_bytes)
-                found = (struct pickled_numbers){end - length + before, length - before, false};
+            return false;
+        size_t end = begin + num_bytes - reader.num_left;
+        if (opcode == BINFLOAT)
+            note_single(&search->floats, NUMBER_BIG_ENDIAN, end - sizeof(double), sizeof(double));
+        else if (holds_data(opcode))
+            note_block(search, end - length, (size_t)length, depth);
+        else if (holds_text(opcode) && length > search->text_num_bytes)
+            search->text_num_bytes = length;
+    }
+    return true;
+}
+
+/* Returns what most of the numbers are, by the bytes that they take. */
+static struct pickled_numbers most_of(const struct search *search)
+{
+    struct pickled_numbers most = search->block;
+    uint64_t num_bytes = most.num_bytes;
+    const struct singles *all[] = {&search->floats, &search->scalars[0], &search->scalars[1]};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        uint64_t of_these = all[i]->number * all[i]->found.num_bytes;
+        if (of_these > num_bytes) {
+            most = all[i]->found;
+            most.number = all[i]->number;
+            num_bytes = of_these;
         }
     }
-    return found;
+    if (num_bytes == 0 && search->text_num_bytes > LONG_NUM_BYTES)
+        most = (struct pickled_numbers){.kind = NUMBERS_IN_OTHER_CODE};
+    return most;
+}
+
+static uint64_t chosen(uint64_t position, uint64_t number)
+{
+    return (uint64_t)((unsigned __int128)position * number >> 64);
 }
 
 struct pickled_numbers numbers_in_pickle(const unsigned char *bytes, size_t num_bytes,
                                          uint64_t position)
 {
-    uint64_t num_floats, unused;
-    find(bytes, num_bytes, 0, &num_floats);
-    uint64_t wanted = (uint64_t)((unsigned __int128)position * num_floats >> 64);
-    return find(bytes, num_bytes, wanted, &unused);
+    struct search counted = {.bytes = bytes}, search = {.bytes = bytes};
+    if (!look_through(&counted, 0, num_bytes, 0))
+        return (struct pickled_numbers){.kind = NUMBERS_NONE};
+    search.floats.wanted = chosen(position, counted.floats.number);
+    for (int i = 0; i < 2; i++)
+        search.scalars[i].wanted = chosen(position, counted.scalars[i].number);
+    look_through(&search, 0, num_bytes, 0);
+    return most_of(&search);
 }

@@ -17,16 +17,31 @@
  */
 bool is_pickle(const void *bytes, int64_t num_bytes);
 
+/* Whether these are the bytes of a file or stream that is compressed, and not very short. */
+bool is_compressed(const void *bytes, int64_t num_bytes);
+
+enum number_kind {
+    NUMBERS_NONE,
+    NUMBERS_IN_ARRAY,      /* a block of raw data */
+    NUMBERS_IN_OTHER_CODE, /* such a block, compressed; or text, of no bytes here */
+    NUMBER_BIG_ENDIAN,     /* one Python float: a double, its first byte the highest */
+    NUMBER_OF_ARRAY,       /* one of an array, pickled by itself: of 4 or 8 bytes */
+};
+
 /* Where the numbers of a pickle lie, of which any may change and the pickle stays loadable. */
 struct pickled_numbers {
+    enum number_kind kind;
     size_t begin;
-    size_t num_bytes;       /* 0: there are none */
-    bool is_one_big_endian; /* a Python float: one double, its first byte the highest */
+    size_t num_bytes;
+    /* Of numbers by themselves: */
+    size_t next;     /* where the next one lies; 0: this is the last */
+    uint64_t number; /* how many there are */
 };
 
 /*
- * Returns the longest block of raw data in a pickle, such as the elements of an array; where there
- * is none, a Python float. position: which of several floats, as a part of 2^64.
+ * Returns where most of the numbers lie, also in pickles within this one: in its longest block of
+ * raw data, such as the elements of an array, or in numbers that are pickled one by one. position:
+ * which of these, as a part of 2^64.
  */
 struct pickled_numbers numbers_in_pickle(const unsigned char *bytes, size_t num_bytes,
                                          uint64_t position);

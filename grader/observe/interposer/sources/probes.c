@@ -1,6 +1,5 @@
 /* Probes, and receives of what they found. */
 #include "communicators.h"
-#include "lock_and_clock.h"
 #include "matched_messages.h"
 #include "recorder.h"
 #include "requests.h"
@@ -51,7 +50,7 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status
         return real.Iprobe(source, tag, comm, flag, status);
     if (status == MPI_STATUS_IGNORE)
         status = &own;
-    uint64_t begun_ns = now_ns();
+    uint64_t begun_ns = begin_poll();
     int error = real.Iprobe(source, tag, comm, flag, status);
     bool is_found = error == MPI_SUCCESS && *flag;
     uint64_t call =
@@ -70,7 +69,7 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
         return real.Improbe(source, tag, comm, flag, message, status);
     if (status == MPI_STATUS_IGNORE)
         status = &own;
-    uint64_t begun_ns = now_ns();
+    uint64_t begun_ns = begin_poll();
     int error = real.Improbe(source, tag, comm, flag, message, status);
     bool is_found = error == MPI_SUCCESS && *flag;
     uint64_t call =

@@ -13,6 +13,7 @@
  */
 static _Thread_local struct {
     int depth;
+    bool is_polling;
     int phase;                /* of the call that it is in */
     struct location location; /* of that call */
 } thread;
@@ -107,11 +108,32 @@ void end_call(uint64_t sequence, int error)
     atomic_store_explicit(&memory.header->inside, 0, memory_order_release);
 }
 
+/* ---- what leaves no record ---- */
+
+void note_message_of_mpi(void)
+{
+    if (thread.depth == 0 && !thread.is_polling && is_attached() &&
+        atomic_load(&memory.header->initialised) && phase_of_call() != PHASE_PAUSED)
+        atomic_fetch_add(&memory.header->num_beside_calls, 1);
+}
+
 /* ---- polls ---- */
+
+uint64_t begin_poll(void)
+{
+    thread.is_polling = true;
+    return now_ns();
+}
+
+void end_poll(void)
+{
+    thread.is_polling = false;
+}
 
 uint64_t record_poll(const struct details *details, struct waited waited, uint64_t begun_ns,
                      enum poll_result result, int error)
 {
+    end_poll();
     if (!is_recording())
         return NOT_RECORDED;
     count_thread();

@@ -39,6 +39,12 @@ void end_call(uint64_t sequence, int error);
 uint64_t also_begin(uint64_t first, const struct details *details);
 void also_end(uint64_t sequence, int error);
 
+/*
+ * Notes that MPI sends a message of its own, for instance for a collective. In a call that we
+ * record, or in a poll, this is expected; else a function of MPI was called by another name.
+ */
+void note_message_of_mpi(void);
+
 /* ---- polls ---- */
 
 enum poll_result {
@@ -49,8 +55,11 @@ enum poll_result {
 
 /*
  * A poll is recorded after it was made, since only its result tells how. Empty polls of one
- * place are one record. begun_ns: now_ns() before the call.
+ * place are one record. begun_ns: what begin_poll returned before the call.
  */
+uint64_t begin_poll(void);
+/* Ends one that leaves no record. */
+void end_poll(void);
 uint64_t record_poll(const struct details *details, struct waited waited, uint64_t begun_ns,
                      enum poll_result result, int error);
 

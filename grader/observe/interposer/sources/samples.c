@@ -11,6 +11,7 @@
 #include "trace_memory.h"
 
 static const struct samples NO_SAMPLES = {0, 0, 0, 0};
+static const struct samples IN_OTHER_CODE = {-1, 0, 0, 0};
 
 enum { WORD_NUM_BYTES = 8, NUM_SAMPLES = 3, MOST_PACKED_NUM_BYTES = 1 << 16 };
 
@@ -58,21 +59,41 @@ static struct samples samples_of_bytes(const unsigned char *bytes, int64_t num_b
     return samples;
 }
 
-/* Of Python floats, one from each third; as an array of these. */
+/* Of numbers that are pickled one by one, some from each third; as an array of these. */
 static struct samples samples_of_pickle(const unsigned char *bytes, int64_t num_bytes)
 {
-    unsigned char floats[NUM_SAMPLES * WORD_NUM_BYTES];
+    unsigned char singles[NUM_SAMPLES * WORD_NUM_BYTES] = {0};
+    uint64_t num_bytes_of_all = 0;
     uint64_t call = atomic_load_explicit(&memory.header->num_reserved, memory_order_relaxed);
     for (uint64_t i = 0; i < NUM_SAMPLES; i++) {
+        unsigned char *word = &singles[i * WORD_NUM_BYTES];
         uint64_t place = drawn(memory.header->nonce, call * NUM_SAMPLES + i) / NUM_SAMPLES;
         struct pickled_numbers numbers =
             numbers_in_pickle(bytes, (size_t)num_bytes, i * (UINT64_MAX / NUM_SAMPLES) + place);
-        if (!numbers.is_one_big_endian)
-            return samples_of_bytes(&bytes[numbers.begin], (int64_t)numbers.num_bytes);
-        for (size_t j = 0; j < WORD_NUM_BYTES; j++)
-            floats[(i + 1) * WORD_NUM_BYTES - 1 - j] = bytes[numbers.begin + j];
+        const unsigned char *at = &bytes[numbers.begin];
+        num_bytes_of_all = numbers.number * numbers.num_bytes;
+        switch (numbers.kind) {
+        case NUMBERS_NONE:
+            return NO_SAMPLES;
+        case NUMBERS_IN_ARRAY:
+            return samples_of_bytes(at, (int64_t)numbers.num_bytes);
+        case NUMBERS_IN_OTHER_CODE:
+            return IN_OTHER_CODE;
+        case NUMBER_BIG_ENDIAN:
+            for (size_t j = 0; j < WORD_NUM_BYTES; j++)
+                word[WORD_NUM_BYTES - 1 - j] = at[j];
+            break;
+        case NUMBER_OF_ARRAY:
+            memcpy(word, at, numbers.num_bytes);
+            if (numbers.num_bytes < WORD_NUM_BYTES && numbers.next)
+                memcpy(&word[numbers.num_bytes], &bytes[numbers.next], numbers.num_bytes);
+            break;
+        }
     }
-    return samples_of_bytes(floats, sizeof floats);
+    struct samples samples = samples_of_bytes(singles, sizeof singles);
+    if (samples.num_bytes == sizeof singles)
+        samples.num_bytes = (int64_t)num_bytes_of_all;
+    return samples;
 }
 
 static struct samples samples_of_packed(const struct details *details, int64_t num_bytes)
@@ -108,6 +129,10 @@ struct samples samples_of(const struct details *details, int64_t num_bytes)
         details->sent && is_without_gaps(details->datatype, num_bytes / details->num_elements);
     if (!is_lying_at_buffer)
         return samples_of_packed(details, num_bytes);
-    return sends_pickle(details) ? samples_of_pickle(details->sent, num_bytes)
-                                 : samples_of_bytes(details->sent, num_bytes);
+    bool are_bytes = num_bytes == details->num_elements;
+    if (are_bytes && is_compressed(details->sent, num_bytes))
+        return IN_OTHER_CODE;
+    return are_bytes && is_pickle(details->sent, num_bytes)
+               ? samples_of_pickle(details->sent, num_bytes)
+               : samples_of_bytes(details->sent, num_bytes);
 }

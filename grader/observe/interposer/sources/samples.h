@@ -11,7 +11,9 @@
 #include "call_arguments.h"
 
 struct samples {
-    int64_t num_bytes; /* of the numbers, without zeros at their ends; 0: there are none */
+    /* Of the numbers, without zeros at their ends; 0: there are none; -1: in a code not read here.
+     */
+    int64_t num_bytes;
     uint64_t first;
     uint64_t middle;
     uint64_t last;

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "completion.h"
-#include "lock_and_clock.h"
 #include "recorder.h"
 #include "requests.h"
 #include "trace_memory.h"
@@ -26,7 +25,7 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     take_requests(&taken, 1, request);
     if (status == MPI_STATUS_IGNORE)
         status = &own;
-    uint64_t begun_ns = now_ns();
+    uint64_t begun_ns = begin_poll();
     int error = real.Test(request, flag, status);
     record_test(NAME_Test, &taken, begun_ns, *flag, error);
     if (*flag && has_completed(&taken, 0, *request, error))
@@ -43,7 +42,7 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
     struct taken taken;
     take_requests(&taken, count, requests);
     MPI_Status *array = statuses_for(&ours, count, statuses);
-    uint64_t begun_ns = now_ns();
+    uint64_t begun_ns = begin_poll();
     int error = real.Testall(count, requests, flag, array);
     record_test(NAME_Testall, &taken, begun_ns, *flag, error);
     for (int i = 0; i < count && *flag; i++)
@@ -63,7 +62,7 @@ int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_St
     take_requests(&taken, count, requests);
     if (status == MPI_STATUS_IGNORE)
         status = &own;
-    uint64_t begun_ns = now_ns();
+    uint64_t begun_ns = begin_poll();
     int error = real.Testany(count, requests, index, flag, status);
     record_test(NAME_Testany, &taken, begun_ns, *flag, error);
     if (*flag && *index >= 0 && *index < count)
@@ -81,7 +80,7 @@ int MPI_Testsome(int incount, MPI_Request requests[], int *outcount, int indices
     struct taken taken;
     take_requests(&taken, incount, requests);
     MPI_Status *array = statuses_for(&ours, incount, statuses);
-    uint64_t begun_ns = now_ns();
+    uint64_t begun_ns = begin_poll();
     int error = real.Testsome(incount, requests, outcount, indices, array);
     /* MPI_UNDEFINED says that there was no active request at all. */
     record_test(NAME_Testsome, &taken, begun_ns, *outcount != 0, error);
@@ -99,7 +98,7 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
     uint64_t sequence = sequence_of_request(&request);
     struct waited waited = {&sequence, sequence == NOT_RECORDED ? 0 : 1};
     struct details details = plain_call(NAME_Request_get_status);
-    uint64_t begun_ns = now_ns();
+    uint64_t begun_ns = begin_poll();
     int error = real.Request_get_status(request, flag, status);
     record_poll(&details, waited, begun_ns, *flag ? POLL_VACUOUS : POLL_EMPTY, error);
     return error;

@@ -42,7 +42,10 @@ def run_layers(student, comm, *, images, seed):
 
 
 def run_network(student, comm, *, images, seed):
-    """Run the student's Net on images, in training and in evaluation; note every operation."""
+    """Run the student's Net on images, in training and in evaluation; note every operation.
+
+    After the one in training: which parameters get a gradient, by the largest number in each.
+    """
     make = student.function("network.py", "Net")
     torch.set_num_threads(1)
     torch.manual_seed(seed)
@@ -50,6 +53,7 @@ def run_network(student, comm, *, images, seed):
         network = module_of(make(), "Net()")
         network.train()
         in_training, dropping = _operations_of(network, torch.from_numpy(images))
+        slopes, no_backward = _slopes(network, dropping)
         network.eval()
         in_evaluation, first = _operations_of(network, torch.from_numpy(images))
         _, second = _operations_of(network, torch.from_numpy(images))
@@ -57,9 +61,11 @@ def run_network(student, comm, *, images, seed):
     return {
         "in_training": json.dumps(in_training),
         "in_evaluation": json.dumps(in_evaluation),
-        "output_in_training": dropping,
-        "output": first,
-        "output_again": second,
+        "output_in_training": dropping.detach().numpy(),
+        "slopes": np.array(slopes, np.float64),
+        "no_backward": no_backward,
+        "output": first.detach().numpy(),
+        "output_again": second.detach().numpy(),
         "parameters": packed(parameters, np.result_type(np.float32, *parameters)),
         "parameter_shapes": json.dumps([each.shape for each in parameters]),
     }
@@ -102,4 +108,15 @@ def _operations_of(network, images):
         output = network(images)
     if not isinstance(output, torch.Tensor):
         raise TypeError(f"Net()(images) returned {type(output).__name__}; it must return a tensor")
-    return operations.seen, output.detach().numpy()
+    return operations.seen, output
+
+
+def _slopes(network, output):
+    """Return the largest number in each parameter's gradient, and why there are none, if so."""
+    try:
+        # Not of the sum, which is the same whatever the probabilities are.
+        output.backward(torch.linspace(-1, 1, output.numel()).reshape(output.shape))
+    except RuntimeError as error:
+        return [0.0 for _ in network.parameters()], error_text(error)
+    gradients = [each.grad for each in network.parameters()]
+    return [0.0 if each is None else float(each.abs().max()) for each in gradients], ""

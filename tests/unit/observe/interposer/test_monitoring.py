@@ -176,6 +176,54 @@ def test_honest_callbacks_are_not_nested_calls(launch):
         assert [memory.num_nested() for memory in run.memories] == [0, 0]
 
 
+def test_messages_of_mpi_belong_to_recorded_calls(launch):
+    """Also where a collective goes on while a program polls, or computes in another call."""
+    body = """
+        many, all_of_them = np.ones(100_000), np.empty(100 * size)
+        for _ in range(5):
+            request = comm.Iallreduce(MPI.IN_PLACE, many)
+            while not request.Test():
+                comm.Iprobe(source=other)
+            request = comm.Iallgather(there, all_of_them)
+            exchange(lambda: comm.Send(there, dest=other, tag=5))
+            while not MPI.Request.Testall([request]):
+                comm.improbe(source=other)
+            request = comm.Iallreduce(MPI.IN_PLACE, many)
+            while not request.Get_status():
+                MPI.Request.Testsome([request])
+        comm.allgather({"name": many[:50]}), comm.Dup().Free(), comm.Split(rank).Free()
+        window = MPI.Win.Create(there, comm=comm)
+        window.Fence(), window.Put(there, other), window.Fence()
+        window.Free()
+        """
+    with launch(program(body), 3) as run:
+        run.finish()
+        assert [memory.num_beside_calls() for memory in run.memories] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("name", ["Allgather", "Iallgather", "Allreduce"])
+def test_messages_of_mpi_in_calls_by_other_names(name, launch):
+    """PMPI's names are no wrappers of ours, but what their collectives send is seen."""
+    arguments = {
+        "Allgather": "sent, 100, kind, got, 100, kind, handle(comm)",
+        "Iallgather": "sent, 100, kind, got, 100, kind, handle(comm), request",
+        "Allreduce": "sent, got, 100, kind, handle(MPI.SUM), handle(comm)",
+    }
+    body = f"""
+        from ctypes import CDLL, c_void_p
+        handle = lambda of: c_void_p.from_address(MPI._addressof(of))
+        path = next(l.split()[-1] for l in open("/proc/self/maps") if "libmpi.so" in l)
+        back, started = np.zeros(100 * size), MPI.Request()
+        sent, got = c_void_p(there.ctypes.data), c_void_p(back.ctypes.data)
+        kind, request = handle(MPI.DOUBLE), c_void_p(MPI._addressof(started))
+        assert CDLL(path).PMPI_{name}({arguments[name]}) == 0
+        started.Wait()
+        """
+    with launch(program(body), 2) as run:
+        run.finish()
+        assert all(memory.num_beside_calls() > 0 for memory in run.memories)
+
+
 def test_without_the_component_nothing_is_counted(launch):
     """Plain mpirun does not load it: then MPI counts nothing."""
     with launch(program(""), 1, is_monitored=False) as run:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 HEAD = """
+import pickle
 from mpi4py import MPI
 import numpy as np
 comm = MPI.COMM_WORLD
@@ -43,6 +44,9 @@ def assert_from_each_third(numbers):
         "comm.Issend([numbers, 1, MPI.DOUBLE.Create_contiguous(100).Commit()], dest=peer)",
         "comm.isend(numbers, dest=peer)",
         "comm.isend((3, numbers.tobytes()), dest=peer)",
+        "comm.isend({'a': numbers[:50], 'b': pickle.dumps([b'', numbers])}, dest=peer)",
+        "comm.isend(bytearray(pickle.dumps((pickle.dumps(numbers, 3), 5))), dest=peer)",
+        "comm.Isend(pickle.dumps(pickle.dumps(numbers)), dest=peer)",
         "comm.Isend([np.repeat(numbers, 3), 1, MPI.DOUBLE.Create_vector(100, 1, 3).Commit()],"
         " dest=peer)",
         "comm.Isend([packed, MPI.PACKED], dest=peer)",
@@ -69,18 +73,53 @@ else:
     assert_from_each_third(numbers_of(call))
 
 
-def test_python_floats_in_a_pickle_are_sampled(launch):
-    """One from each third; whole numbers are not."""
+def test_numbers_that_are_pickled_one_by_one_are_sampled(launch):
+    """One from each third, also of pickles within a pickle; whole numbers are not."""
     program = """
-if rank == 0:
-    comm.send(numbers.tolist(), dest=peer)
-    comm.send([1, 2, 3], dest=peer)
-else:
-    comm.recv(source=peer), comm.recv(source=peer)
+objects = [
+    numbers.tolist(),
+    (numbers[:1], list(numbers)),
+    [pickle.dumps(numbers[:50].tolist()), pickle.dumps(numbers[50:].tolist())],
+    [1, 2, 3],
+    list(numbers.astype("f4")),
+]
+for each in objects:
+    comm.send(each, dest=peer) if rank == 0 else comm.recv(source=peer)
 """
-    floats, others = sampled(launch, program)
-    assert_from_each_third(numbers_of(floats))
+    floats, scalars, nested, others, singles = sampled(launch, program)
+    for each in floats, scalars, nested:
+        assert_from_each_third(numbers_of(each))
     assert others.sampled_num_bytes == 0
+    words = singles.sample_first, singles.sample_middle, singles.sample_last
+    pairs = np.array(words, "<i8").view("<f4").reshape(3, 2)
+    assert_from_each_third(pairs[:, 0])
+    assert (np.diff(pairs) == 1).all() or pairs[2, 0] == 99.5
+
+
+def test_numbers_in_another_code_are_told_as_such(launch):
+    """Compressed, or as text: these may be anything."""
+    program = """
+import io, json, lzma, torch, zlib
+file = io.BytesIO()
+torch.save(torch.from_numpy(numbers), file)
+objects = [
+    zlib.compress(numbers.tobytes()),
+    {"head": 5, "packed": zlib.compress(pickle.dumps(numbers), 9)},
+    pickle.dumps(numbers, 2),
+    json.dumps(numbers.tolist()),
+    file.getvalue(),
+    "stop",
+]
+for each in objects:
+    comm.send(each, dest=peer) if rank == 0 else comm.recv(source=peer)
+if rank == 0:
+    comm.Send(lzma.compress(numbers.tobytes()), dest=peer)
+    comm.Send(zlib.compress(numbers.tobytes()), dest=peer)
+else:
+    comm.Recv([taken, MPI.BYTE], source=peer), comm.Recv([taken, MPI.BYTE], source=peer)
+"""
+    calls = sampled(launch, program)
+    assert [call.sampled_num_bytes for call in calls] == [-1, -1, -1, -1, -1, 0, -1, -1]
 
 
 def test_a_sample_is_taken_as_the_send_begins(launch):
