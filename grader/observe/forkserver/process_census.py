@@ -16,7 +16,8 @@ _MAX_WAITING = 128
 _MAX_PROCESSES = 256
 """How many are told apart: more than any task starts, few enough to look at all of them."""
 _MAX_SAID = 4096
-"""How much each of them may say."""
+"""How often they may say something, all together."""
+_MAX_SAID_NUM_CHARS = 64
 _AT_ONCE_S = 0.2
 """How long one call of `count_waiting` may take: the forkserver has the rest of a run to watch."""
 _DRAIN_LIMIT_S = 5.0
@@ -52,10 +53,16 @@ class ProcessCensus:
                 if len(self._said) < _MAX_PROCESSES and pid not in self._said:
                     self._said[pid] = []
                     self._most_at_once = max(self._most_at_once, sum(map(is_alive, self._said)))
-                if isinstance(name, bytes) and len(self._said.get(pid, ())) < _MAX_SAID:
-                    self._said[pid].append(name[1:].decode(errors="replace"))
+                said = name[1:].decode("ascii", "replace") if isinstance(name, bytes) else ""
+                if pid in self._said and self._may_be_kept(said):
+                    self._said[pid].append(said)
             if time.monotonic() > until_s:
                 return
+
+    def _may_be_kept(self, said: str) -> bool:
+        """Return whether it is a short ASCII text, and there is room for it."""
+        is_text = said.isascii() and said.isprintable() and 0 < len(said) <= _MAX_SAID_NUM_CHARS
+        return is_text and sum(map(len, self._said.values())) < _MAX_SAID
 
     def drain(self) -> dict[str, Any]:
         """Return what each has said since this was last called, and how many lived at once."""

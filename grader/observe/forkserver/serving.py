@@ -176,6 +176,9 @@ def _reap(run: Run | None) -> None:
 
 
 def _tell(message: dict[str, Any]) -> None:
+    data = json.dumps(message).encode() + b"\n"
     # Of a judge that has died, the end of standard input tells: the run is still ended in order.
     with contextlib.suppress(BrokenPipeError):
-        os.write(1, json.dumps(message).encode() + b"\n")
+        # A signal, as that of interrupt_waits, may end a write early.
+        while data:
+            data = data[os.write(1, data) :]

@@ -245,7 +245,7 @@ class ForkserverClient:
     def _listen(self, patience_s: float, until: str = "") -> bool:
         """Take note of what the forkserver says; return whether it has said `until`.
 
-        Raises LaunchError when it has died.
+        Raises LaunchError when it has died, or says what nobody can read.
         """
         if self._forkserver is None:
             return False
@@ -255,7 +255,10 @@ class ForkserverClient:
             if not data:
                 raise self._death()
             *lines, self._unread = (self._unread + data).split(b"\n")
-            said = [json.loads(line) for line in lines]
+            try:
+                said = [json.loads(line) for line in lines]
+            except ValueError:
+                raise self._death() from None
             for message in said:
                 self._note(message)
             if any(until in message for message in said):

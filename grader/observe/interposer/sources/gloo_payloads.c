@@ -231,19 +231,20 @@ static void take_samples(uint64_t operation, const struct iovec *payload)
 }
 
 /*
- * Counted before it is sent, so that nobody has received what is not counted. A write that sends
- * nothing is tried again; what is left of one that ends early looks otherwise.
+ * Counted before it is sent, so that nobody has received what is not counted, and sampled when some
+ * of it is. A write that sends nothing is tried again; what is left of one that ends early looks
+ * otherwise.
  */
 ssize_t writev(int file, const struct iovec *pieces, int num_pieces)
 {
     uint64_t operation = sent ? operation_begun(file, pieces, num_pieces) : NO_PAYLOAD;
     bool is_counted = operation < NUM_GLOO_OPERATIONS;
-    if (is_counted) {
-        take_samples(operation, &pieces[1]);
+    if (is_counted)
         atomic_fetch_add(&sent->num_bytes[operation], pieces[1].iov_len);
-    }
     ssize_t written = write_altered(file, pieces, num_pieces);
-    if (is_counted && written <= 0)
+    if (is_counted && written > 0)
+        take_samples(operation, &pieces[1]);
+    else if (is_counted)
         atomic_fetch_sub(&sent->num_bytes[operation], pieces[1].iov_len);
     return written;
 }

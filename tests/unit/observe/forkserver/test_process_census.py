@@ -102,16 +102,18 @@ def say(path: str, name: bytes) -> None:
 
 
 def test_what_each_process_says_is_its_own(census, monkeypatch):
-    """In its order, whatever bytes it holds, and only so much of it; it need not wait for us."""
-    monkeypatch.setattr(process_census, "_MAX_SAID", 3)
+    """In its order, if it is a short text, and only so much of all; it need not wait for us."""
+    monkeypatch.setattr(process_census, "_MAX_SAID", 4)
     path, own = census.listener.getsockname(), f"{os.getpid()} ".encode()
-    for name in (b"one", b"\xff\n", b"three", b"four"):
-        say(path, own + name)
+    for name in (b"one", b"\xff", b"\n", os.urandom(100), bytes(99), b"x" * 65, b"two"):
+        say(path, own + name if len(name) < 65 else name)
     other = multiprocessing.get_context("fork").Process(target=say, args=(path, own + b"other"))
     other.start()
     other.join()
+    for name in (b"x" * 64, b"too much"):
+        say(path, name)
     mine = own.decode()
-    said = [[f"{mine}one", f"{mine}\N{REPLACEMENT CHARACTER}\n", f"{mine}three"], [f"{mine}other"]]
+    said = [[f"{mine}one", f"{mine}two", "x" * 64], [f"{mine}other"]]
     assert census.drain() == {"said": said, "at_once": 1}
 
 

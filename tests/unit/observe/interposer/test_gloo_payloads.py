@@ -264,7 +264,7 @@ def test_what_the_network_does_not_take_yet_is_counted_once(watched):
         for sender in senders:
             sender.setblocking(False)
             sender.connect_ex(listener.getsockname())
-        pieces = [struct.pack("<QIIQQQQ", 48 + 8, 1, 7, 4 << 56, 0, 8, 0), bytes(8)]
+        pieces = [struct.pack("<QIIQQQQ", 48 + 80, 1, 7, 4 << 56, 0, 80, 0), bytes(80)]
         for _ in range(3):
             try:
                 os.writev(sender.fileno(), pieces)
@@ -272,7 +272,9 @@ def test_what_the_network_does_not_take_yet_is_counted_once(watched):
             except BlockingIOError:
                 pass
     """
-    assert watched(program)[1] == SentByGloo(of_messages=0, of_collectives=9_000_000)
+    _, counted = watched(program)
+    assert counted == SentByGloo(of_messages=0, of_collectives=9_000_000)
+    assert counted.samples["all_reduce"].num_bytes == 9_000_000
 
 
 def test_what_a_forked_process_sends_is_not_the_ranks(watched):

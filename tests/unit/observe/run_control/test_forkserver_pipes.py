@@ -1,16 +1,33 @@
 """Pipes between judge and forkserver: neither waits for a peer that is gone or does not read."""
 
+import json
 import os
 import select
+import subprocess
+import sys
 import threading
+import time
 from unittest import mock
 
 import pytest
 
 from grader.observe.run_control import forkserver_client
-from grader.observe.run_control.forkserver_client import Forkserver, start_forkserver
+from grader.observe.run_control.forkserver_client import (
+    Forkserver,
+    ForkserverClient,
+    RunLost,
+    start_forkserver,
+)
 
 LIMIT_S = 60
+SLOWLY_TAKEN = """
+from grader.observe.forkserver.local_sockets import interrupt_waits
+from grader.observe.forkserver.serving import _tell
+
+interrupt_waits(0.02)
+_tell({"log": "x" * (1 << 21)})
+interrupt_waits(0)
+"""
 
 
 @pytest.fixture
@@ -65,3 +82,27 @@ def test_a_message_longer_than_the_pipe_arrives_whole(pipe):
     forkserver.send(message)
     reader.join(LIMIT_S)
     assert b"".join(received) == message
+
+
+def test_a_signal_does_not_cut_what_the_forkserver_says():
+    """It interrupts its writes all the time, and the judge may read slowly."""
+    with subprocess.Popen([sys.executable, "-c", SLOWLY_TAKEN], stdout=subprocess.PIPE) as process:
+        told = b""
+        while piece := os.read(process.stdout.fileno(), 1 << 18):
+            told += piece
+            time.sleep(0.05)
+    assert process.returncode == 0
+    assert json.loads(told) == {"log": "x" * (1 << 21)}
+
+
+def test_what_nobody_can_read_is_no_end_of_the_judge():
+    """The run is lost, and tried again, as when the forkserver has died."""
+    ends = [os.pipe() for _ in range(3)]
+    os.write(ends[1][1], b'{"rank": 0, "sta\n')
+    os.close(ends[2][1])
+    client = ForkserverClient()
+    client._forkserver = Forkserver(mock.Mock(), ends[0][1], ends[1][0], ends[2][0])
+    with pytest.raises(RunLost, match="without any output"):
+        client.ended()
+    os.close(ends[0][0])
+    os.close(ends[1][1])

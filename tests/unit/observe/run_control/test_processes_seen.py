@@ -68,3 +68,22 @@ def test_nobody_counts_where_ranks_are_several_processes_anyway():
     (outcome,) = run("def go(comm): pass").outcomes
     assert isinstance(outcome, Outcome)
     assert outcome.said_by_process is outcome.num_processes_at_once is None
+
+
+def test_a_flood_of_names_is_not_kept():
+    """Only so many short ones are, in all; the run goes on."""
+    source = """
+        import os, socket
+
+        def go(comm):
+            for number in range(6000):
+                name = os.urandom(100) if number % 3 else os.urandom(8).hex().encode()
+                with socket.socket(socket.AF_UNIX) as connection:
+                    connection.bind(b"\\0" + name)
+                    connection.connect(os.environ["GRADER_CENSUS"])
+        """
+    launched = run(source, ranks=1, backend="none", cases=(case("flood", ranks=1),))
+    (outcome,) = launched.outcomes
+    assert isinstance(outcome, Outcome)
+    (said,) = outcome.said_by_process or ()
+    assert 0 < len(said) <= 4096 and {*map(len, said)} == {16}
