@@ -192,7 +192,7 @@ def _assert_formula(
     called = f"{name}({', '.join(map(str, arguments[first]))})"
     differs = found(
         "formula.differs",
-        f"{called} returned {values[first]:.12g}; expected {expected[first]:.12g}; "
+        f"{called} returned {values[first]:.12g}; expected {expected[first]:.12g}. "
         f"{len(wrong)} of {len(arguments)} calls returned a wrong value.",
         help=_N_IS if name in WITH_A_SERVER else "",
         name=name,

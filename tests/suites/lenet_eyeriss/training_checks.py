@@ -46,7 +46,8 @@ def assert_trained_as_one(case: Training, outcome: Outcome) -> None:
                     f"After epoch {epoch + 1}, {serial.name_at(index)} on rank {rank} is "
                     f"{_moved(held[rank][index], start[index])}; expected "
                     f"{_moved(expected[epoch, index], start[index])}, as in one process with all "
-                    f"examples (differing: {int(wrong[rank].sum())} of {wrong[rank].size} parameters).",
+                    f"examples (differing: "
+                    f"{int(wrong[rank].sum())} of {wrong[rank].size} parameters).",
                     rank=rank,
                     epoch=epoch + 1,
                 )

@@ -45,8 +45,8 @@ def _curve(results, rate, key, label):
     return Chart(
         f"{key}_{'sheet' if rate == LEARNING_RATE else 'fast'}",
         f"LeNet-5: {label} by epoch, {at}", "epoch", label, tuple(series),
-        f"100 examples, {100 // SHOWN} on each process, one step per epoch, {at}; measured over all 100 "
-        f"examples. Where one line hides the other, they agree.{why}",
+        f"100 examples, {100 // SHOWN} on each process, one step per epoch, {at}; measured over "
+        f"all 100 examples. Where one line hides the other, they agree.{why}",
         is_share=key == "accuracy", begins_at_zero=rate != LEARNING_RATE,
     )  # fmt: skip
 

@@ -147,8 +147,8 @@ def _async(results):
     return [
         Chart(
             "async_run_time", "Asynchronous training: run time by workers", y_label="time (s)",
-            series=tuple(times), is_log_y=True, caption=f"{work}, by all workers together. {network}",
-            **common,
+            series=tuple(times), is_log_y=True,
+            caption=f"{work}, by all workers together. {network}", **common,
         ),
         Chart(
             "async_speed_up", "Asynchronous training: speed-up against the serial program",

@@ -43,8 +43,8 @@ def figures(results):
         dots = tuple(Dot.of(n, serial) for n in (PROCESSES[0], PROCESSES[-1]))
         accuracies.append(Series(SERIAL, dots, has_marks=False))
     network = (
-        " Modelled: the time of one rank divided by the number of ranks, plus two collectives of all "
-        f"parameters; {NETWORK.describe()}. Hogwild sends nothing to model."
+        " Modelled: the time of one rank divided by the number of ranks, plus two collectives of "
+        f"all parameters; {NETWORK.describe()}. Hogwild sends nothing to model."
     ) * bool(model)
     common: dict[str, Any] = {"x_label": "processes", "x_ticks": PROCESSES}
     return [
@@ -54,8 +54,8 @@ def figures(results):
         ),
         Chart(
             "speed_up", "Parallel SGD and Hogwild: speed-up", y_label="speed-up",
-            series=tuple(speed_ups), caption=f"Against the same method on one process. {about}{network}",
-            **common,
+            series=tuple(speed_ups),
+            caption=f"Against the same method on one process. {about}{network}", **common,
         ),
         Chart(
             "accuracy", "Parallel SGD and Hogwild: accuracy", y_label="accuracy",

@@ -57,7 +57,7 @@ def _accuracies(results):
         if min(few.num_runs, many.num_runs) < FEWEST_RUNS:
             yield f"{label}: {figures}. A claim needs {FEWEST_RUNS} runs of each."
         elif many.high < few.low:
-            yield f"{label} loses accuracy with more processes at the same number of epochs: {figures}."
+            yield f"{label} loses accuracy with more processes and equally many epochs: {figures}."
         else:
             yield f"{label} keeps its accuracy within the spread: {figures}."
     one, other = (results.spread(named(way, PROCESSES[-1]), "accuracy") for way in WAYS)

@@ -88,8 +88,8 @@ def _trend(results):
             first, last = sum(series[:3]) / 3, last_loss(series)
             verb = "falls" if last < first else "does NOT fall"
             yield (
-                f"In one run, the loss of {LABELS[way]} {verb}: {first:.2f} at first, {last:.2f} at "
-                "last."
+                f"In one run, the loss of {LABELS[way]} {verb}: {first:.2f} at first, {last:.2f} "
+                "at last."
             )
 
 
