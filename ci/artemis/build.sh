@@ -3,14 +3,14 @@
 # The path of its test results is test-results. Without a mark there are none, and the build fails.
 set -uo pipefail
 
-# The working folder may be a mount. Submitted code, a user of its own, must read nothing in it. A
+# The working folder may be a mount. Submitted code, under its own user, must read nothing in it. A
 # read-only mount keeps its mode: then the closed folder above it is enough.
 chmod 0700 . assignment 2>/dev/null || true
 rm -rf test-results
 mkdir -m 0700 test-results
 
 # Grades a copy in a closed folder. Links stay links; a copied file can be read in any case. The
-# grader reads as the owner of the folder: daemon, who is no user that submitted code runs as.
+# grader reads as the folder's owner, daemon; submitted code never runs as daemon.
 # An earlier copy goes; where /submission is a mount, nothing in it is removed.
 copy_submission() {
   rm -rf --preserve-root=all /submission && mkdir -m 0700 /submission &&

@@ -10,7 +10,7 @@ python3.11 -m venv /opt/grade
 /opt/grade/bin/pip install --no-cache-dir --require-hashes -r requirements.lock
 /opt/grade/bin/pip install --no-cache-dir --no-deps distributed_grader-*.whl
 
-# Submissions run as users of their own. What they must not read is for root alone: the engine and
+# Submissions run as their own users. What they must not read is for root alone: the engine and
 # the course. Without that the grader's selftest refuses every submission.
 engine=$(/opt/grade/bin/python -I -c 'import grader; print(grader.__path__[0])')
 cp -r course /opt/course

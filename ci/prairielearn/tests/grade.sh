@@ -3,11 +3,11 @@
 # costs neither points nor an attempt. Without a copy to grade there is no results.json.
 mkdir -p /grade/results
 rm -f /grade/results/results.json
-# It is a folder of the machine's, in which submitted code, a user of its own, has nothing to read.
+# It is a folder of the machine, in which submitted code, under its own user, must read nothing.
 chmod 0700 /grade
 
 # Grades a copy in a closed folder. Links stay links; a copied file can be read in any case. The
-# grader reads as the owner of the folder: daemon, who is no user that submitted code runs as.
+# grader reads as the folder's owner, daemon; submitted code never runs as daemon.
 # An earlier copy goes; where /submission is a mount, nothing in it is removed.
 copy_submission() {
   rm -rf --preserve-root=all /submission && mkdir -m 0700 /submission &&

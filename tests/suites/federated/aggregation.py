@@ -121,7 +121,7 @@ def entries_of(outcome: Outcome, word: str, keys: Sequence[str]) -> dict[str, np
         length, expected = len(entries[key]), int(np.prod(ENTRIES[key]))
         if length != expected:
             has = f"{subject} has {counted(length, 'number', 'numbers')} for {key!r}"
-            text = f"{has}, expected {expected}."
+            text = f"{has}; expected {expected}."
             raise WrongAnswer(
                 found("aggregate.wrong_length", text, name=key, length=length, expected=expected)
             )
@@ -157,7 +157,7 @@ def assert_weighted_means(case: Aggregation, outcome: Outcome, keys: Sequence[st
         for key in keys:
             if not np.allclose(entries[key], means[key], rtol=_RTOL, atol=0):
                 got, wanted = _few(entries[key]), _few(means[key])
-                text = f"aggregate(...)[{key!r}] is {got}, expected {wanted}."
+                text = f"aggregate(...)[{key!r}] is {got}; expected {wanted}."
                 differs = found("aggregate.differs", text, name=key)
                 reason = _reason(key, entries[key], means, given, weights)
                 raise WrongAnswer(*([reason] if reason else []), differs)
@@ -173,7 +173,7 @@ def assert_counter_kept(case: Aggregation, outcome: Outcome) -> None:
             raise WrongAnswer(
                 found(
                     "aggregate.counter_not_kept",
-                    f"aggregate(...)[{COUNTER!r}] is {number:g} ({dtype}), expected {first:g} "
+                    f"aggregate(...)[{COUNTER!r}] is {number:g} ({dtype}); expected {first:g} "
                     "(int64). It counts batches and is not a parameter.",
                     help="what does the handout say about entries of whole numbers?",
                     name=COUNTER,

@@ -109,7 +109,7 @@ def assert_contents(
         rank, (num_bytes, needed) = next(iter(missing.items()))
         text = (
             f"Judging by samples, rank {rank} sent gradients or models of its training in only "
-            f"{num_bytes:,.0f} bytes; at least {needed:,.0f} are needed. The training may not "
+            f"{num_bytes:,.0f} bytes; at least {needed:,.0f} are needed. The training might not "
             "come from messages; your instructor reviews this part."
         )
         facts: dict[str, Any] = {"rank": rank, "num_bytes": int(num_bytes)}

@@ -49,7 +49,7 @@ def rounding(model: lenet.Vector) -> lenet.Vector:
 def difference(
     model: lenet.Vector, expected: lenet.Vector, *, ranks: tuple[int, int] | None = None
 ) -> Finding:
-    """Return the number that differs most, by name: `fc1.bias[7] is 0.1, expected 0.2`.
+    """Return the number that differs most, by name: `fc1.bias[7] is 0.1; expected 0.2`.
 
     ranks: whose models these are, where both are those of ranks.
     """
@@ -59,7 +59,7 @@ def difference(
     index = np.unravel_index(int(apart.argmax()), apart.shape)
     is_now, should_be = (f"{each[name][index]:.7g}" for each in (got, wanted))
     place = f"{name}[{', '.join(map(str, map(int, index)))}]"
-    told = f"{place} is {is_now}, expected {should_be}."
+    told = f"{place} is {is_now}; expected {should_be}."
     if ranks is not None:
         told = f"{place} is {is_now} on rank {ranks[0]} and {should_be} on rank {ranks[1]}."
     return found("model.differs", told, name=name)

@@ -91,13 +91,13 @@ _SLIPS = (
     ),
     _Slip(
         "volume.server_not_counted",
-        "takes N as the number of workers or clients, so it counts 2 N arrays",
+        "takes N as the number of workers or clients, so it counts 2N arrays",
         lambda p, n, s: 2 * n * p * s,
         only=WITH_A_SERVER,
     ),
     _Slip(
         "volume.two_arrays_too_many",
-        "counts 2 N arrays, which is two too many",
+        "counts 2N arrays, which is two too many",
         lambda p, n, s: 2 * n * p * s,
     ),
     _Slip(
@@ -141,7 +141,7 @@ _TIME_SLIPS = (
     _Slip(
         "time.one_step_too_many", "counts N steps, the last of which changes nothing", lambda n: n
     ),
-    _Slip("time.two_steps_too_many", "counts 2 N steps, two more than are needed", lambda n: 2 * n),
+    _Slip("time.two_steps_too_many", "counts 2N steps, two more than are needed", lambda n: 2 * n),
     _Slip(
         "time.elements_counted",
         "counts the elements a process sends, 2(N - 1)/N; here every message takes time 1",
@@ -192,7 +192,7 @@ def _assert_formula(
     called = f"{name}({', '.join(map(str, arguments[first]))})"
     differs = found(
         "formula.differs",
-        f"{called} returned {values[first]:.12g}, expected {expected[first]:.12g}; "
+        f"{called} returned {values[first]:.12g}; expected {expected[first]:.12g}. "
         f"{len(wrong)} of {len(arguments)} calls returned a wrong value.",
         help=_N_IS if name in WITH_A_SERVER else "",
         name=name,

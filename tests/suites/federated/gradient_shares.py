@@ -17,7 +17,7 @@ def shares_used(made: Mixture) -> Finding:
         used = f"{next(iter(shares.values()))} x each rank's"
     return found(
         "gradient.shares",
-        f"The step used {used} mean gradient, expected {1 / len(shares):.3g} x each.",
+        f"The step used {used} mean gradient; expected {1 / len(shares):.3g} x each.",
         shares=list(map(float, shares.values())),
     )
 

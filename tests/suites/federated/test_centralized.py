@@ -21,7 +21,7 @@ def checks() -> StepChecks:
 
 @points(0)
 def test_model_is_that_of_sgd(run: Run, checks: StepChecks) -> None:
-    """trains `model` by SGD for 3 epochs"""
+    """trains `model` with SGD for 3 epochs"""
     for case, outcome in run(1, CASES):
         for check in (checks.epochs, checks.divided, checks.every_parameter, checks.sgd):
             check(case, outcome)

@@ -239,7 +239,7 @@ def _most_of_a_schedule(case: Convolution, outcome: Outcome) -> list[Work]:
             found(
                 "schedule.wrong_size",
                 f"The schedule has {len(schedule)} operations, including {num_known} of the "
-                f"{expected.total()} of the array. The grader did not compare it with the rules.",
+                f"array's {expected.total()}. The grader did not compare it with the rules.",
                 number=len(schedule),
                 num_known=num_known,
                 expected=expected.total(),

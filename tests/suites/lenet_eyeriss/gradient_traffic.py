@@ -46,8 +46,8 @@ def assert_ring_share(trace: Trace, epochs: int) -> None:
             helps = "what does a rank send in each step: one chunk, or all gradients?"
             share = found(
                 "ring.share",
-                f"A ring of n = {n} ranks with L = {NUM_PARAMETERS} gradients sends 2(n-1)/n L = "
-                f"{hops * NUM_PARAMETERS / epochs / n:.0f} per epoch from each rank. Padding each "
+                f"In a ring of n = {n} ranks with L = {NUM_PARAMETERS} gradients, each rank sends "
+                f"2(n-1)/n L = {hops * NUM_PARAMETERS / epochs / n:.0f} per epoch. Padding each "
                 f"tensor's chunks to equal length makes that {most // epochs}.",
                 most=most // epochs,
             )

@@ -39,7 +39,7 @@ def known_mistake(outcome: Outcome, rank: int, epoch: int | None = None) -> Find
     if _same(held[epoch], mean[epoch]):
         return None
     if epoch > 0 and _same(held[epoch], mean[epoch - 1]):
-        text = f"Rank {rank} ends epoch {epoch + 1} with the mean gradients of epoch {epoch}."
+        text = f"Rank {rank} ended epoch {epoch + 1} with the mean gradients of epoch {epoch}."
         helps = "when are the values that you send copied from parameter.grad?"
         return found("mean.of_epoch_before", text, help=helps, rank=rank, epoch=epoch + 1)
     factor = float(held[epoch] @ mean[epoch] / max(mean[epoch] @ mean[epoch], _TINY))
@@ -66,15 +66,15 @@ def known_mistake(outcome: Outcome, rank: int, epoch: int | None = None) -> Find
 def wrong_divisor(rank: int, num_ranks: int, divisor: float) -> Finding:
     """Return that the sum over all ranks is divided by something else than their number."""
     if abs(divisor - 1) <= _DIVISOR_RTOL:
-        text = f"Rank {rank} ends with the sum of all ranks' gradients, not with their mean."
+        text = f"Rank {rank} ended with the sum of all ranks' gradients, not with their mean."
         helps = "after the sum is complete, what must it be divided by?"
         return found("mean.sum_not_divided", text, help=helps, rank=rank)
     # On 2 ranks a second division looks like a fixed divisor of 4.
     if num_ranks > 2 and abs(divisor / num_ranks**2 - 1) <= _DIVISOR_RTOL:
-        text = f"Rank {rank} ends with the mean divided by the number of ranks a second time."
+        text = f"Rank {rank} ended with the mean divided by the number of ranks a second time."
         return found("mean.divided_twice", text, help="how many lines divide?", rank=rank)
     divisor = float(f"{divisor:.4g}")
-    text = f"Rank {rank} ends with the sum over all ranks divided by {divisor:g}"
+    text = f"Rank {rank} ended with the sum over all ranks divided by {divisor:g}"
     text += f"; expected {num_ranks}."
     helps = "compare the divisor with the number of ranks"
     return found("mean.wrong_divisor", text, help=helps, rank=rank, divisor=divisor)
@@ -82,7 +82,7 @@ def wrong_divisor(rank: int, num_ranks: int, divisor: float) -> Finding:
 
 def _kept_own(rank: int, epoch: int, with_mean: Sequence[int]) -> Finding:
     """Return that a rank averaged nothing, or got no mean; with_mean: the ranks that have it."""
-    text = f"Rank {rank} ends epoch {epoch + 1} with its own gradients"
+    text = f"Rank {rank} ended epoch {epoch + 1} with its own gradients"
     if not with_mean:
         text += "; they were not averaged."
         helps = "what does your code write into parameter.grad?"
@@ -94,7 +94,7 @@ def _kept_own(rank: int, epoch: int, with_mean: Sequence[int]) -> Finding:
 
 def _likely(own: Gradients, rank: int, epoch: int) -> Iterator[tuple[Gradients, Finding]]:
     """Yield gradients with the mistake that leads to them; own: one row a rank before the call."""
-    num_ranks, ends = len(own), f"Rank {rank} ends epoch {epoch + 1} with"
+    num_ranks, ends = len(own), f"Rank {rank} ended epoch {epoch + 1} with"
     total = own.sum(axis=0)
     text = f"{ends} its own gradients divided by the number of ranks."
     helps = "which gradients are added before the division?"
@@ -125,7 +125,7 @@ def _not_passed_on(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
     complete = np.array([sums_of(outcome, each, epoch).complete for each in range(n)])
     if complete.any(axis=0).mean() < _NEARLY_ALL or complete.mean(axis=1).max() > 1.5 / n:
         return None
-    text = f"Each rank completes one chunk of the sum; rank {rank} lacks those of the others."
+    text = f"Each rank completed one chunk of the sum; rank {rank} lacks those of the others."
     helps = "what does a rank do with its chunk after it is complete?"
     return found("mean.chunks_not_passed_on", text, help=helps, rank=rank)
 
@@ -135,7 +135,7 @@ def _left_out(held: Gradients, own: Gradients, wrong: Indices, rank: int) -> Fin
     if not any(_same(held[wrong], own[rank][wrong] / divisor) for divisor in (1, len(own))):
         return None
     text = f"Rank {rank} left out {wrong.size} of {held.size} gradients ({_extent(wrong)}). "
-    text += "There it has only its own gradients."
+    text += "There it had only its own gradients."
     helps = "compare the number of elements in your messages with the number of gradients"
     return found("mean.some_left_out", text, help=helps, rank=rank, **_few(wrong))
 

@@ -28,7 +28,7 @@ def assert_goes_all_the_way_round(case: Training, outcome: Outcome) -> None:
             composition = composition_of(outcome, rank, epoch=0)
             for source in range(outcome.ranks):
                 if not composition.reached_by(source):
-                    text = f"Rank {rank} ends without any gradient of rank {source}."
+                    text = f"Rank {rank} ended without any gradient of rank {source}."
                     helps = "follow that rank's gradients from message to message"
                     raise WrongAnswer(
                         known_mistake(outcome, rank, epoch=0)
@@ -48,7 +48,7 @@ def assert_adds_a_neighbour(case: Training, outcome: Outcome) -> None:
             composition = composition_of(outcome, rank, epoch=0)
             reached = {(source - rank) % n for source in range(n) if composition.reached_by(source)}
             if reached not in ({0, 1}, {0, n - 1}):
-                text = f"Rank {rank} does not add the gradients of one neighbour."
+                text = f"Rank {rank} did not add the gradients of one neighbour."
                 raise WrongAnswer(found("ring.no_neighbour_added", text, rank=rank))
 
 
@@ -86,7 +86,7 @@ def assert_divided(case: Training, outcome: Outcome) -> None:
         sums = [sums_of(outcome, rank, epoch=0) for rank in range(n)]
         finished = {rank: each for rank, each in enumerate(sums) if each.share >= A_CHUNK / n}
         if not finished:
-            text = "No rank ends with a chunk of gradients that is summed over all ranks."
+            text = "No rank ended with a chunk of gradients that was summed over all ranks."
             helps = "which ranks' gradients are in the first element of each chunk?"
             raise WrongAnswer(found("sum.nothing_complete", text, help=helps))
         for rank, each in finished.items():
@@ -107,7 +107,7 @@ def _assert_shares(
 ) -> None:
     rank = int(np.argmin(shares) if on_every_rank else np.argmax(shares))
     if shares[rank] < NEARLY_ALL:
-        ends = f"rank {rank} ends with" if on_every_rank else "no rank ends with more than"
+        ends = f"rank {rank} ended with" if on_every_rank else "no rank ended with more than"
         text = f"In epoch {epoch + 1}, {ends} {shares[rank]:.0%} of the gradients summed over all "
         text += f"ranks; expected at least {NEARLY_ALL:.0%}."
         helps = "which ranks' gradients are in the remaining elements?"

@@ -33,7 +33,7 @@ def assert_travels(case: Training, outcome: Outcome) -> None:
 
 @points(0)
 def test_gradients_travel_by_torch_distributed(run):
-    """sends the gradients by torch.distributed"""
+    """sends the gradients with torch.distributed"""
     answers = where_few_hold(run, CASES, assert_one_rank_complete)
     for case, outcome in answers:
         assert_travels(case, outcome)
@@ -61,7 +61,7 @@ def test_sum_is_divided(run):
 @points(0.75)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_any_number_of_processes_trains_as_one(run, ranks):
-    """trains like one process on 2, 3, 4 and 8 ranks"""
+    """trains like one process on 2, 3, 4, and 8 ranks"""
     for case, outcome in run(ranks, CASES[ranks]):
         assert_trained_as_one(case, outcome)
         assert_travels(case, outcome)

@@ -41,7 +41,7 @@ GOES_ROUND = "delivers every rank's gradients to every rank"
 
 @points(0)
 def test_sums_are_made_by_messages(run):
-    """adds the gradients up by point-to-point messages"""
+    """adds up the gradients with point-to-point messages"""
     answers = where_few_hold(run, CASES, assert_goes_all_the_way_round)
     for case, outcome in answers:
         with case_context(case, outcome):
@@ -51,7 +51,7 @@ def test_sums_are_made_by_messages(run):
 
 @points(0, requires=test_sums_are_made_by_messages)
 def test_only_messages_carry_gradients(run):
-    """moves gradients by point-to-point messages only"""
+    """moves gradients with point-to-point messages only"""
     for case, outcome in where_few_hold(run, CASES, assert_goes_all_the_way_round):
         with case_context(case, outcome):
             assert_carried_by_messages(outcome.trace, num_epochs(outcome))
@@ -75,7 +75,7 @@ def test_sum_is_divided(run):
 @points(0.5)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_any_number_of_processes_trains_as_one(run, ranks):
-    """trains like one process on 2, 3, 4 and 8 ranks"""
+    """trains like one process on 2, 3, 4, and 8 ranks"""
     for case, outcome in run(ranks, CASES[ranks]).having(buffered_sends=False):
         assert_trained_as_one(case, outcome)
         with case_context(case, outcome):
@@ -106,7 +106,7 @@ def test_every_process_sends_no_more_than_a_ring_needs(run, ranks):
 
 @points(0.25, requires=test_every_process_sends_to_one_neighbour)
 def test_calls_do_not_block(run):
-    """sends and receives by non-blocking calls only"""
+    """sends and receives with non-blocking calls only"""
     answers = where_several_hold(run, CASES, assert_goes_all_the_way_round, GOES_ROUND)
     for case, outcome in answers:
         with case_context(case, outcome):

@@ -46,7 +46,8 @@ def assert_trained_as_one(case: Training, outcome: Outcome) -> None:
                     f"After epoch {epoch + 1}, {serial.name_at(index)} on rank {rank} is "
                     f"{_moved(held[rank][index], start[index])}; expected "
                     f"{_moved(expected[epoch, index], start[index])}, as in one process with all "
-                    f"examples ({int(wrong[rank].sum())} of {wrong[rank].size} parameters differ).",
+                    f"examples (differing: "
+                    f"{int(wrong[rank].sum())} of {wrong[rank].size} parameters).",
                     rank=rank,
                     epoch=epoch + 1,
                 )
@@ -90,7 +91,7 @@ def assert_mean_to_rounding(case: Training, outcome: Outcome) -> None:
                             "mean.inexact_element",
                             f"In epoch {epoch + 1}, the gradient of {serial.name_at(index)} is "
                             f"{gradients[epoch, index]:.8g}; expected {mean[epoch, index]:.8g} "
-                            f"({int(wrong[epoch].sum())} of {mean.shape[1]} are too far off).",
+                            f"(too far off: {int(wrong[epoch].sum())} of {mean.shape[1]}).",
                         ),
                     ],
                     [
@@ -127,7 +128,7 @@ def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
                             "replicas.first_difference",
                             f"{serial.name_at(index)} is {parameters[0][epoch, index]!s} on rank 0 "
                             f"and {parameters[rank][epoch, index]!s} on rank {rank} "
-                            f"({int(different.sum())} of {different.size} parameters differ).",
+                            f"(differing: {int(different.sum())} of {different.size} parameters).",
                         ),
                     )
 

@@ -269,7 +269,7 @@ def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
     if not changing or 3 * len(changing) < len(happened):
         altered, changed = len(happened), len(changing)
         text = (
-            f"The ranks hardly use what they receive: we changed {altered} messages, each in "
+            f"The ranks hardly used what they received: we changed {altered} messages, each in "
             f"its own run, but only {changed} of these changes affected a result."
         )
         return found("messages.hardly_used", text, altered=altered, changing=changed)

@@ -107,8 +107,8 @@ def receive_left(trace: Trace) -> Finding | None:
         if len(left) and not asks and num_got < sum(each.sum() for each in to_it):
             return found(
                 "allreduce.receive_left",
-                f"Rank {rank} never waits for its {call_text(left[0])}, so the "
-                "data may not be there when the code uses it.",
+                f"Rank {rank} never waited for its {call_text(left[0])}, so the "
+                "data might not have been there when the code used it.",
                 help="call Wait on each request, or Waitall on all of them",
                 **call_facts(rank, left[0]),
             )

@@ -72,7 +72,7 @@ def assert_rule(run: Run, cases: Cases, rule: Check, *, any_way: bool = False) -
     """
     judged = right_outcomes(run, cases, any_way=any_way)
     if not any(case.num_elements > seen.ranks >= FEWEST_RANKS for case, seen in judged):
-        not_run("needs a correct result by messages on 3 or more ranks")
+        not_run("needs a correct result from messages on 3 or more ranks")
     for case, outcome in judged:
         with case_context(case, outcome):
             rule(case, outcome)

@@ -82,7 +82,7 @@ def assert_reduced_by_messages(case: Reduction, outcome: Outcome) -> None:
             raise RuleViolation(
                 found(
                     "allreduce.result_by_collective",
-                    f"Rank {rank} called {call_text(call)}. Here the result must come by "
+                    f"Rank {rank} called {call_text(call)}. Here the result must come from "
                     "point-to-point messages (Isend, Irecv, ...).",
                     **call_facts(rank, call),
                 )

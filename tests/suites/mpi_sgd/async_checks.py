@@ -61,7 +61,7 @@ def assert_new_values_reach_the_workers(case: Fit, outcome: Outcome) -> None:
             update.rank for update, factor in zip(updates, factors, strict=False) if factor
         } - {slow}
         if not others:
-            text = f"Worker rank {slow} ends with weights that hold no other worker's gradients."
+            text = f"Worker rank {slow} ended with weights that hold no other worker's gradients."
             helps = "after each batch, a worker must continue with the masters' new values"
             raise WrongAnswer(found("async.worker_without_new_values", text, help=helps, rank=slow))
 
@@ -80,7 +80,7 @@ def assert_no_gradient_is_lost(case: Fit, outcome: Outcome) -> None:
             if any(same(begin - np.sum(steps, axis=0), array, RTOL) for array in held):
                 continue
             _replayed(case, outcome)  # tells why, if it can
-            text = f"No master's {name} ends as its start value minus all steps."
+            text = f"No master's {name} ended as its start value minus all steps."
             raise WrongAnswer(found("async.last_value_missing", text, name=name))
 
 
@@ -141,7 +141,7 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
             raise WrongAnswer(
                 found(
                     "async.batches_left_out" if trained < asked else "async.batches_more_than_once",
-                    f"The workers trained on {counted(trained, 'batch', 'batches')} ({told}), "
+                    f"The workers trained on {counted(trained, 'batch', 'batches')} ({told}); "
                     f"expected number_of_batches x epochs = {case.number_of_batches} x "
                     f"{case.epochs} = {asked}.",
                     help="the workers share number_of_batches; if it does not divide evenly, "
@@ -170,7 +170,7 @@ def uneven_trainings(launch: Launch) -> list[tuple[Fit, Outcome]]:
             f"{case.number_of_batches} batches do not divide evenly by {num_workers} workers: "
             f"{counted(rest, 'worker', 'workers')} must do {share + 1} per epoch, the others "
             f"{share}.",
-            help="does each master expect as many batches from a worker as that worker does?",
+            help="does each master expect as many batches from a worker as the worker trains on?",
             batches=case.number_of_batches,
             workers=num_workers,
         )
@@ -194,7 +194,7 @@ def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
             try:
                 assert_every_rank(on_rank_0, equals=array, name=name, rtol=RTOL, atol=RTOL)
             except WrongAnswer as error:
-                text = f"Rank 0 does not end with the {name} of serial training on its batches."
+                text = f"Rank 0 did not end with the {name} of serial training on the same batches."
                 wrong = found("async.unlike_serial_training", text, name=name)
                 raise led_by(error, dropped_request(outcome), wrong) from None
 

@@ -88,10 +88,9 @@ def _not_proven(worker: int, what: str, num_bytes: int, needed: int) -> NotProve
     return NotProven(
         found(
             "evidence.training_not_sent",
-            f"worker rank {worker} {what} of its batches in only {num_bytes} bytes of "
-            "messages, judging by "
-            f"samples; at least {needed} are needed. The training may not come from "
-            "messages; your instructor reviews this part",
+            f"judging by samples, worker rank {worker} {what} of its batches in only "
+            f"{num_bytes} bytes of messages; at least {needed} are needed. The training might "
+            "not come from messages; your instructor reviews this part",
             rank=worker,
             num_bytes=num_bytes,
             needed_num_bytes=needed,

@@ -191,7 +191,7 @@ def assert_batch_size(case: Fit, outcome: Outcome, rank: int, expected: int, for
     for batch, rows in enumerate(trained_batches(case, outcome, rank)):
         if (size := len(rows)) != expected:
             has = f"Rank {rank}'s batch {batch} has {counted(size, 'example', 'examples')}"
-            text = f"{has}, expected {expected} ({formula})."
+            text = f"{has}; expected {expected} ({formula})."
             raise WrongAnswer(
                 found(
                     "fit.batch_size", text, rank=rank, batch=batch, examples=size, expected=expected

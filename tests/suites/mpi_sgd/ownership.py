@@ -106,7 +106,7 @@ def assert_no_master_is_idle(trace: Trace, num_masters: int) -> None:
             raise RuleViolation(
                 found(
                     "layers.master_without_layers",
-                    f"The workers send gradients to rank {serving[0]}, but none to rank {master}.",
+                    f"The workers sent gradients to rank {serving[0]}, but none to rank {master}.",
                     help=f"number_of_masters is {num_masters}: divide the layers among them",
                     rank=master,
                     num_masters=num_masters,

@@ -15,6 +15,7 @@ import numpy as np
 from grader.api import WrongAnswer, assert_every_rank, found
 
 from .findings import led_by
+from .fit_cases import counted
 from .replay_reasons import reason_of_break, told_by_the_sum
 from .updates import Arrays, Update, Value, same
 
@@ -71,17 +72,18 @@ def assert_final(replayed: Replay, final: Arrays, *, rtol: float) -> None:
         earlier = next((i for i, value in enumerate(chain) if same(held, value, rtol)), None)
         if earlier == 0:
             text = (
-                f"Rank 0 ends with the start values of {name}: {num_updates} updates are missing."
+                f"Rank 0 ended with the start values of {name}: "
+                f"{counted(num_updates, 'update is', 'updates are')} missing."
             )
             raise WrongAnswer(found("async.final_values_missing", text, help=_GATHER, name=name))
         if earlier is not None:
-            text = f"Rank 0 ends with the {name} that followed update {earlier} of {num_updates}."
+            text = f"Rank 0 ended with the {name} that followed update {earlier} of {num_updates}."
             facts = {"name": name, "number": earlier}
             raise WrongAnswer(found("async.final_values_outdated", text, help=_GATHER, **facts))
         try:
             assert_every_rank([held], equals=chain[-1], name=name, rtol=rtol, atol=rtol)
         except WrongAnswer as error:
-            text = f"Rank 0 does not end with the {name} that followed the last update."
+            text = f"Rank 0 did not end with the {name} that followed the last update."
             reason = found("async.final_values_wrong", text, help=_GATHER, name=name)
             raise led_by(error, reason) from None
 

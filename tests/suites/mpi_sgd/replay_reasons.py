@@ -76,8 +76,8 @@ def reason_of_break(
             told = f"{-factor:.6g}"
             return found(
                 "async.scaled_step",
-                f"For {update}, {name} changed by {told} times learning_rate times the gradient, "
-                "expected -1 times.",
+                f"For {update}, {name} changed by {told} x learning_rate x gradient; "
+                "expected -1 x.",
                 help="does the master divide or scale the gradients?",
                 **_facts(update, name),
                 factor=float(told),
@@ -114,7 +114,7 @@ def told_by_the_sum(
     factor = _factor(start - final, total, rtol)
     if factor is not None:
         told = f"{factor:.6g}"
-        text = f"Overall, rank 0 changed by {told} times the sum of all steps."
+        text = f"Overall, the values on rank 0 changed by {told} times the sum of all steps."
         return found("async.all_scaled", text, factor=float(told))
     text = "Overall, gradients were lost, changed, or applied twice on rank 0."
     return found("async.gradients_lost", text)

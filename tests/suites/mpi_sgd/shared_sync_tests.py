@@ -50,7 +50,7 @@ def shared_tests(file: str, cases: Cases) -> SimpleNamespace:
 
     @pytest.mark.parametrize("ranks", MANY_RANKS)
     def test_many_processes(run, ranks):
-        """matches serial training on many ranks (5, 8 and 16)"""
+        """matches serial training on many ranks (5, 8, and 16)"""
         for case, outcome in run(ranks, cases[ranks]).having(group=FIRST_STEP):
             assert_trained_as_one_process(case, outcome)
 
@@ -63,7 +63,7 @@ def shared_tests(file: str, cases: Cases) -> SimpleNamespace:
     def test_batches_are_shared_out(run, ranks):
         """shares each mini-batch out among the ranks
 
-        Each rank trains on number_of_batches batches of mini_batch_size // n examples an epoch.
+        Each rank trains on number_of_batches batches of mini_batch_size // n examples per epoch.
         """
         assert_batches_wherever_trained(run, cases, ranks)
 

@@ -121,7 +121,7 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
             trained, asked = len(trained_batches(case, outcome, rank)), case.num_steps
             if trained != asked:
                 did = f"Rank {rank} trained on {counted(trained, 'batch', 'batches')}"
-                text = f"{did}, expected number_of_batches x epochs = {asked}."
+                text = f"{did}; expected number_of_batches x epochs = {asked}."
                 raise WrongAnswer(
                     found(
                         "sync.number_of_batches", text, rank=rank, trained=trained, expected=asked
@@ -211,7 +211,7 @@ def _batches_by_rank(case: Fit, outcome: Outcome) -> list[list[np.ndarray]]:
 
 def _unlike_serial(error: WrongAnswer, name: str) -> Finding:
     rank = error.differences[0].rank
-    text = f"Rank {rank} does not end with the {name} of serial training on the same batches."
+    text = f"Rank {rank} did not end with the {name} of serial training on the same batches."
     return found("sync.unlike_serial_training", text, rank=rank, name=name)
 
 

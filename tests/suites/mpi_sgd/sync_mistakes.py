@@ -32,7 +32,7 @@ def mistakes(
         return bool((np.abs(held - likely) <= RTOL).all())
 
     if holds(start):
-        text = f"Rank {rank} ends with the start weights: it took no step."
+        text = f"Rank {rank} ended with the start weights: it took no step."
         return [found("sync.no_step", text, rank=rank)]
     if holds(serial.train(start, case.sizes, rate / outcome.ranks, together)):
         text = f"Rank {rank} took its steps with the mean of the gradients."
@@ -45,7 +45,7 @@ def mistakes(
         )
         return [found("sync.own_gradients_only", text, rank=rank)]
     if holds(serial.train(start, case.sizes, rate, together, keeps_sums=True)):
-        text = f"On rank {rank}, each step adds its sums to those of the previous step."
+        text = f"On rank {rank}, each step added its sums to those of the previous step."
         helps = "nabla_b and nabla_w must start again in every step"
         return [found("sync.sums_kept", text, help=helps, rank=rank)]
     return []

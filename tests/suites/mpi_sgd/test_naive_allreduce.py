@@ -209,13 +209,13 @@ def test_keeps_up_with_mpi(run):
 
 @stage(7.5)
 def test_broadcasts_in_turn(run):
-    """sends each array to all others by a broadcast"""
+    """sends each array to all others with a broadcast"""
     assert_broadcasts_in_turn(run, CASES)
 
 
 @stage(6)
 def test_arrays_come_together(run):
-    """exchanges whole arrays by messages"""
+    """exchanges whole arrays in messages"""
     assert_arrays_come_together(run, CASES)
 
 
@@ -227,7 +227,7 @@ def test_exchange_has_begun(run):
 
 @stage(6)
 def test_name_is_misspelt(run):
-    """calls MPI to send or receive, by a misspelt name"""
+    """calls MPI to send or receive, under a misspelt name"""
     assert_name_is_misspelt(run, CASES)
 
 

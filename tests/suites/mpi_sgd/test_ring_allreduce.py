@@ -242,7 +242,7 @@ def test_ring_is_complete(run):
 
 @stage(10)
 def test_right_by_messages(run):
-    """gets correct results by messages, though not as a ring"""
+    """gets correct results from messages, though not in a ring"""
     assert_right_by_messages(run, CASES)
 
 
@@ -254,7 +254,7 @@ def test_ring_is_not_waited_for(run):
 
 @stage(9)
 def test_name_is_misspelt(run):
-    """calls MPI to send or receive, by a misspelt name"""
+    """calls MPI to send or receive, under a misspelt name"""
     assert_name_is_misspelt(run, CASES)
 
 

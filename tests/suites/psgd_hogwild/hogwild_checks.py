@@ -102,7 +102,7 @@ def assert_loss_falls(case: Hogwild, outcome: Outcome) -> None:
             for parameters in (start, serial, trained(outcome, 0))
         )
         if before - here < (1 - LOSS_MARGIN) * (before - there):
-            text = f"The loss over the dataset goes from {before:.3f} to {here:.3f}; "
+            text = f"The loss over the dataset went from {before:.3f} to {here:.3f}; "
             text += f"plain SGD takes it to {there:.3f} in as many epochs with this lr."
             helps = (
                 f"the loss must fall by at least {1 - LOSS_MARGIN:.0%} of what plain SGD achieves"
@@ -217,7 +217,8 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
                 if is_clear:
                     private.append((of_others, number))
                 continue
-            told = f"Process {number} of {len(by_process)} computed {len(batches)} gradients, but"
+            told = f"Process {number} of {len(by_process)} computed "
+            told += f"{counted(len(batches), 'gradient')}, but"
             facts: dict[str, Any] = {"process": number, "num_gradients": len(batches)}
             if (written[own] != PRIVATE).any():
                 facts["num_steps"] = num_steps
@@ -234,13 +235,13 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
             raise RuleViolation(found("hogwild.no_step_written", text, help=helps, **facts))
         if private:
             of_others, number = min(private)
-            text = f"Process {number} of {len(by_process)} computes its gradients at weights "
+            text = f"Process {number} of {len(by_process)} computed its gradients at weights "
             helps = "compute each gradient at the weights that all processes share"
             if of_others > 0:
-                text += f"that contain only {of_others:.0%} of the other processes' steps."
+                text += f"that contained only {of_others:.0%} of the other processes' steps."
                 few = {"process": number, "share": of_others}
                 raise NotProven(found("hogwild.few_steps_of_others", text, help=helps, **few))
-            text += "that contain only its own steps."
+            text += "that contained only its own steps."
             raise RuleViolation(found("hogwild.own_steps_only", text, help=helps, process=number))
 
 

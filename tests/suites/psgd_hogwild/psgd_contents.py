@@ -37,9 +37,9 @@ def assert_weights_given(case: Psgd, outcome: Outcome) -> None:
             raise NotProven(
                 found(
                     "evidence.weights_not_given",
-                    f"by samples, ranks {without[0]} and {without[1]} give neither messages nor "
-                    "collectives what they have learned, or a sum with it. The mean may not come "
-                    "from these; your instructor reviews this part",
+                    "judging by samples, neither messages nor collectives contain what ranks "
+                    f"{without[0]} and {without[1]} learned, or a sum that includes it. The mean "
+                    "might not come from these; your instructor reviews this part",
                     ranks=without,
                 )
             )

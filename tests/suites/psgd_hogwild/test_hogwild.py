@@ -69,7 +69,7 @@ def test_every_step_is_in_the_result(run):
 
 @points(0.25, requires=test_several_workers_train)
 def test_the_loss_falls_as_under_sgd(run):
-    """lowers the loss by at least 75% as much as plain SGD"""
+    """lowers the loss at least 75% as much as plain SGD"""
     assert_with_two(run, assert_loss_falls)
 
 

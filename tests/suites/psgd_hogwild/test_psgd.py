@@ -161,7 +161,7 @@ def test_no_other_solver(run, ranks):
 
 @stage(4.25)
 def test_ranks_train_apart(run):
-    """trains every rank on its own part by plain SGD"""
+    """trains every rank on its own part with plain SGD"""
     for case, outcome in run(3, (APART,)):
         assert_parts_disjoint(case, outcome)
         assert_parts_complete(case, outcome)

@@ -99,7 +99,7 @@ def _turn_waited(outcome: Outcome, places: Sequence[str]) -> list[Finding]:
     return [waits] if waited else []
 
 
-_HELP = "in Hogwild no process waits for another: look for a lock or for turns at the step"
+_HELP = "in Hogwild, no process waits for another: look for a lock or for turns at the step"
 
 
 def times_stopped(case: Hogwild, outcome: Outcome) -> int:

@@ -40,9 +40,9 @@ _STEP_TOLERANCE = 1e-6
 
 _YARDSTICKS = {
     "nothing": "does the same",
-    "all_reduce": "averages by all_reduce",
-    "gather_scatter": "averages by gather and scatter",
-    "ddp": "averages by DistributedDataParallel",
+    "all_reduce": "averages with all_reduce",
+    "gather_scatter": "averages with gather and scatter",
+    "ddp": "averages with DistributedDataParallel",
 }
 
 
@@ -106,7 +106,7 @@ def assert_starts_equal(case: Training, outcome: Outcome) -> None:
 
 
 def _differ_at_start(rank: int) -> Finding:
-    text = f"Rank {rank} does not start with the parameters of rank 0."
+    text = f"Rank {rank} did not start with the parameters of rank 0."
     helps = "compare how both ranks get their first parameters, such as their seeds"
     return found("replicas.differ_at_start", text, help=helps, rank=rank)
 
@@ -119,7 +119,7 @@ def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
 
 
 def _differ_after(step: int, rank: int) -> Finding:
-    text = f"After iteration {step}, rank {rank} does not hold the parameters of rank 0."
+    text = f"After iteration {step}, rank {rank} did not hold the parameters of rank 0."
     helps = "compare the gradients that both ranks step with"
     return found("replicas.differ_after_step", text, help=helps, rank=rank, iteration=step)
 

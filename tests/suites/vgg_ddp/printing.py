@@ -26,7 +26,7 @@ def assert_loss_printed(case: Printing, outcome: Outcome) -> None:
     """
     losses, printed = outcome["losses"][0], outcome["printed"][0]
     if len(losses) <= _INTERVAL:
-        text = f"The training took only {len(losses)} steps."
+        text = f"The training took only {len(losses)} step{'s' * (len(losses) != 1)}."
         raise WrongAnswer(found("printing.too_few_steps", text, steps=len(losses)))
     rest = 0
     for last in range(_INTERVAL, len(losses), _INTERVAL):

@@ -30,7 +30,7 @@ def assert_not_through_ddp(case: Training, outcome: Outcome) -> None:
     num_steps(case, outcome)
     for rank, wrapped in enumerate(outcome["through_ddp"]):
         if wrapped.any():
-            text = f"Rank {rank} trains a model wrapped in DistributedDataParallel, "
+            text = f"Rank {rank} trained a model wrapped in DistributedDataParallel, "
             text += "which averages the gradients itself."
             helps = "in this part, the program must average them"
             helps += "; DistributedDataParallel belongs to part 3"
@@ -56,15 +56,15 @@ def assert_wrapped(case: Training, outcome: Outcome) -> None:
         calls = outcome.trace.ranks[rank].calls
         if calls and not outcome["through_ddp"][rank].any():
             call = calls[0]
-            text = f"Rank {rank} called {call.function}{call_site(call)} and trains a model "
-            text += "that is not within torch's own DistributedDataParallel."
+            text = f"Rank {rank} called {call.function}{call_site(call)} and trained a model "
+            text += "that was not within torch's own DistributedDataParallel."
             helps = "in this part, only DistributedDataParallel may average the gradients"
             helps += "; a subclass may extend it, but not replace what it does"
             facts: dict[str, Any] = {"rank": rank, "call": call.function, "place": call_place(call)}
             raise RuleViolation(found("ddp.averaged_by_hand", text, help=helps, **facts))
         if not wrapped.all():
             wrapper = "torch.nn.parallel.DistributedDataParallel"
-            text = f"Rank {rank} trains a model that is not wrapped in {wrapper}."
+            text = f"Rank {rank} trained a model that was not wrapped in {wrapper}."
             raise RuleViolation(found("ddp.not_wrapped", text, rank=rank))
 
 
@@ -77,7 +77,8 @@ def assert_through_ddp(case: Training, outcome: Outcome) -> None:
     whole = num_parameters(case.first_channels)
     for rank, wrapped in enumerate(outcome["through_ddp"]):
         if not wrapped.all():
-            text = f"Rank {rank} trains on batches that do not go through DistributedDataParallel."
+            text = f"Rank {rank} trained on batches that did not go through "
+            text += "DistributedDataParallel."
             helps = "which model is called: the wrapped one, or the one inside it?"
             raise RuleViolation(found("ddp.not_called", text, help=helps, rank=rank))
         reduced = outcome["num_reduced"][rank]
@@ -128,7 +129,7 @@ def assert_names_of_today(case: Training, outcome: Outcome) -> None:
     for rank, use in enumerate(outcome["old_names"]):
         if use:
             name, _, place = use.partition(" at ")
-            text = f"Rank {rank} uses {use}, a name that torch keeps for old programs only."
+            text = f"Rank {rank} used {use}, a name that torch keeps for old programs only."
             helps = "use dist.ReduceOp, as in dist.all_reduce(tensor, op=dist.ReduceOp.SUM)"
             raise RuleViolation(
                 found("names.reduce_op", text, help=helps, rank=rank, name=name, place=place)

@@ -59,7 +59,7 @@ def assert_network(case: Training, outcome: Outcome) -> None:
     wanted = serial.num_parameters(case.first_channels)
     for rank, start in enumerate(outcome["start"]):
         if len(start) != wanted:
-            text = f"Rank {rank} trains a network of {len(start)} parameters; "
+            text = f"Rank {rank} trained a network of {len(start)} parameters; "
             text += f"VGG11() has {wanted} here."
             helps = "compare what is trained with what VGG11() of model.py returns"
             facts = {"rank": rank, "parameters": len(start), "expected": wanted}
@@ -76,7 +76,8 @@ def num_steps(case: Training, outcome: Outcome) -> int:
     counts = [len(sizes) for sizes in outcome["batch_sizes"]]
     if len(set(counts)) > 1:
         other = next(rank for rank, count in enumerate(counts) if count != counts[0])
-        text = f"Rank 0 took {counts[0]} steps, but rank {other} took {counts[other]}."
+        text = f"Ranks 0 and {other} took different numbers of steps: "
+        text += f"{counts[0]} and {counts[other]}."
         helps = "compare how many batches the loaders of the two ranks give"
         raise WrongAnswer(
             found("training.unequal_steps", text, help=helps, rank=other, steps=counts)

@@ -44,7 +44,7 @@ test_each_step_is_sgd = averaged(2.5)(SHARED.test_each_step_is_sgd)
 
 @averaged(1.5)
 def test_only_all_reduce(run):
-    """averages the gradients by all_reduce alone"""
+    """averages the gradients with all_reduce alone"""
     for ranks in (4, 2):
         for case, outcome in epoch_of(run(ranks, CASES[ranks])).holding(assert_something_given):
             with case_context(case, outcome):
@@ -93,5 +93,5 @@ def test_most_ranks_give_their_gradients(run):
 
 @stage(8)
 def test_averages_once_it_has_begun(run):
-    """averages by all_reduce, once the grader helps it start"""
+    """averages with all_reduce, once the grader helps it start"""
     assert_helped(run, 4, CASES[4], assert_gradients_given, assert_steps_with_mean)

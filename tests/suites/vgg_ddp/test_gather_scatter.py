@@ -44,7 +44,7 @@ test_each_step_is_sgd = averaged(3)(SHARED.test_each_step_is_sgd)
 
 @averaged(5)
 def test_only_gather_and_scatter(run):
-    """averages the gradients by gather and scatter alone"""
+    """averages the gradients with gather and scatter alone"""
     for ranks in (4, 2):
         for case, outcome in epoch_of(run(ranks, CASES[ranks])).holding(assert_something_given):
             with case_context(case, outcome):

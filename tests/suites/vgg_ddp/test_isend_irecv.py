@@ -23,7 +23,7 @@ test_first_batches_are_different = points(0)(SHARED.test_first_batches_are_diffe
 
 @points(0)
 def test_gradients_are_sent(run):
-    """sends whole gradients by isend from all ranks but 0"""
+    """sends whole gradients with isend from all ranks but 0"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_gradients_sent)
 
 
@@ -43,7 +43,7 @@ test_each_step_is_sgd = averaged(0)(SHARED.test_each_step_is_sgd)
 
 @averaged(0)
 def test_only_isend_and_irecv(run):
-    """averages the gradients by isend and irecv alone"""
+    """averages the gradients with isend and irecv alone"""
     for ranks in (4, 2):
         for case, outcome in epoch_of(run(ranks, CASES[ranks])).holding(assert_something_sent):
             with case_context(case, outcome):

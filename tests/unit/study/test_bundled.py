@@ -165,7 +165,7 @@ def test_figures_and_findings_of_numbers_that_are_not_finite(name, tmp_path):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("mpi_sgd", "sync with own ring, 4 ranks: weights become infinite or NaN."),
+        ("mpi_sgd", "sync with own ring, 4 ranks: weights became infinite or NaN."),
         (
             "lenet_eyeriss",
             "The loss of the all-reduce on 4 processes is infinite or NaN from epoch 1 on",
@@ -438,7 +438,7 @@ def test_ranks_that_end_with_different_models_are_told(of_the_other, told):
     ranks = (report, {**report, "parameters": of_the_other})
     found = study.findings(Results({name: [Measurement(name, 0, ranks)]}, MACHINE, {}))
     expected = (
-        "WRONG: Parallel SGD, 2 ranks: the ranks end with different models; each must return "
+        "WRONG: Parallel SGD, 2 ranks: the ranks ended with different models; each must return "
         "the average."
     )
     assert list(found) == [expected] * told
@@ -463,7 +463,9 @@ def test_what_a_law_says_below_its_figure_is_the_highest_mark_in_it(num_cores, k
         name = f"{label}, {kind}" + " on a cluster" * (kind == "modelled")
         (series,) = (each for each in chart.series if each.label == name)
         best = max(dot.y for dot in series.dots)
-        (told,) = re.findall(rf"{label}: by {kind} time ([0-9.]+) times as fast", chart.caption)
+        (told,) = re.findall(
+            rf"{label}: the highest speed-up by {kind} time is ([0-9.]+),", chart.caption
+        )
         assert told == f"{best:.2f}"
 
 

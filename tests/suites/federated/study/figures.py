@@ -35,7 +35,7 @@ def _labels(results, split):
     return Chart(
         f"labels_{split.replace('-', '_')}", f"FedAvg, {split}: labels of the clients",
         "", "examples", tuple(series),
-        "Of the first run. iid: equal random parts. non-iid: shares of each class drawn from a "
+        "From the first run. iid: equal random parts. non-iid: shares of each class drawn from a "
         "Dirichlet distribution, alpha = 0.1.",
         is_bars=True, is_stacked=True,
     )  # fmt: skip
@@ -64,9 +64,9 @@ def _weights(results):
         "fedavg_weights", "FedAvg, non-iid: the weight of each client's model",
         "", "share",
         (Series("share of all examples", shares), Series("weight of its model", weights)),
-        "Of the first run, with its clients' numbers of examples. We gave the script's aggregate "
-        "a model of ones from this client, and of zeros from the others. The result is "
-        "its weight. FedAvg weights a client by its share of the examples.",
+        "With the clients' numbers of examples in the first run. We gave the script's aggregate "
+        "a model of ones from one client and models of zeros from the others; the result is "
+        "that client's weight. FedAvg weights a client by its share of the examples.",
         is_bars=True, is_share=True,
     )  # fmt: skip
 
@@ -81,8 +81,8 @@ def _rounds(results):
     return Chart(
         "fedavg_rounds", "FedAvg: accuracy by round, iid against non-iid", "round", "accuracy",
         tuple(series),
-        "Of the global model on the test images, 4 clients. Each run has other seeds, so "
-        f"another split. The scripts have one local epoch a round. With {LONG_TIMES} of them, "
+        "The global model on the test images, with 4 clients. Each run has different seeds, so "
+        f"a different split. The scripts train one local epoch per round. With {LONG_TIMES}, "
         "a client takes as many steps as with that many times the examples.",
         x_ticks=tuple(range(1, ROUNDS + 1)), is_share=True,
     )  # fmt: skip

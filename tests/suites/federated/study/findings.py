@@ -52,9 +52,9 @@ def _same(results):
     runs = set.intersection(*map(set, found))
     if runs:
         most = max(max(each[i] for each in found) - min(each[i] for each in found) for i in runs)
-        verb = "come" if most < 0.05 else "do NOT come"
+        verb = "reach" if most < 0.05 else "do NOT reach"
         yield (
-            f"The first three ways {verb} to about the same accuracy with the same seed: they "
+            f"The first three ways {verb} about the same accuracy with the same seed: they "
             f"differ by at most {100 * most:.1f} percentage points in "
             f"{len(runs)} run{'' if len(runs) == 1 else 's'}."
         )

@@ -40,13 +40,13 @@ def _curve(results, rate, key, label):
         series.append(Series(f"{shown}, {SHOWN} processes", dots))
     at = f"learning rate {rate:g}"
     why = "" if rate == LEARNING_RATE else (
-        f" The sheet's rate is {LEARNING_RATE:g}, with which so few steps learn little."
+        f" At the sheet's rate, {LEARNING_RATE:g}, so few steps learn little."
     )  # fmt: skip
     return Chart(
         f"{key}_{'sheet' if rate == LEARNING_RATE else 'fast'}",
         f"LeNet-5: {label} by epoch, {at}", "epoch", label, tuple(series),
-        f"100 examples, {100 // SHOWN} on each process, one step an epoch, {at}; over all 100 "
-        f"examples. Where one line hides the other, they agree.{why}",
+        f"100 examples, {100 // SHOWN} on each process, one step per epoch, {at}; measured over "
+        f"all 100 examples. Where one line hides the other, they agree.{why}",
         is_share=key == "accuracy", begins_at_zero=rate != LEARNING_RATE,
     )  # fmt: skip
 
@@ -102,9 +102,9 @@ def _times(results):
     return Chart(
         "training_time", "LeNet-5: training time by processes", "processes", "time (s)",
         tuple(series),
-        "100 epochs, without measuring accuracies; over the loopback interface, by gloo. "
-        "Modelled: process 0 collects and returns each of the ten tensors one by one, or one "
-        f"ring of all gradients. Computing shrinks with the share. {NETWORK.describe()}.",
+        "100 epochs with gloo over the loopback interface, without measuring accuracies. "
+        "Modelled: process 0 collects and returns the ten tensors one by one, or one ring carries "
+        f"all gradients. Computing time shrinks with the share. {NETWORK.describe()}.",
         is_log_x=True, is_log_y=True, x_ticks=PROCESSES,
     )  # fmt: skip
 
@@ -115,9 +115,9 @@ def _sent():
         ring = round(2 * (n - 1) / n * NUM_BYTES)
         rows.append((n, (n - 1) * NUM_BYTES, NUM_BYTES if n > 1 else 0, ring))
     return Table(
-        "bytes_sent", "LeNet-5: bytes that a process sends in an epoch, by the formulas",
+        "bytes_sent", "LeNet-5: bytes that a process sends per epoch, by formula",
         ("processes", "all-reduce, process 0", "all-reduce, others", "ring, each"), tuple(rows),
-        "Of 61,706 gradients of 4 bytes; computed, not measured. The all-reduce is the plain one, "
-        "in which process 0 collects and returns.",
+        "For 61,706 gradients of 4 bytes; computed, not measured. In the all-reduce, process 0 "
+        "collects the gradients and returns their mean.",
         is_measured=False,
     )  # fmt: skip

@@ -50,7 +50,7 @@ def _equal_models(results):
         for run in results.reports(named(method, SHOWN)):
             last = [rank["validation"] for rank in run]
             if max(last) != min(last):
-                yield f"WRONG: {METHODS[method]}: the processes end with different models."
+                yield f"WRONG: {METHODS[method]}: the processes ended with different models."
                 break
 
 
@@ -60,7 +60,7 @@ def _learning(results):
             accuracies = curve(results, named(method, SHOWN, rate), "accuracy")
             if accuracies:
                 yield (
-                    f"After {max(accuracies)} epochs at learning rate {rate:g} training accuracy "
+                    f"After {max(accuracies)} epochs at learning rate {rate:g}, training accuracy "
                     f"is {accuracies[max(accuracies)].text('{:.1%}')}."
                 )
                 break

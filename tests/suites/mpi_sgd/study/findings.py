@@ -41,11 +41,11 @@ def _equal_ranks(results):
             for reports in results.reports(sync(way, ranks)):
                 sums = [report["parameters"] for report in reports]
                 if not all(map(math.isfinite, sums)):
-                    yield f"{sync(way, ranks)}: weights become infinite or NaN."
+                    yield f"{sync(way, ranks)}: weights became infinite or NaN."
                     break
                 if max(sums) - min(sums) > 1e-6 * abs(max(sums)):
                     yield (
-                        f"WRONG: {sync(way, ranks)}: the ranks end with different networks, "
+                        f"WRONG: {sync(way, ranks)}: the ranks ended with different networks, "
                         "but synchronous training must not."
                     )
                     break
@@ -92,7 +92,7 @@ def _divergence(results):
         aged = f"; there a gradient is {age.median:.1f} steps old ({most} at most)" if age else ""
         few = _are_few(alone, spread)
         yield (
-            f"With {masters} masters asynchronous training{_LOSES * (not few)} from {workers} "
+            f"With {masters} masters, asynchronous training{_LOSES * (not few)} from {workers} "
             f"workers on: {spread.text('{:.1%}')} against {alone.text('{:.1%}')} in serial "
             f"training{aged}.{_FEW * few}"
         )
@@ -107,7 +107,7 @@ def _divergence(results):
             f"What old gradients cost with {workers} workers, in percentage points of "
             f"accuracy: {100 * (alone.median - full.median):.0f} at the full rate, "
             f"{100 * (serial_small.median - small.median):.0f} at the rate divided by "
-            f"{workers}. The serial program learns {serial_small.text('{:.1%}')} in as many "
+            f"{workers}. The serial program reaches {serial_small.text('{:.1%}')} in as many "
             f"steps at that rate.{_FEW * few}"
         )
 
@@ -120,7 +120,7 @@ def _reductions(results):
             told = f"from {first} numbers on" if first else f"for no length up to {before} numbers"
             turns = ", with ranks taking turns on the cores" * results.is_oversubscribed(ranks)
             yield (
-                f"On {ranks} ranks the ring's median beat the naive all-reduce's {told} "
+                f"On {ranks} ranks, the ring's median beat the naive all-reduce's {told} "
                 f"(one run{turns})."
             )
         for way in ("ring", "naive"):

@@ -48,11 +48,11 @@ def amdahl(results):
         )
         kind = "modelled" if is_modelled else "measured"
         # The law has no larger share than 100%, even where some number of ranks gains a little.
-        most = f"at most {1 / fraction:.2f} times as fast" if fraction else "without limit"
+        most = f"allows at most {1 / fraction:.2f}" if fraction else "sets no limit"
         ranks = "1 rank" if best.x == 1 else f"{best.x} ranks"
         said.append(
-            f"{label}: by {kind} time {best.y:.2f} times as fast on {ranks}, the most. The "
-            f"fitted law has a serial share of {fraction:.1%}, and by it is {most}."
+            f"{label}: the highest speed-up by {kind} time is {best.y:.2f}, on {ranks}. The "
+            f"fitted law has a serial share of {fraction:.1%} and {most}."
         )
     return Chart(
         "amdahl", "Amdahl's law: one size of work on more ranks", "ranks", "speed-up",
@@ -115,7 +115,7 @@ def gustafson(results):
     return Chart(
         "gustafson", "Gustafson's law: work that grows with the ranks", "ranks",
         "scaled speed-up", tuple(series),
-        f"Each rank has {BATCH_SIZE} examples a step, so n ranks do n times the work. {said} "
+        f"Each rank has {BATCH_SIZE} examples per step, so n ranks do n times the work. {said} "
         f"Model: {modelled.CLUSTER.describe()}.",
         is_log_x=True, x_ticks=RANKS,
     )  # fmt: skip

@@ -30,7 +30,7 @@ from .plan import (
 
 SERIAL = "serial"
 _SLOW = (
-    ' With "rate / workers", steps are divided by the number of workers (Zhang et al. 2016): '
+    ' With "rate / workers", the rate is divided by the number of workers (Zhang et al. 2016): '
     "old gradients then do less harm, but so few steps learn little."
 )
 _SLOW_ALONE = " The serial program at that rate shows how little."
@@ -71,7 +71,9 @@ def _sync(results):
             speed_ups.append(Series(name, exact_dots(ratios), is_modelled=True))
     times.append(level(SERIAL, alone, RANKS))
     accuracies.append(level(SERIAL, accuracy, RANKS))
-    network = f"Modelled on a network of {modelled.NETWORK.describe()}; its computing was measured."
+    network = (
+        f"Modelled for a network with {modelled.NETWORK.describe()}; computing times were measured."
+    )
     work = _work(results)
     return [
         Chart(
@@ -139,12 +141,14 @@ def _async(results):
     accuracies.append(level(SERIAL, results.spread(serial(), "accuracy"), WORKERS))
     common: dict[str, Any] = {"x_label": "workers", "x_ticks": WORKERS, "is_log_x": True}
     work = _work(results).replace("in all", "each")
-    network = f"Modelled on a network of {modelled.NETWORK.describe()}; its computing was measured."
+    network = (
+        f"Modelled for a network with {modelled.NETWORK.describe()}; computing times were measured."
+    )
     return [
         Chart(
             "async_run_time", "Asynchronous training: run time by workers", y_label="time (s)",
-            series=tuple(times), is_log_y=True, caption=f"{work}, of all workers. {network}",
-            **common,
+            series=tuple(times), is_log_y=True,
+            caption=f"{work}, by all workers together. {network}", **common,
         ),
         Chart(
             "async_speed_up", "Asynchronous training: speed-up against the serial program",
@@ -153,7 +157,7 @@ def _async(results):
         Chart(
             "async_accuracy", "Asynchronous training: accuracy by workers", y_label="accuracy",
             series=tuple(accuracies), is_share=True,
-            caption=f"On the test images, after {work} of all workers.{slow}", **common,
+            caption=f"On the test images, after {work} by all workers together.{slow}", **common,
         ),
     ]  # fmt: skip
 
@@ -175,10 +179,10 @@ def _staleness(results):
     expected = {workers: float(workers - 1) for workers in WORKERS}
     series.append(Series("workers - 1", exact_dots(expected), True, has_marks=False))
     return Chart(
-        "async_staleness", "Asynchronous training: how old gradients are", "workers",
+        "async_staleness", "Asynchronous training: the age of gradients", "workers",
         "steps that others took meanwhile", tuple(series),
-        "Between the parameters that a gradient was computed with and the step that uses it, "
-        "counted exactly: each step leaves a count in an unused bias.",
+        "The steps between computing a gradient and using it, counted exactly: each step leaves a "
+        "count in an unused bias.",
         x_ticks=WORKERS, is_log_x=True,
     )  # fmt: skip
 
@@ -207,7 +211,7 @@ def _table(results):
                 f"{accuracy.median:.1%}" if accuracy else None,
             )
         )
-    columns = ("training", "ranks", "more than cores", "time (s)", "speed-up", "accuracy")
+    columns = ("training", "ranks", "more ranks than cores", "time (s)", "speed-up", "accuracy")
     return Table(
         "trainings", "All trainings against the serial program", columns, tuple(rows),
         f"{_work(results)}; asynchronous workers take whole batches each.",

@@ -37,14 +37,14 @@ def figures(results):
         faster = {n: model[1] / time_s for n, time_s in model.items()}
         speed_ups.append(Series("Parallel SGD, modelled", _exact(faster), True))
     ideal = {n: float(n) for n in PROCESSES}
-    speed_ups.append(Series("as many times as processes", _exact(ideal), True, has_marks=False))
+    speed_ups.append(Series("ideal", _exact(ideal), True, has_marks=False))
     serial = results.spread(SERIAL, "accuracy")
     if serial is not None:
         dots = tuple(Dot.of(n, serial) for n in (PROCESSES[0], PROCESSES[-1]))
         accuracies.append(Series(SERIAL, dots, has_marks=False))
     network = (
-        " Modelled: the time of one rank divided by the ranks, and two collectives of all "
-        f"parameters; {NETWORK.describe()}. Hogwild sends nothing to model."
+        " Modelled: the time of one rank divided by the number of ranks, plus two collectives of "
+        f"all parameters; {NETWORK.describe()}. Hogwild sends nothing to model."
     ) * bool(model)
     common: dict[str, Any] = {"x_label": "processes", "x_ticks": PROCESSES}
     return [
@@ -54,8 +54,8 @@ def figures(results):
         ),
         Chart(
             "speed_up", "Parallel SGD and Hogwild: speed-up", y_label="speed-up",
-            series=tuple(speed_ups), caption=f"Against the same method on one. {about}{network}",
-            **common,
+            series=tuple(speed_ups),
+            caption=f"Against the same method on one process. {about}{network}", **common,
         ),
         Chart(
             "accuracy", "Parallel SGD and Hogwild: accuracy", y_label="accuracy",
@@ -102,7 +102,7 @@ def _table(results):
             )
         )
     return Table(
-        "all_runs", "Parallel SGD and Hogwild: time, speed-up and accuracy",
+        "all_runs", "Parallel SGD and Hogwild: time, speed-up, and accuracy",
         ("training", "time (s)", "speed-up", "accuracy"), tuple(rows),
         "Speed-up against the same method on one process.",
     )  # fmt: skip

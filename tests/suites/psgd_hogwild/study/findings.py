@@ -32,7 +32,7 @@ def _equal_models(results):
             sums = [rank["parameters"] for rank in ranks]
             if max(sums) - min(sums) > _ROUNDING * max(sums):
                 yield (
-                    f"WRONG: {named('psgd', n)}: the ranks end with different models; each "
+                    f"WRONG: {named('psgd', n)}: the ranks ended with different models; each "
                     "must return the average."
                 )
                 break
@@ -41,7 +41,9 @@ def _equal_models(results):
 def _speed_ups(results):
     for way, label in WAYS.items():
         alone, two = (results.spread(named(way, n), "time_s") for n in (1, 2))
-        told = compared(f"{label} on 2", two, f"{label} on 1", alone, less="faster", unit="s")
+        told = compared(
+            f"{label} on 2 processes", two, f"{label} on 1", alone, less="faster", unit="s"
+        )
         if told:
             yield told
 
@@ -51,17 +53,17 @@ def _accuracies(results):
         few, many = (results.spread(named(way, n), "accuracy") for n in (1, PROCESSES[-1]))
         if few is None or many is None:
             continue
-        figures = f"{few.text('{:.1%}')} on 1, {many.text('{:.1%}')} on {PROCESSES[-1]}"
+        figures = f"{few.text('{:.1%}')} on 1 process, {many.text('{:.1%}')} on {PROCESSES[-1]}"
         if min(few.num_runs, many.num_runs) < FEWEST_RUNS:
             yield f"{label}: {figures}. A claim needs {FEWEST_RUNS} runs of each."
         elif many.high < few.low:
-            yield f"{label} loses accuracy with more processes and as many epochs: {figures}."
+            yield f"{label} loses accuracy with more processes and equally many epochs: {figures}."
         else:
             yield f"{label} keeps its accuracy within the spread: {figures}."
     one, other = (results.spread(named(way, PROCESSES[-1]), "accuracy") for way in WAYS)
     is_enough = one and other and min(one.num_runs, other.num_runs) >= FEWEST_RUNS
     if is_enough and one.high < other.low:
         yield (
-            f"On {PROCESSES[-1]} processes Hogwild is more accurate than parallel SGD: "
+            f"On {PROCESSES[-1]} processes, Hogwild is more accurate than parallel SGD: "
             f"{other.text('{:.1%}')} against {one.text('{:.1%}')}."
         )

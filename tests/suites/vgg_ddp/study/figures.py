@@ -43,9 +43,9 @@ def _iteration_times(results):
     return Chart(
         "iteration_time", "Mean time of iterations 1 to 9, five ways", "", "time (ms)",
         (Series("measured", tuple(measured)), Series("modelled", tuple(modelled), True)),
-        f"{BATCH_SIZE} examples in all, one node or four; a narrow VGG-11 (4 channels first), all "
-        "nodes processes of this machine."
-        + " Modelled: measured computing of one node on its share, and messages: "
+        f"{BATCH_SIZE} examples in all, one node or four; a narrow VGG-11 (4 channels first), with "
+        "all nodes as processes of this machine."
+        + " Modelled: measured computing time of one node on its share, plus messages: "
         f"{NETWORK.describe()}." * bool(modelled),
         is_bars=True, bars=tuple(LABELS.values()),
     )  # fmt: skip
@@ -69,7 +69,7 @@ def _windows(results):
     return Table(
         "iteration_times", "Mean time of an iteration by program and nodes",
         ("program", "nodes", *heads, "modelled (ms)"), tuple(rows),
-        "On the slowest node. Iteration 0 is left out: it also pays for what is done only once. "
+        "On the slowest node. Iteration 0, which includes one-time work, is left out. "
         f"Modelled on {NETWORK.describe()}.",
     )  # fmt: skip
 
@@ -84,7 +84,7 @@ def _each_iteration(results):
     return Chart(
         "each_iteration", "Time of each iteration, five ways", "iteration", "time (ms)",
         tuple(series),
-        f"{BATCH_SIZE} examples in all, one node or four; on the slowest node, of the first run. "
+        f"{BATCH_SIZE} examples in all, one node or four; on the slowest node, in the first run. "
         "The mean over any window of iterations can be taken from the data.",
         is_log_y=True,
     )  # fmt: skip
@@ -103,9 +103,9 @@ def _losses(results):
     ]
     return Chart(
         "losses", "Training loss by iteration, five ways", "iteration", "loss", tuple(series),
-        f"{BATCH_SIZE} examples in all, one node or four; the mean over the nodes, of the first "
+        f"{BATCH_SIZE} examples in all, one node or four; the mean over the nodes, in the first "
         "run. Four nodes normalize batches of 64 each, one node a batch of 256, and they draw "
-        "other batches: so the series are alike, not equal. Where lines hide each other "
+        "different batches, so the series are alike, not equal. Where lines hide each other, "
         "they agree.",
     )  # fmt: skip
 
@@ -121,7 +121,7 @@ def _loss_table(results):
     return Table(
         "loss_series", "Training loss side by side",
         ("iteration", *(LABELS[way] for way in WAYS)), rows,
-        "One node, and four of the others; the mean over the nodes.",
+        "One node for the first program, four for the others; the mean over the nodes.",
     )  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def _tests(results, key, title, y_label, is_share):
             dots.append(Dot.of(label, spread))
     return Chart(
         key, title, "", y_label, (Series(y_label, tuple(dots)),),
-        f"Of node 0's model after {num_iterations(results)} iterations; the nodes of one program "
+        f"For node 0's model after {num_iterations(results)} iterations; the nodes of one program "
         "differ only in the running means of batch normalization. Few iterations of a narrow "
         "network learn little.",
         is_bars=True, is_share=is_share, bars=tuple(LABELS.values()),

@@ -62,7 +62,7 @@ def _modelled_order(results):
     if None not in model.values():
         order = sorted(model, key=lambda way: model[way])
         told = ", ".join(f"{LABELS[way]} {model[way] * 1e3:.1f} ms" for way in order)
-        yield f"Modelled on 4 machines and on one, the fastest first: {told}."
+        yield f"Modelled on 4 machines and on one, fastest first: {told}."
 
 
 def _long_iterations(results):
@@ -74,7 +74,7 @@ def _long_iterations(results):
             yield (
                 f"Iteration {times_s.index(longest_s) + 1} of {LABELS[way]} took "
                 f"{longest_s * 1000.0:.0f} ms, the median one {usual_s * 1000.0:.0f} ms: a "
-                "mean over it says little about the others."
+                "mean that includes it says little about the others."
             )
 
 
@@ -88,8 +88,8 @@ def _trend(results):
             first, last = sum(series[:3]) / 3, last_loss(series)
             verb = "falls" if last < first else "does NOT fall"
             yield (
-                f"In one run the loss of {LABELS[way]} {verb}: {first:.2f} at first, {last:.2f} at "
-                "last."
+                f"In one run, the loss of {LABELS[way]} {verb}: {first:.2f} at first, {last:.2f} "
+                "at last."
             )
 
 

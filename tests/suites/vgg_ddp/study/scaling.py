@@ -44,7 +44,7 @@ def _times(results, name, work, batch_sizes):
         series.append(Series(f"{LABELS[way]}, modelled", tuple(dots), True))
     has_model = any(each.is_modelled and each.dots for each in series)
     return Chart(
-        name, f"Time of an iteration on 1, 2 and 4 nodes, {work}", "nodes", "time (ms)",
+        name, f"Time of an iteration on 1, 2, and 4 nodes, {work}", "nodes", "time (ms)",
         tuple(series),
         f"{work}, iterations 1 to 9."
         + f" Modelled: {NETWORK.describe()}." * has_model,
@@ -69,7 +69,7 @@ def _losses(results):
                 )
             )
     return Table(
-        "scaling_losses", "Loss and accuracy on 1, 2 and 4 nodes",
+        "scaling_losses", "Loss and accuracy on 1, 2, and 4 nodes",
         ("program", "nodes", "examples on each", f"last {NUM_LAST} losses, mean", "test accuracy"),
         tuple(rows),
         f"All after {num_iterations(results)} iterations. Training loss of the first run, the mean "

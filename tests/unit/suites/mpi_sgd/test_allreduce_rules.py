@@ -263,7 +263,7 @@ def test_a_rule_is_judged_by_right_outcomes():
     judged.clear()
     two = AllReduce(honest, unanswered=lambda case, ranks: ranks > 2)
     for submission in (AllReduce(wrong), two):
-        with pytest.raises(Skipped, match="a correct result by messages"):
+        with pytest.raises(Skipped, match="a correct result from messages"):
             assert_rule(submission.run, CASES, rule)
     assert not judged
 

@@ -318,7 +318,7 @@ def test_steps_outside_the_shared_memory_are_told(change, words, key, facts):
 
 def test_private_weights_beside_a_common_sum_are_told():
     """All steps are written where all processes write, and no gradient was computed there."""
-    with pytest.raises(RuleViolation, match="contain only its own steps") as error:
+    with pytest.raises(RuleViolation, match="contained only its own steps") as error:
         assert_shared(CASE, run_of(share=0.0))
     assert facts_of(error, "hogwild.own_steps_only") == {"process": 0}
 
