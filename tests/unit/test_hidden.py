@@ -209,7 +209,7 @@ def test_without_the_file_a_sentence_says_what_is_missing(suites):
     (suites / "doubling" / "hidden_double.py").unlink()
     report = grade(suites)
     assert (report.score, report.max_score, report.exit_code) == (4, 4, 0)
-    assert "your course grades 4 further points by hidden checks" in report.notes
+    assert "your course grades 4 further points with hidden checks" in report.notes
     assert not [note for note in complete.notes if "hidden" in note]
     visible = tuple(test for test in complete.parts[0].tests if not test.is_hidden)
     assert report.parts[0].tests == visible
