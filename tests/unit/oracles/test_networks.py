@@ -110,7 +110,7 @@ def test_names_that_do_not_fit_are_said():
     for parameters in ({}, {"fc.weight": weight, "fc.bias": weight[:, 0]}, {"weight": weight}):
         found = ", ".join(sorted(parameters)) or "none"
         with pytest.raises(
-            ValueError, match=f"found the parameters {found}; expected fc.weight\\."
+            ValueError, match=f"the parameters {found}; expected fc.weight\\."
         ):
             loss_and_gradient(layers, parameters, inputs, labels)
     with pytest.raises(ValueError, match=r"fc\.weight: found int64; expected floating-point"):

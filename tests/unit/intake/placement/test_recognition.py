@@ -87,7 +87,7 @@ def test_equally_many_files_need_a_name():
 def test_a_support_file_alone_is_no_submission():
     """Only files that are handed in are graded."""
     with pytest.raises(
-        UsageError, match=r"contains no file of any known assignment. Found utils\.py"
+        UsageError, match=r"no file of any known assignment. Found utils\.py"
     ):
         recognise(handed_in("utils.py"), KNOWN)
 
