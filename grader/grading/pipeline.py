@@ -127,7 +127,7 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
     without = [part for part in selected if not _has_hidden(part, assignment, settings)]
     if settings.shows_hidden and len(without) == len(selected):
         raise UsageError(
-            f"there are no hidden tests of {assignment.name} here: only the course has them"
+            f"there are no hidden checks of {assignment.name} here: only the course has them"
         )
     settings.journal.limit_whole(whole_limit_s(selected))
     _require_known_checks(selected, task)
@@ -148,7 +148,7 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
     if not settings.selection.is_mark:
         without = selected
     if len(without) < len(selected):
-        progress.begin("hidden tests", is_hidden=True)
+        progress.begin("hidden checks", is_hidden=True)
     results = [
         graded[part.name].result
         if part in without

@@ -7,7 +7,7 @@ EXIT_CODES = {
     "graded.",
     3: "The grader, Docker or the image failed. There is no mark; this is never a zero.",
     4: "The submission needs a review: the evidence is contradictory, or the grader failed in one "
-    "test. This is never a zero.",
+    "check. This is never a zero.",
 }
 """What the commands that grade end with; `make docs` writes docs/exit-codes.md from it."""
 

@@ -250,7 +250,7 @@ def double(number):
     assert verdicts(report)["test_large_numbers"] is verdict
     assert verdicts(report)["test_once_more"] is Verdict.SKIPPED
     assert (part.points, part.max_points) == (3, 7)
-    assert (part.verdict, part.message) == (verdict, f"a hidden test: {verdict.value}")
+    assert (part.verdict, part.message) == (verdict, f"a hidden check: {verdict.value}")
     assert_nothing_hidden(report, said)
     assert CANARY in json_report.render(grade(suites, source, launcher, shows_hidden=True))
 
@@ -379,7 +379,7 @@ def test_only_where_there_are_hidden_tests_they_can_be_shown(suites):
     """`--show-hidden` is refused in the student's edition."""
     assert CANARY in json_report.render(grade(suites, shows_hidden=True))
     (suites / "doubling" / "hidden_double.py").unlink()
-    with pytest.raises(UsageError, match="no hidden tests of doubling here"):
+    with pytest.raises(UsageError, match="no hidden checks of doubling here"):
         grade(suites, shows_hidden=True)
 
 
