@@ -23,6 +23,7 @@ from unit.report import example
 from grader.addons.authoring import catalogue
 from grader.course import assignment_file
 from grader.course.courses import bundled
+from grader.model.errors import EXIT_CODES
 from grader.report import json_report
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,6 +44,7 @@ def references() -> dict[Path, str]:
     return {
         DOCS / "api.md": public_api.tables(),
         DOCS / "assignment-file.md": assignment_keys(),
+        DOCS / "exit-codes.md": exit_codes(),
         DOCS / "json.md": report_keys(),
         DOCS / "messages.md": messages(),
         DOCS / "trace-json.md": objects_of("trace.schema.json"),
@@ -125,6 +127,11 @@ def _default_of(key: structs.FieldInfo) -> str:
 
 
 # Exit codes and messages ---------------------------------------------------------------------
+
+
+def exit_codes() -> str:
+    """Return the table of exit codes."""
+    return table(("code", "meaning"), ((str(code), text) for code, text in EXIT_CODES.items()))
 
 
 def messages() -> str:

@@ -33,7 +33,9 @@ def named_submission(options: argparse.Namespace) -> Path:
     path: Path = options.submission or Path()
     asked = (file for each in courses_of(options).readable() for file in each.handed_in)
     if options.submission is None and not any(map(os.path.isfile, asked)):
-        raise UsageError("no file of an assignment is here; name its folder: grade check DIR")
+        raise UsageError(
+            "this folder contains no file of any known assignment; name another: grade check DIR"
+        )
     if path.suffix in _SCRIPTS and path.is_file():
         raise UsageError(f"cannot grade a single file; name its folder: grade check {path.parent}")
     if is_sealed(os.environ) and not path.exists():

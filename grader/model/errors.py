@@ -1,5 +1,16 @@
 """What can go wrong with the grader itself or with how it was called, one class per exit code."""
 
+EXIT_CODES = {
+    0: "Full marks. With `--min-score N`, at least N points.",
+    1: "Points were lost. With `--min-score N`, fewer than N points.",
+    2: "The command is wrong, or the folder contains no file of any known assignment. Nothing was "
+    "graded.",
+    3: "The grader, Docker or the image failed. There is no mark; this is never a zero.",
+    4: "The submission needs a review: the evidence is contradictory, or the grader failed in one "
+    "check. This is never a zero.",
+}
+"""What the commands that grade end with; `make docs` writes docs/exit-codes.md from it."""
+
 
 class GraderError(Exception):
     """The grader, its sandbox, Docker or its image failed: not the student (exit code 3).

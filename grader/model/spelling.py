@@ -10,12 +10,12 @@ _NO_LETTER = re.compile(r"[^\w/.]|_")
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """Return `did you mean ring_allreduce? ` for an unknown name; empty when none is like it."""
+    """Return `. Did you mean ring_allreduce?` for an unknown name; empty when none is like it."""
     by_letters = {_letters(each): each for each in sorted(known, reverse=True)}
     letters = _letters(name)
     begun = sorted(each for each in by_letters if letters and each.startswith(letters))
     found = begun or difflib.get_close_matches(letters, by_letters, n=1, cutoff=0.6)
-    return f"did you mean {by_letters[found[0]]}? " if found else ""
+    return f". Did you mean {by_letters[found[0]]}?" if found else ""
 
 
 def meant_files(missing: Iterable[str], found: Sequence[str]) -> dict[str, str]:

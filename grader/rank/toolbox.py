@@ -114,7 +114,7 @@ def unpacked(vector: npt.NDArray[Any], shapes: Sequence[tuple[int, ...]]) -> lis
     """
     sizes = [int(np.prod(shape)) for shape in shapes]
     if vector.shape != (sum(sizes),):
-        raise ValueError(f"a vector of shape {vector.shape}, expected ({sum(sizes)},)")
+        raise ValueError(f"a vector of shape {vector.shape}; expected ({sum(sizes)},)")
     pieces = np.split(vector, np.cumsum(sizes)[:-1]) if sizes else []
     return [piece.reshape(shape).copy() for piece, shape in zip(pieces, shapes, strict=True)]
 

@@ -275,7 +275,7 @@ class TorchBackend:
         """
         if nprocs != self._size:
             raise RuntimeError(
-                f"torch.multiprocessing.spawn(nprocs={nprocs}): this run has {self._size} processes"
+                f"torch.multiprocessing.spawn(nprocs={nprocs}): expected nprocs={self._size}"
             )
         self._node_0 = ""  # all on this machine
         self._is_spawned = True

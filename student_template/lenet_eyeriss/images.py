@@ -174,7 +174,7 @@ def _find(
     missing = [name for name in names if name not in found]
     if found and missing:
         raise FileNotFoundError(
-            f"{folder} holds only part of {data}, it lacks {', '.join(missing)}: put all "
+            f"{folder} holds only part of {data}: it lacks {', '.join(missing)}. Put all "
             f"{len(names)} files there, or none of them to use the bundled digits"
         )
     return found
@@ -202,15 +202,15 @@ def _checked(content: bytes, path: Path) -> bytes:
     if len(content) != num_bytes:
         found = f"more than {num_bytes}" if len(content) > num_bytes else f"{len(content)}"
         raise ValueError(
-            f"{path} has {found} bytes{unpacked}, expected {num_bytes}: it was cut off or is "
-            "another file; copy it again"
+            f"{path} has {found} bytes{unpacked}; expected {num_bytes}. It was cut off or is "
+            "another file: copy it again"
         )
     # The checksum is no secret: it tells damage, not an attack.
     found = hashlib.md5(content, usedforsecurity=False).hexdigest()
     if found != checksum:
         raise ValueError(
-            f"{path} has the MD5 checksum {found}{unpacked}, expected {checksum}: it is damaged or "
-            "is another file; copy it again"
+            f"{path} has the MD5 checksum {found}{unpacked}; expected {checksum}. It is damaged or "
+            "is another file: copy it again"
         )
     return content
 
@@ -240,7 +240,7 @@ def _batch(content: bytes) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
             pixels = text
     if not labels or len(pixels) != len(labels) * 3 * 32 * 32:
         raise ValueError(
-            f"a batch holds {len(labels)} labels and {len(pixels)} values, expected 3072 values "
+            f"a batch holds {len(labels)} labels and {len(pixels)} values; expected 3072 values "
             "for each label: use the version of CIFAR-10 for Python"
         )
     images = np.array(np.frombuffer(pixels, np.uint8)).reshape(-1, 3, 32, 32)

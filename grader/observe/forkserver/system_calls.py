@@ -61,7 +61,7 @@ class SystemCallFilter:
         except OSError as error:
             raise NoFilter(
                 f"libseccomp cannot make the system call filter ({error}); "
-                "it must be version 2.5 or newer"
+                "version 2.5 or newer is needed"
             ) from None
 
     def put_on(self) -> None:

@@ -98,8 +98,8 @@ def sanitizer() -> Path:
     found = Path(_run([mpicc(), "-print-file-name=libasan.so"]).strip())
     if not found.is_absolute():
         raise GraderError(
-            f"{mpicc()} found no libasan.so, which is loaded before an interposer that checks "
-            "itself: build it with gcc (Debian: apt install gcc)"
+            f"{mpicc()} found no libasan.so, which an interposer that checks itself needs: build "
+            "the interposer with gcc (Debian: apt install gcc)"
         )
     return found
 
@@ -135,8 +135,8 @@ def _loadable(path: Path) -> Path:
     """Return the path if LD_PRELOAD, where spaces and colons separate, can hold it."""
     if not _is_loadable(path):
         raise GraderError(
-            f"the interposer cannot be loaded from {path}: the dynamic linker takes no spaces or "
-            "colons there; set XDG_CACHE_HOME to a folder without them"
+            f"the interposer cannot be loaded from {path}: the dynamic linker accepts no spaces "
+            "or colons in a path; set XDG_CACHE_HOME to a folder without them"
         )
     return path
 

@@ -42,8 +42,8 @@ def draw_block(mapped: Sequence[range]) -> range:
     if length < 2 * NUMBERS_PER_RUN:
         existing = sum(map(len, mapped))
         raise GraderError(
-            f"each run needs its own users, but this container has only {existing}. Give its "
-            "user a range of at least 65536 in /etc/subuid and /etc/subgid"
+            f"each run needs its own users, but this container has only {existing}. Give the "
+            "container's user a range of at least 65536 IDs in /etc/subuid and /etc/subgid"
         )
     first = chosen.start + secrets.randbelow(len(chosen) - length + 1)
     return range(first, first + length)

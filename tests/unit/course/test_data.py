@@ -82,14 +82,14 @@ def test_a_folder_without_data_is_bad_usage(tmp_path):
 
 def test_damaged_data_are_bad_usage_before_anything_is_graded(tmp_path):
     """The sentence of the reader is passed on."""
-    with pytest.raises(UsageError, match=r"train-images-idx3-ubyte has 0 bytes, expected 47040016"):
+    with pytest.raises(UsageError, match=r"train-images-idx3-ubyte has 0 bytes; expected 47040016"):
         Data(mnist_in(tmp_path))
 
 
 def test_part_of_the_data_is_bad_usage(tmp_path):
     """Neither the digits nor half of MNIST would be what the course meant."""
     (mnist_in(tmp_path) / NAMES[1]).unlink()
-    with pytest.raises(UsageError, match="holds only part of MNIST, it lacks train-labels"):
+    with pytest.raises(UsageError, match="holds only part of MNIST: it lacks train-labels"):
         require_known_files(tmp_path)
 
 

@@ -77,7 +77,7 @@ def test_far_too_slow_is_believed_when_measured_three_times() -> None:
 
 def test_wrong_work_is_not_timed() -> None:
     def check(case, outcome) -> None:
-        raise WrongAnswer("rank 0: recv[0] is 1, expected 2")
+        raise WrongAnswer("rank 0: recv[0] is 1; expected 2")
 
     with pytest.raises(WrongAnswer):
         attempts_needed([1.0], check)

@@ -70,7 +70,7 @@ def test_reading_apart_finds_what_reading_here_finds(folder):
 
 def test_a_refusal_arrives_as_it_was_said(tmp_path):
     """The sentences are those of grader.intake.submission."""
-    with pytest.raises(UsageError, match="is empty; put the files to hand in there"):
+    with pytest.raises(UsageError, match="is empty; copy your files into it"):
         process.read(tmp_path, WANTED)
     with pytest.raises(UsageError, match="does not exist; name the folder"):
         process.read(tmp_path / "nothing", WANTED)
@@ -163,10 +163,10 @@ def test_the_process_can_do_little_else(place, program, is_other_user, reader):
 @pytest.mark.parametrize(
     ("exit_code", "reason"),
     [
-        (OUT_OF_MEMORY, "that takes more than 1024 MiB of memory"),
-        (-signal.SIGKILL, "that takes more than 1024 MiB of memory"),
-        (-signal.SIGXCPU, "that took more than 60 s of processor time"),
-        (None, "that took more than 120 s"),
+        (OUT_OF_MEMORY, "reading it took more than 1024 MiB of memory"),
+        (-signal.SIGKILL, "reading it took more than 1024 MiB of memory"),
+        (-signal.SIGXCPU, "reading it took more than 60 s of processor time"),
+        (None, "reading it took more than 120 s"),
         (-signal.SIGSEGV, r"the process that read it crashed \(SIGSEGV\)"),
         (-40, r"the process that read it crashed \(signal 40\)"),
         (1, "ended with exit code 1"),
@@ -220,7 +220,7 @@ def test_a_reader_that_hangs_is_killed(program, monkeypatch, tmp_path):
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
         "os.write(1, READY)\ntime.sleep(1000)"
     )
-    with pytest.raises(UsageError, match="cannot be read because that took more than"):
+    with pytest.raises(UsageError, match="cannot be read because reading it took more than"):
         process.count_pages(b"", "it")
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)

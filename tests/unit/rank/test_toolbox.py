@@ -138,7 +138,7 @@ def test_what_was_packed_is_unpacked():
     found[0][...] = -1
     assert vector[0] == 0
     assert toolbox.unpacked(np.zeros(0), []) == []
-    with pytest.raises(ValueError, match=r"shape \(8,\), expected \(2,\)"):
+    with pytest.raises(ValueError, match=r"shape \(8,\); expected \(2,\)"):
         toolbox.unpacked(vector, [(2,)])
 
 

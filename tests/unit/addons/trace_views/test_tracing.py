@@ -95,7 +95,7 @@ def test_a_case_can_be_chosen():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["reference/mpi_sgd", "--part", "ring"], "mpi_sgd has no part 'ring'; did you mean ring_"),
+        (["reference/mpi_sgd", "--part", "ring"], ". Did you mean ring_allreduce?"),
         (
             ["reference/mpi_sgd"],
             "shows one part of mpi_sgd; name it with --part: sync_collective, naive_allreduce, ",

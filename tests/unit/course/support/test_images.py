@@ -207,7 +207,7 @@ def test_a_missing_file_is_named(mnist, tmp_path):
     write(tmp_path, mnist)
     (tmp_path / "t10k-labels-idx1-ubyte").unlink()
     said = sentence(tmp_path)
-    assert "holds only part of MNIST, it lacks t10k-labels-idx1-ubyte: put all 4 files" in said
+    assert "holds only part of MNIST: it lacks t10k-labels-idx1-ubyte. Put all 4 files" in said
 
 
 def test_a_file_that_was_cut_off_is_named(mnist, tmp_path):
@@ -215,7 +215,7 @@ def test_a_file_that_was_cut_off_is_named(mnist, tmp_path):
     write(tmp_path, mnist)
     file = tmp_path / "train-labels-idx1-ubyte"
     file.write_bytes(file.read_bytes()[:-3])
-    assert f"{file} has 17 bytes, expected 20: it was cut off" in sentence(tmp_path)
+    assert f"{file} has 17 bytes; expected 20. It was cut off" in sentence(tmp_path)
 
 
 def test_a_packed_file_that_was_cut_off_is_named(mnist, tmp_path):
@@ -239,7 +239,7 @@ def test_a_packed_file_is_never_unpacked_further_than_expected(mnist, tmp_path):
     write(tmp_path, mnist, packed=True)
     file = tmp_path / "train-labels-idx1-ubyte.gz"
     file.write_bytes(gzip.compress(bytes(10_000_000)))
-    assert f"{file} has more than 20 bytes when unpacked, expected 20" in sentence(tmp_path)
+    assert f"{file} has more than 20 bytes when unpacked; expected 20" in sentence(tmp_path)
 
 
 def test_a_changed_byte_is_noticed(mnist, cifar10, tmp_path):
@@ -254,5 +254,5 @@ def test_a_changed_byte_is_noticed(mnist, cifar10, tmp_path):
         found = hashlib.md5(content).hexdigest()
         expected = {**images._MNIST_FILES, **images._CIFAR10_FILES}[name][1]
         said = sentence(tmp_path, read)
-        assert f"{file} has the MD5 checksum {found}, expected {expected}: it is damaged" in said
+        assert f"{file} has the MD5 checksum {found}; expected {expected}. It is damaged" in said
         assert said.endswith("copy it again")

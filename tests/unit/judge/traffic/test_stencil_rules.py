@@ -185,7 +185,7 @@ def test_one_call_more_an_iteration_is_told():
         "Allreduce at ring.py:30"
     )
     told = violation(assert_collectives_per_iteration, traces, (0, 2), names={"Allreduce"})
-    assert told.startswith("rank 0 makes 3 calls of Allreduce per iteration")
+    assert told.startswith("rank 0 made 3 calls to Allreduce per iteration")
     assert_collectives_per_iteration(traces, 0, names={"Bcast"})
 
 

@@ -138,7 +138,7 @@ def test_a_cache_that_cannot_be_written(monkeypatch, tmp_path, no_library_named)
 def test_a_path_that_cannot_be_preloaded(monkeypatch, tmp_path, no_library_named):
     """LD_PRELOAD would cut a path with a space in two and load nothing, silently."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "my cache"))
-    with pytest.raises(GraderError, match="takes no spaces"):
+    with pytest.raises(GraderError, match="accepts no spaces"):
         build.library()
 
 
