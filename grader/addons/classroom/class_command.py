@@ -34,7 +34,7 @@ _PACKAGES = {"copydetect": "copydetect", "parsl": "parsl", "yaml": "pyyaml"}
 
 
 _NOT_RECORDED = "the grading was not recorded; grade again with --regrade"
-_NOT_GRADED = "not graded yet; run this command without --judge-again and --publish"
+_NOT_GRADED = "nothing was recorded yet; run this command without --judge-again first"
 
 
 @dataclass(frozen=True)
