@@ -21,6 +21,8 @@ from pathlib import Path
 import one_node_slurm
 import pytest
 
+from grader.addons.classroom.arrivals import digest_of
+
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT_S = 900
 ROSTER = """\
@@ -276,6 +278,30 @@ def test_a_class_is_judged_again_without_ranks(course, work, tmp_path, monkeypat
     assert "anna: 9 -> 10" in said, "a recording can be judged any number of times"
 
 
+def test_an_interrupted_class_is_judged_again(course, work):
+    """Those that were observed; of the others one sentence says what to do."""
+    grade(*arguments(course), cwd=work, code=3)
+    before, points = outcomes(work), marks(work)
+    (work / "graded-in" / "published.json").unlink()
+    label = (
+        digest_of(work / "in" / "anna"),
+        digest_of(work / "in" / "Bert B_2_assignsubmission_file_"),
+    )
+    for key, each in before.items():
+        if each["digest"] in label:
+            shutil.rmtree(work / "graded-in" / "gradings" / key)
+    said = grade(*arguments(course, "--judge-again"), cwd=work, code=3).stdout
+    assert "1 graded again: 0 marks change" in said
+    (line,) = [each for each in said.splitlines() if "nothing was recorded" in each]
+    assert line.count("Bert B_2_assignsubmission_file_") == line.count("anna") == 1, line
+    said = grade(*arguments(course, "--judge-again", "--publish"), cwd=work, code=3).stdout
+    assert said.count("nothing was recorded") == 1
+    found = marks(work)
+    assert found["dora"] == points["dora"] and found["anna"] == ("not graded", "", "", "")
+    grade(*arguments(course), cwd=work, code=3)
+    assert marks(work) == points
+
+
 def test_what_was_not_recorded_or_is_damaged_is_told(course, work, tmp_path):
     """And keeps the mark that it has."""
     other = tmp_path / "course"
@@ -288,7 +314,7 @@ def test_what_was_not_recorded_or_is_damaged_is_told(course, work, tmp_path):
     for file in others:
         file.write_bytes(file.read_bytes()[:-20])
     said = grade(*arguments(other, "--judge-again"), cwd=work, code=3).stdout
-    assert "its grading was not recorded; grade it again with --regrade" in said
+    assert "the grading was not recorded; grade again with --regrade" in said
     assert "is damaged" in said
     assert marks(work) == before
 

@@ -315,6 +315,16 @@ class HandedInFile:
 
 
 @dataclass(frozen=True)
+class ClassMark:
+    """The mark that a class gives, which counts in place of what the checks found."""
+
+    text: str
+    """Such as `Your mark: 7 of 8`, or that there is none yet."""
+    settled: tuple[str, ...] = ()
+    """The parts for which a person gave points in place of the checks."""
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything a grading found."""
 
@@ -346,6 +356,9 @@ class Report:
     seed: str = ""
     """What the inputs follow from, in hex, where it was drawn for this grading: for the course."""
 
+    mark: ClassMark | None = None
+    """Of the class, in a report for its student."""
+
     @property
     def is_sealed(self) -> bool:
         """Return whether the submission could reach nothing but its own files."""
@@ -371,7 +384,17 @@ class Report:
     @property
     def review(self) -> bool:
         """Return whether the instructor must review the submission."""
-        return any(part.needs_review for part in self.parts)
+        return bool(self.doubtful)
+
+    @property
+    def doubtful(self) -> tuple[str, ...]:
+        """Return the parts that the instructor must review, and has not settled."""
+        doubtful = (part.name for part in self.parts if part.needs_review)
+        return tuple(name for name in doubtful if not self.is_settled(name))
+
+    def is_settled(self, part: str) -> bool:
+        """Return whether a person gave points for a part in place of the checks."""
+        return self.mark is not None and part in self.mark.settled
 
     @property
     def exit_code(self) -> int:

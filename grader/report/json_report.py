@@ -19,7 +19,7 @@ from grader.model.report import PartResult, Report, TestResult
 from grader.report.safe_text import dump, number, one_line
 from grader.report.words import worst_verdict
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 _OLDEST_VERSION = 7
 """From which on reports are read. What a later version has added is empty where it is missing."""
 _UNREADABLE = "the grading produced an unreadable report"
@@ -107,7 +107,7 @@ def _report(report: Report) -> dict[str, Any]:
         "verdict": worst_verdict(report),
         **_fields(report, "review", "exit_code"),
         "parts": [_part(part) for part in report.parts],
-        **_fields(report, "manual_parts", "notes", "files", "versions"),
+        **_fields(report, "manual_parts", "mark", "notes", "files", "versions"),
         "measured": {
             "started_at": report.started_at,
             "wall_time_s": round(report.wall_time_s, 3),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from grader.model.evidence import Evidence
 from grader.model.finding import Finding
-from grader.model.points import MARK_OF_CLASS, NOT_ALL_TESTS, written
+from grader.model.points import NOT_ALL_TESTS, written
 from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.causes import Cause, is_all, lost
 from grader.report.safe_text import one_line, visible
@@ -26,6 +26,7 @@ VERDICT_WORDS = {
     Verdict.JUDGE_ERROR: "grader failed",
 }
 NOT_HANDED_IN = "not handed in"
+BY_HAND = "graded by hand"
 
 
 _MOUNTED_SUBMISSION = "/submission"
@@ -80,7 +81,9 @@ def score_sentence(report: Report) -> str:
 
 
 def score_text(report: Report) -> str:
-    """Return the total in words."""
+    """Return the total in words; the mark of the class where there is one."""
+    if report.mark is not None:
+        return f"{visible(report.mark.text[0].upper() + report.mark.text[1:])}."
     if report.score is None:
         failed = (part.name for part in report.parts if part.verdict is Verdict.JUDGE_ERROR)
         return (
@@ -102,9 +105,8 @@ def worth_texts(report: Report) -> list[str]:
     """Return in sentences what the total is worth, and what is still to come."""
     found = []
     if report.review:
-        doubtful = [visible(part.name) for part in report.parts if part.needs_review]
-        found.append(f"Your instructor reviews {', '.join(doubtful)}.")
-    if report.mode == "local" and MARK_OF_CLASS not in report.notes:
+        found.append(f"Your instructor reviews {', '.join(map(visible, report.doubtful))}.")
+    if report.mode == "local" and report.mark is None:
         found.append("Local check, not your mark.")
     if report.pending_points:
         handed_in = dict.fromkeys(one_line(part.found) for part in report.manual_parts)
@@ -131,6 +133,8 @@ def words_of(cause: Cause) -> str:
 def price_of(report: Report, part: PartResult, cause: Cause) -> str:
     """Return `costs 20 of 25 points`, or what else becomes of them."""
     points = f"{written(cause.points)} of {points_text(part.max_points)}"
+    if report.is_settled(part.name):
+        return BY_HAND
     if cause.verdict is Verdict.JUDGE_ERROR:
         return "costs no points; please send this report to your instructor"
     if part.verdict is Verdict.JUDGE_ERROR or NOT_ALL_TESTS in report.notes:
@@ -141,7 +145,9 @@ def price_of(report: Report, part: PartResult, cause: Cause) -> str:
 
 
 def part_points(report: Report, part: PartResult) -> str:
-    """Return `3 of 5`, or that there is no mark."""
+    """Return `3 of 5`, or that there is no mark, or another one."""
+    if report.is_settled(part.name):
+        return BY_HAND
     if part.verdict is Verdict.JUDGE_ERROR or NOT_ALL_TESTS in report.notes:
         return "no mark"
     return f"{written(part.points)} of {written(part.max_points)}"

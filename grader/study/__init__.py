@@ -6,10 +6,19 @@ What an assignment's own `study` may import; see docs/studies.md.
 from grader.study.figures import Chart, Dot, Figure, Series, Table
 from grader.study.model import Network, amdahl_fraction, gustafson_fraction
 from grader.study.plan import Extent, Launcher, Point
-from grader.study.results import FEWEST_RUNS, Machine, Measurement, Results, Spread, compared
+from grader.study.results import (
+    FEWEST_RUNS,
+    OF_COMMON_RUNS,
+    Machine,
+    Measurement,
+    Results,
+    Spread,
+    compared,
+)
 
 __all__ = [
     "FEWEST_RUNS",
+    "OF_COMMON_RUNS",
     "Chart",
     "Dot",
     "Extent",

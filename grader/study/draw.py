@@ -126,16 +126,21 @@ def _chart(axes: Axes, chart: Chart) -> None:
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     if series and len(chart.series) > 1:  # also where one alone of several was measured
-        where: dict[str, Any] = {"framealpha": 0.9}
         handles, labels = axes.get_legend_handles_labels()
         missing = [each.legend for each in chart.series if not each.dots]
         handles += [Line2D([], [], linestyle="") for _ in missing]
         labels += missing
-        if len(labels) > 3:  # within, they would hide marks
-            columns = _LEGEND_NUM_CHARS // (max(map(len, labels)) + _HANDLE_NUM_CHARS)
-            where = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "frameon": False}
-            where["ncols"] = max(1, min(3, columns))
-        axes.legend(handles, labels, fontsize=7.5, handlelength=3.5, **where)
+        columns = _LEGEND_NUM_CHARS // (max(map(len, labels)) + _HANDLE_NUM_CHARS)
+        axes.legend(  # not within, where it would hide marks
+            handles,
+            labels,
+            fontsize=7.5,
+            handlelength=3.5,
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.14),
+            frameon=False,
+            ncols=max(1, min(3, columns)),
+        )
 
 
 def _place(chart: Chart, index: int) -> int:
@@ -214,7 +219,7 @@ def _bars(axes: Axes, chart: Chart, series: Sequence[Series]) -> None:
                 middle = bar.get_x() + bar.get_width() / 2
                 axes.vlines([middle], dot.low, dot.high, color="black", lw=1)
     axes.set_xticks(range(len(words)), [_in_lines(word, len(words)) for word in words])
-    axes.margins(y=0.15)  # room for the legend
+    axes.margins(y=0.15)  # room for the numbers
     room = max(0.0, (_LEAST_BARS - len(words)) / 2)
     axes.set_xlim(-0.6 - room, len(words) - 0.4 + room)
     axes.grid(visible=False, axis="x")

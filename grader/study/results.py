@@ -2,13 +2,16 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 _MOST_CELL_CHARS = 48
 FEWEST_RUNS = 3
 """Of each of two that are compared: from fewer follows no claim."""
+
+
+OF_COMMON_RUNS = "Each run has another seed; shown are the runs that all of these have."
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,23 @@ class Results:
     def by_repeat(self, point: str) -> dict[int, tuple[Mapping[str, Any], ...]]:
         """Return what the ranks reported in each run of a point; each run has its own seed."""
         return {run.repeat: run.ranks for run in self.runs.get(point, ()) if run.ranks}
+
+    def with_common_runs(self, points: Collection[str]) -> "Results":
+        """Return the results with those runs of these points that all of them have.
+
+        Each run has its own seed: what a seed changes can be compared only in the same runs. A
+        point without runs stays missing.
+        """
+        found = [runs for point in points if (runs := self.by_repeat(point).keys())]
+        common = set(found[0]).intersection(*found[1:]) if found else set()
+        if not common:
+            return self
+        kept = {
+            name: [each for each in runs if not each.ranks or each.repeat in common]
+            for name, runs in self.runs.items()
+            if name in points
+        }
+        return replace(self, runs={**self.runs, **kept})
 
     def reports(self, point: str) -> list[tuple[Mapping[str, Any], ...]]:
         """Return what the ranks reported in each run of a point that did not fail."""

@@ -29,6 +29,7 @@ from grader.addons.classroom.arrivals import digest_of
 from grader.addons.classroom.gradings import Gradings, Outcome
 from grader.addons.classroom.tables import read_settings
 from grader.commands.launcher_check import without_launcher
+from grader.intake import process as intake
 from grader.intake.answer import signal_name
 from grader.intake.archives import names
 from grader.model.errors import GraderError, UsageError
@@ -249,6 +250,9 @@ def grade(task: Task, ended: threading.Event | None = None) -> Outcome:
     ended: is set when the command ends: nothing is begun then, and GraderError raised.
     """
     gradings = Gradings(Path(task.gradings))
+    if not task.recording and (outcome := _of_empty(task)) is not None:
+        gradings.keep(task.key, outcome, None)
+        return outcome
     with taken(blocks(cores_here(), task.cores), ended) as (cpus, locks):
         if gradings.has(task.key):  # by a worker that was lost before it could say so
             return gradings.load(task.key).outcome
@@ -261,6 +265,21 @@ def grade(task: Task, ended: threading.Event | None = None) -> Outcome:
                 recorded = recording.read_bytes() if recording.is_file() else None
                 gradings.keep(task.key, outcome, content, recorded)
         return outcome
+
+
+def _of_empty(task: Task) -> Outcome | None:
+    """Return how the grading of an empty hand-in ends, without a container; None of any other."""
+    started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    said = ""
+    try:
+        intake.read(Path(task.path), ())
+    except UsageError as error:
+        said = nameless(str(error), task.path)
+    except GraderError:
+        return None
+    outcome = Outcome(task.digest, 2, said, started_at, 0.0, (), socket.gethostname())
+    # What has changed since is graded, and said to have changed.
+    return outcome if _of_what_was_meant(task, outcome).is_empty else None
 
 
 def _run(

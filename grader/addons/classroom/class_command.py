@@ -20,7 +20,7 @@ from grader.addons.classroom.batch import Task, blocks, cores_here
 from grader.addons.classroom.class_folder import Pseudonyms
 from grader.addons.classroom.class_inputs import ClassInputs, circumstances, grading_options
 from grader.addons.classroom.gradings import Gradings, key_of
-from grader.addons.classroom.outputs import show
+from grader.addons.classroom.outputs import grouped, show
 from grader.addons.classroom.roster import HandIn
 from grader.addons.classroom.standing import Rules, Work, standings
 from grader.addons.classroom.tables import read_text
@@ -31,6 +31,10 @@ from grader.model.errors import GraderError, UsageError
 _REGRADE = "regrade.csv"
 _PACKAGES = {"copydetect": "copydetect", "parsl": "parsl", "yaml": "pyyaml"}
 """What a class needs beside what grades one submission, by what is imported."""
+
+
+_NOT_RECORDED = "the grading was not recorded; grade again with --regrade"
+_NOT_GRADED = "nothing was recorded yet; run this command without --judge-again first"
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class _Class:
     def named(self, problems: Mapping[str, str]) -> list[str]:
         """Return why hand-ins have no grading, by their digests, with what they are called."""
         hand_ins = [each for each in self.inputs.hand_ins if each.digest in problems]
-        return [f"{each.label}: {problems[each.digest]}" for each in hand_ins]
+        return grouped((each.label, problems[each.digest]) for each in hand_ins)
 
 
 def grade_class(options: argparse.Namespace) -> int:
@@ -107,6 +111,8 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     digests = [each.digest for each in inputs.hand_ins]
     published = publication.read(out)
     known = {digest: key for digest, key in published.items() if gradings.has(key)}
+    if options.judge_again:  # a command that was interrupted has published nothing
+        known |= gradings.recorded({*digests} - {*known})
     recordings = {digest: gradings.recording(key) for digest, key in known.items()}
     judged = recordings if options.judge_again else {}
     newest = {digest: key_of(current, digest, judged.get(digest)) for digest in digests}
@@ -114,13 +120,13 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     if options.judge_again:  # what could not be graded has nothing to be judged
         keys = {**keys, **_refused(digests, gradings)}
     for key in {*keys.values()} & {*newest.values()}:
-        # It may have been the data, or a right to read, and that is in no key.
-        if gradings.is_refused(key):
+        if gradings.may_change(key):
             gradings.remove(key)
     problems = _grade_missing(whole, keys, judged, secret_file)
     if options.regrade and not options.publish:
         return _show_regrade(whole, known, keys, problems)
-    for problem in whole.named(problems) if options.publish else ():
+    earlier = {digest: why for digest, why in problems.items() if digest in known}
+    for problem in whole.named(earlier) if options.publish else ():
         say_visibly(f"not graded again; the earlier mark stays: {problem}")
     keys, problems = publication.falling_back(keys, known, problems)
     works = [_work(each, keys[each.digest], gradings, problems) for each in inputs.hand_ins]
@@ -207,7 +213,7 @@ def _grade_missing(
     if not missing:
         return {}
     unrecorded = {
-        each.digest: "its grading was not recorded; grade it again with --regrade"
+        each.digest: _NOT_RECORDED if gradings.keys_of([each.digest]) else _NOT_GRADED
         for each in missing
         if options.judge_again and recordings.get(each.digest) is None
     }

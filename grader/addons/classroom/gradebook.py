@@ -1,5 +1,6 @@
 """Where students stand, told: in a line of the gradebook each, and in the files of each student."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,14 +9,19 @@ from grader.addons.classroom.class_folder import Pseudonyms, write_atomically
 from grader.addons.classroom.marking import WHOLE, Given, Mark
 from grader.addons.classroom.standing import Standing
 from grader.addons.classroom.tables import table_text
+from grader.model.finding import Finding
 from grader.model.points import MARK_OF_CLASS, UNSIGNED, written
-from grader.model.report import Report
+from grader.model.report import ClassMark, PartResult, Report, TestResult
 from grader.report.export import formats
 from grader.report.safe_text import one_line
 
 FORMATS = {"json": "report.json", "html": "report.html", "markdown": "report.md"}
 MARK = "mark.txt"
 _MAX_PATHS = 5
+_PROMISE = re.compile(
+    r"(\A|[;.,] )(otherwise )?your instructor reviews (this part|this|it)\b", re.IGNORECASE
+)
+"""What a sentence of a finding says will happen, which has happened once a part is settled."""
 _HEAD = (
     *("id", "name", "group", "pseudonym", "status", "score", "final", "max", "pending"),
     *("tests", "tests_max", "by_people", "marked_by", "reasons"),
@@ -113,11 +119,40 @@ def shown(report: Report, standing: Standing, label: str) -> Report:
     Nothing in it says where the course keeps it, or calls pending what a person has given.
     """
     first, *lines = mark_lines(standing)
-    notes = [f"Your mark: {first}", *lines, *(each for each in report.notes if each != UNSIGNED)]
+    notes = [*lines, *(each for each in report.notes if each != UNSIGNED)]
     notes += [] if report.is_sealed else [MARK_OF_CLASS]
+    given = standing.mark.overruled if standing.mark is not None else {}
+    settled = tuple(each.name for each in report.parts if {each.name, WHOLE} & given.keys())
     return replace(
-        report, submission=label, course_folder="", image="", manual_parts=(), notes=tuple(notes)
+        report,
+        submission=label,
+        course_folder="",
+        image="",
+        parts=tuple(_settled(part) if part.name in settled else part for part in report.parts),
+        manual_parts=(),
+        mark=ClassMark(f"Your mark: {first}" if standing.final is not None else first, settled),
+        notes=tuple(notes),
     )
+
+
+def _settled(part: PartResult) -> PartResult:
+    """Return a part that a person has settled, without a word that somebody will."""
+    return replace(
+        part,
+        message=_PROMISE.sub("", part.message),
+        notes=tuple(map(_kept, part.notes)),
+        tests=tuple(map(_told, part.tests)),
+    )
+
+
+def _told(test: TestResult) -> TestResult:
+    findings = tuple(map(_kept, test.findings))
+    return replace(test, message=_PROMISE.sub("", test.message), findings=findings)
+
+
+def _kept(finding: Finding) -> Finding:
+    text, helps = (_PROMISE.sub("", each) for each in (finding.text, finding.help))
+    return replace(finding, text=text, help=helps)
 
 
 def write_files(folder: Path, standing: Standing) -> None:

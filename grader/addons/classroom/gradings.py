@@ -86,6 +86,14 @@ class Gradings:
         outcome = self._outcome(key)
         return outcome is not None and bool(outcome.error)
 
+    def may_change(self, key: str) -> bool:
+        """Return whether it says that a hand-in with files cannot be graded.
+
+        It may have been the data, or a right to read, and that is in no key.
+        """
+        outcome = self._outcome(key)
+        return self.is_refused(key) and not (outcome is not None and outcome.is_empty)
+
     def load(self, key: str) -> Grading:
         """Return a grading. Raises GraderError where its files are not what was written."""
         outcome, file = self._outcome(key), self.folder / key / _REPORT
@@ -131,6 +139,12 @@ class Gradings:
         keys = [path.parent.name for path in sorted(self.folder.glob(f"[!.]*/{_OUTCOME}"))]
         outcomes = {key: self._outcome(key) for key in keys}
         return [key for key, each in outcomes.items() if each is None or each.digest in digests]
+
+    def recorded(self, digests: Collection[str]) -> dict[str, str]:
+        """Return the key of the first recorded grading of each of these hand-ins, by its digest."""
+        outcomes = {key: self._outcome(key) for key in self.keys_of(digests) if self.recording(key)}
+        found = [(each.started_at, each.digest, key) for key, each in outcomes.items() if each]
+        return {digest: key for _, digest, key in sorted(found, reverse=True)}
 
     def _outcome(self, key: str) -> Outcome | None:
         """Return how a grading ended; None where that is not there, or damaged."""

@@ -3,7 +3,7 @@
 import argparse
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -35,6 +35,20 @@ STUDENTS = "students"
 MARKING = "marking"
 PAIRS = "pairs"
 _MOST_SHOWN = 20
+_MOST_NAMES = 10
+"""That have the same problem."""
+
+
+def grouped(problems: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for each problem, which begins with the names of all who have it."""
+    names: dict[str, list[str]] = {}
+    for name, problem in problems:
+        names.setdefault(problem, []).append(name)
+    return [
+        f"{', '.join(each[:_MOST_NAMES])}"
+        f"{f' and {len(each) - _MOST_NAMES} more' if len(each) > _MOST_NAMES else ''}: {problem}"
+        for problem, each in names.items()
+    ]
 
 
 def show(line: str) -> None:
@@ -198,12 +212,12 @@ def summary(
     nobodys += [
         f"the table of times has {label}, which was not handed in" for label in unknown_times
     ]
-    problems = [f"{each.student.id}: {each.problem}" for each in standings if each.problem]
+    problems = grouped((each.student.id, each.problem) for each in standings if each.problem)
     if nobodys or problems:
         yield "For you to decide:"
         yield from (f"  {problem}" for problem in (*nobodys, *problems[:_MOST_SHOWN]))
         if len(problems) > _MOST_SHOWN:
-            yield f"  and {len(problems) - _MOST_SHOWN} more students, listed in {GRADEBOOK}"
+            yield f"  and {len(problems) - _MOST_SHOWN} more problems, listed in {GRADEBOOK}"
     if counts["cannot be graded"] or counts["not graded"] or counts["needs review"]:
         yield "  --sheets writes a line for each into to-mark.csv, for you to settle by hand"
     if missing := counts["no hand-in found"]:

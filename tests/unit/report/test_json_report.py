@@ -127,7 +127,7 @@ def test_hostile_texts_come_back_as_they_were(text):
         (lambda data: data["parts"][0].update(verdict="\x1b"), "Invalid enum value"),
         (
             lambda data: data.update(schema_version=1),
-            ("has schema_version 1, but this grader reads 11"),
+            f"has schema_version 1, but this grader reads {json_report.SCHEMA_VERSION}",
         ),
     ],
 )

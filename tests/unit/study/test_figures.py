@@ -261,3 +261,15 @@ def test_marks_of_one_run_are_said_to_be():
         assert f"{told} of one run" in caption(chart, Machine(2, "p", {}))
     exact = Chart("a", "A", "x", "y", (Series("s", (Dot.exact(1, 1.0),)),), "")
     assert "one run" not in caption(exact, Machine(2, "p", {}))
+
+
+def test_a_legend_hides_no_mark(tmp_path):
+    """Also of two series: within, the best place is still upon a mark."""
+    rising = [Series(name, tuple(Dot.exact(x, x) for x in range(9))) for name in ("ring", "tree")]
+    draw(chart(*rising), "", str(tmp_path / "figure"))
+    below = {
+        "".join(each.itertext()): float(each.attrib["y"])
+        for each in ET.parse(tmp_path / "figure.svg").iter()
+        if each.tag.endswith("text") and "y" in each.attrib
+    }
+    assert min(below["ring"], below["tree"]) > below["ranks"]

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from grader.study import Machine, Results, Spread, compared
+from grader.study.results import Measurement
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,24 @@ def test_of_what_is_no_finite_number_nothing_is_concluded(number):
         told = compared("a", first, "b", second, less="faster", unit="s")
         which = "a" if first is lost else "b"
         assert told == f"a and b cannot be compared: {which} gave no finite number."
+
+
+def test_what_a_seed_changes_is_compared_in_the_same_runs():
+    """The median of two runs beside the first of them would show a difference of seeds."""
+    accuracies = {"a": [0.35, 0.18], "b": [0.35], "c": []}
+    runs = {
+        name: [Measurement(name, i, ({"accuracy": each},)) for i, each in enumerate(found)]
+        for name, found in accuracies.items()
+    }
+    runs["c"] = [Measurement("c", 0, (), "crashed")]
+    runs["d"] = runs["a"]
+    results = Results(runs, Machine(2, "a processor", {}), {})
+    found = results.with_common_runs(["a", "b", "c"])
+    assert found.numbers("a", "accuracy") == found.numbers("b", "accuracy") == [0.35]
+    assert found.numbers("d", "accuracy") == [0.35, 0.18]
+    assert found.why_missing("c") == "crashed"
+    runs["b"] = [Measurement("b", 2, ({"accuracy": 0.5},))]
+    assert results.with_common_runs(["a", "b"]) is results, "no run is common"
 
 
 def test_a_reason_in_a_cell_is_its_first_clause_and_says_that_it_was_cut():

@@ -1,6 +1,6 @@
-"""Charts and the table of the five ways."""
+"""Charts and the table of all ways."""
 
-from grader.study import Chart, Dot, Network, Series, Spread, Table
+from grader.study import OF_COMMON_RUNS, Chart, Dot, Network, Series, Spread, Table
 
 from .plan import ALL, FEDERATED, LONG, LONG_TIMES
 
@@ -17,8 +17,8 @@ def figures(results):
     return [
         *(_labels(results, split) for split in FEDERATED),
         _weights(results),
-        _rounds(results),
-        _accuracies(results),
+        _rounds(results.with_common_runs(ALL)),
+        _accuracies(results.with_common_runs(ALL)),
         _table(results),
     ]
 
@@ -82,7 +82,8 @@ def _rounds(results):
         "fedavg_rounds", "FedAvg: accuracy by round, iid against non-iid", "round", "accuracy",
         tuple(series),
         "The global model on the test images, with 4 clients. Each run has different seeds, so "
-        f"a different split. The scripts train one local epoch per round. With {LONG_TIMES}, "
+        f"a different split. {OF_COMMON_RUNS} "
+        f"The scripts train one local epoch per round. With {LONG_TIMES}, "
         "a client takes as many steps as with that many times the examples.",
         x_ticks=tuple(range(1, ROUNDS + 1)), is_share=True,
     )  # fmt: skip
@@ -95,7 +96,8 @@ def _accuracies(results):
         "final_accuracy", "Final accuracy on the test images", "", "accuracy",
         (Series("accuracy", tuple(dots)),),
         "As each script prints it: FedAvg after 5 rounds with batches of 32 on 4 clients, "
-        "the others after 3 epochs with batches of 100."
+        "the others after 3 epochs with batches of 100. "
+        + OF_COMMON_RUNS
         + f" Rightmost: FedAvg with {LONG_TIMES} local epochs instead of one." * has_long,
         is_bars=True, is_share=True, bars=tuple(ALL),
     )  # fmt: skip
@@ -121,8 +123,9 @@ def _messages_ms(results, way):
 
 def _table(results):
     rows = []
+    same_runs = results.with_common_runs(ALL)
     for way, (_, ranks) in ALL.items():
-        time, accuracy = results.spread(way, "time_s"), results.spread(way, "accuracy")
+        time, accuracy = results.spread(way, "time_s"), same_runs.spread(way, "accuracy")
         rows.append(
             (
                 way,
@@ -133,7 +136,7 @@ def _table(results):
             )
         )
     return Table(
-        "five_ways", "Five ways side by side",
+        "five_ways", "All ways side by side",
         ("way", "ranks", "final accuracy", "time of the script (s)", "messages, modelled (ms)"),
         tuple(rows),
         "Time from the script's first line to its last, including what it measures itself. "

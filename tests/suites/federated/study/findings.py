@@ -3,7 +3,7 @@
 from grader.study import FEWEST_RUNS
 
 from .figures import shares_and_weights
-from .plan import FEDERATED, LONG, LONG_TIMES, WAYS
+from .plan import ALL, FEDERATED, LONG, LONG_TIMES, WAYS
 
 _ROUNDING = 1e-3
 """Of a weight."""
@@ -11,7 +11,7 @@ _ROUNDING = 1e-3
 
 def findings(results):
     """Return sentences; where something was not measured, none about it."""
-    return [*_weights(results), *_drop(results), *_same(results)]
+    return [*_weights(results), *_drop(results.with_common_runs(ALL)), *_same(results)]
 
 
 def _weights(results):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from grader.study import Chart, Dot, Network, Series, Spread, Table
+from grader.study import OF_COMMON_RUNS, Chart, Dot, Network, Series, Spread, Table
 
 from .plan import FAST_RATE, LEARNING_RATE, METHODS, PROCESSES, SHOWN, named
 
@@ -25,9 +25,10 @@ def figures(results):
     ]
 
 
-def curve(results, name, key):
-    """Return {epoch: Spread} of rank 0 over the runs; empty where there is none."""
-    runs = [ranks[0] for ranks in results.reports(name)]
+def curve(results, method, rate, key):
+    """Return {epoch: Spread} of rank 0 over the runs of both methods; empty without one."""
+    same_runs = results.with_common_runs([named(each, SHOWN, rate) for each in METHODS])
+    runs = [ranks[0] for ranks in same_runs.reports(named(method, SHOWN, rate))]
     values = zip(*(run[key] for run in runs), strict=True)
     return dict(zip(runs[0]["epoch"], map(Spread.of, values), strict=True)) if runs else {}
 
@@ -35,7 +36,7 @@ def curve(results, name, key):
 def _curve(results, rate, key, label):
     series = []
     for method, shown in METHODS.items():
-        spreads = curve(results, named(method, SHOWN, rate), key)
+        spreads = curve(results, method, rate, key)
         dots = tuple(Dot.of(epoch, spread) for epoch, spread in spreads.items())
         series.append(Series(f"{shown}, {SHOWN} processes", dots))
     at = f"learning rate {rate:g}"
@@ -46,7 +47,7 @@ def _curve(results, rate, key, label):
         f"{key}_{'sheet' if rate == LEARNING_RATE else 'fast'}",
         f"LeNet-5: {label} by epoch, {at}", "epoch", label, tuple(series),
         f"100 examples, {100 // SHOWN} on each process, one step per epoch, {at}; measured over "
-        f"all 100 examples. Where one line hides the other, they agree.{why}",
+        f"all 100 examples. Where one line hides the other, they agree. {OF_COMMON_RUNS}{why}",
         is_share=key == "accuracy", begins_at_zero=rate != LEARNING_RATE,
     )  # fmt: skip
 

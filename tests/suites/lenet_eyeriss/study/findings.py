@@ -57,7 +57,7 @@ def _equal_models(results):
 def _learning(results):
     for rate in (LEARNING_RATE, FAST_RATE):
         for method in METHODS:
-            accuracies = curve(results, named(method, SHOWN, rate), "accuracy")
+            accuracies = curve(results, method, rate, "accuracy")
             if accuracies:
                 yield (
                     f"After {max(accuracies)} epochs at learning rate {rate:g}, training accuracy "

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from grader.study import Chart, Dot, Network, Series, Table
+from grader.study import OF_COMMON_RUNS, Chart, Dot, Network, Series, Table
 
-from .plan import BATCH_SIZE, LEARNING_RATE, PROCESSES, SERIAL, WAYS, named
+from .plan import ALL, BATCH_SIZE, LEARNING_RATE, PROCESSES, SERIAL, WAYS, named
 
 NETWORK = Network()
 NUM_BYTES = 4 * (16 * 26 + 32 * (16 * 25 + 1) + 64 * 129 + 10 * 65)
@@ -19,15 +19,14 @@ def figures(results):
     times: list[Series] = []
     speed_ups: list[Series] = []
     accuracies: list[Series] = []
+    same_runs = results.with_common_runs(ALL)
     for way, label in WAYS.items():
-        by_key = {
-            key: {n: results.spread(named(way, n), key) for n in PROCESSES}
-            for key in ("time_s", "accuracy")
-        }
+        times_s = {n: results.spread(named(way, n), "time_s") for n in PROCESSES}
+        shares = {n: same_runs.spread(named(way, n), "accuracy") for n in PROCESSES}
         ratios = {n: speed_up(results, way, n) for n in PROCESSES}
         for chart, spreads in (
-            (times, by_key["time_s"]),
-            (accuracies, by_key["accuracy"]),
+            (times, times_s),
+            (accuracies, shares),
             (speed_ups, ratios),
         ):
             chart.append(Series.measured(label, spreads, results.is_oversubscribed))
@@ -38,7 +37,7 @@ def figures(results):
         speed_ups.append(Series("Parallel SGD, modelled", _exact(faster), True))
     ideal = {n: float(n) for n in PROCESSES}
     speed_ups.append(Series("ideal", _exact(ideal), True, has_marks=False))
-    serial = results.spread(SERIAL, "accuracy")
+    serial = same_runs.spread(SERIAL, "accuracy")
     if serial is not None:
         dots = tuple(Dot.of(n, serial) for n in (PROCESSES[0], PROCESSES[-1]))
         accuracies.append(Series(SERIAL, dots, has_marks=False))
@@ -59,7 +58,8 @@ def figures(results):
         ),
         Chart(
             "accuracy", "Parallel SGD and Hogwild: accuracy", y_label="accuracy",
-            series=tuple(accuracies), caption=f"On the test images. {about}", is_share=True,
+            caption=f"On the test images. {about} {OF_COMMON_RUNS}",
+            series=tuple(accuracies), is_share=True,
             **common,
         ),
         _table(results),
@@ -89,10 +89,11 @@ def _exact(by_x):
 
 def _table(results):
     rows = []
+    same_runs = results.with_common_runs(ALL)
     for name, faster in [(SERIAL, None)] + [
         (named(way, n), speed_up(results, way, n)) for way in WAYS for n in PROCESSES
     ]:
-        time, accuracy = (results.spread(name, key) for key in ("time_s", "accuracy"))
+        time, accuracy = results.spread(name, "time_s"), same_runs.spread(name, "accuracy")
         rows.append(
             (
                 name,

@@ -2,7 +2,7 @@
 
 from grader.study import FEWEST_RUNS, compared
 
-from .plan import PROCESSES, SERIAL, WAYS, named
+from .plan import ALL, PROCESSES, SERIAL, WAYS, named
 
 _ROUNDING = 1e-5
 """By so much of themselves sums of parameters may differ in float32."""
@@ -14,7 +14,7 @@ def findings(results):
         *_network(results),
         *_equal_models(results),
         *_speed_ups(results),
-        *_accuracies(results),
+        *_accuracies(results.with_common_runs(ALL)),
     ]
 
 

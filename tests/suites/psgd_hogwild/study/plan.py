@@ -19,6 +19,9 @@ def named(way, processes):
     return f"{WAYS[way]}, {processes} {unit}"
 
 
+ALL = (SERIAL, *(named(way, n) for n in PROCESSES for way in WAYS))
+
+
 def points(extent):
     """Return what is measured, the most important first."""
     found = [_point(SERIAL, "serial", 1, extent)]

@@ -1,6 +1,6 @@
 """Charts and tables of VGG-11 five ways."""
 
-from grader.study import Chart, Dot, Series, Table
+from grader.study import OF_COMMON_RUNS, Chart, Dot, Series, Table
 
 from .marks import (
     NETWORK,
@@ -11,6 +11,7 @@ from .marks import (
     modelled_s,
     nodes_of,
     num_iterations,
+    of_same_seeds,
 )
 from .plan import BATCH_SIZE, LABELS, NODES, WAYS, WINDOWS, named
 from .scaling import scaling
@@ -127,15 +128,16 @@ def _loss_table(results):
 
 def _tests(results, key, title, y_label, is_share):
     dots = []
+    same_runs = of_same_seeds(results)
     for way in WAYS:
         label = LABELS[way]
-        spread = results.spread(named(way, nodes_of(way)), key)
+        spread = same_runs.spread(named(way, nodes_of(way)), key)
         if spread is not None:
             dots.append(Dot.of(label, spread))
     return Chart(
         key, title, "", y_label, (Series(y_label, tuple(dots)),),
         f"For node 0's model after {num_iterations(results)} iterations; the nodes of one program "
         "differ only in the running means of batch normalization. Few iterations of a narrow "
-        "network learn little.",
+        f"network learn little. {OF_COMMON_RUNS}",
         is_bars=True, is_share=is_share, bars=tuple(LABELS.values()),
     )  # fmt: skip

@@ -5,7 +5,15 @@ from statistics import median
 
 from grader.study import compared
 
-from .marks import each_iteration_s, iteration_ms, last_loss, losses, modelled_s, nodes_of
+from .marks import (
+    each_iteration_s,
+    iteration_ms,
+    last_loss,
+    losses,
+    modelled_s,
+    nodes_of,
+    of_same_seeds,
+)
 from .plan import LABELS, WAYS, named
 
 _FOUR = 4
@@ -108,11 +116,12 @@ def _lost_by_nodes(results):
 
 
 def _accuracies(results):
+    same_runs = of_same_seeds(results)
     found = {
         LABELS[way]: spread
         for way in WAYS
-        if (spread := results.spread(named(way, 1 if way == "single" else _FOUR), "test_accuracy"))
+        if (spread := same_runs.spread(named(way, nodes_of(way)), "test_accuracy"))
     }
     if len(found) > 1:
-        told = ", ".join(f"{label} {spread.median:.1%}" for label, spread in found.items())
+        told = ", ".join(f"{label} {spread.text('{:.1%}')}" for label, spread in found.items())
         yield f"Accuracy on the test images: {told}."

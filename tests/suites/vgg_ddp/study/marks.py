@@ -4,7 +4,7 @@ import math
 
 from grader.study import Network, Spread
 
-from .plan import BATCH_SIZE, WINDOWS, named
+from .plan import BATCH_SIZE, WAYS, WINDOWS, named
 
 NETWORK = Network()
 _MIB = 2**20
@@ -18,6 +18,11 @@ NUM_LAST = 3
 def nodes_of(way):
     """Return on how many nodes a way is compared with the others."""
     return 1 if way == "single" else 4
+
+
+def of_same_seeds(results):
+    """Return the results with those runs of the ways that all of them have."""
+    return results.with_common_runs([named(way, nodes_of(way)) for way in WAYS])
 
 
 def iteration_s(results, name, window):

@@ -171,6 +171,23 @@ def test_what_is_changed_while_it_is_graded_is_not_kept(tmp_path, monkeypatch, c
     assert ("it changed since the command began" in ended.error) is changes
 
 
+@pytest.mark.parametrize("name", ["", ".DS_Store", "folder/.gitkeep"])
+def test_an_empty_hand_in_starts_nothing(tmp_path, monkeypatch, name):
+    """Neither a container nor ranks, and it is settled once: other files are another hand-in."""
+    monkeypatch.setattr(batch, "_run", None)
+    made = tmp_path / "in"
+    made.mkdir()
+    if name:
+        (made / name).parent.mkdir(exist_ok=True)
+        (made / name).write_text("")
+    each = Task(digest=digest_of(made), path=str(made), gradings=str(tmp_path / "out"), **TASK)
+    ended = batch.grade(each)
+    assert ended.is_final and ended.is_empty and ended.error.startswith("the hand-in is empty")
+    gradings = Gradings(tmp_path / "out")
+    assert gradings.load("key").outcome == ended
+    assert gradings.is_refused("key") and not gradings.may_change("key")
+
+
 def test_recordings_of_a_class_are_signed_with_a_key_of_its_own(tmp_path, monkeypatch):
     """Which is drawn once; the course's own counts before it, and an unsealed grading has none."""
     monkeypatch.delenv("GRADER_RECORDING_KEY_FILE", raising=False)

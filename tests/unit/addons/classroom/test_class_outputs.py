@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,6 +93,64 @@ def test_a_report_says_the_mark_that_lies_beside_it():
         text = files[name].replace("\\", "")
         assert "Your mark: 7 of 8" in text and "method: 2 of 3 (no error bars)" in text
         assert "by hand" not in text and "ending" not in text.replace('"pending_points": 0', "")
+
+
+PROMISES = (
+    "our records of this run disagree; your instructor reviews this part",
+    "rank 0 called Put. Use messages instead; otherwise your instructor reviews this part",
+    "Nothing shows that a rank changes a model. Your instructor reviews this part.",
+)
+
+
+def doubted(*messages):
+    """Return a part with a check for each message that came to no verdict."""
+    kinds = (Verdict.NOT_PROVEN, Verdict.JUDGE_ERROR)
+    tests = [
+        test_result(
+            f"test_{number}",
+            verdict=kinds[number % 2],
+            points=0,
+            message=message,
+            findings=(Finding("evidence", message), Finding("x", "y", help=message)),
+        )
+        for number, message in enumerate(messages)
+    ]
+    return replace(part("ring", tests), message=messages[0])
+
+
+@pytest.mark.parametrize("line", ["ring", "all"])
+def test_no_report_promises_a_review_of_what_is_settled(line):
+    """Not in its head, beside no points, and in no sentence of a finding."""
+    marks = {"anna": {line: Given(3, "an honest ring", "x")}}
+    found = grading(report([doubted(*PROMISES)]))
+    files = gradebook.files_of(standing(found, marks=marks))
+    told = json.loads(files["report.json"])
+    assert not told["review"] and told["mark"]["settled"] == ["ring"]
+    for name in ("report.json", "report.html", "report.md"):
+        text = files[name].replace("\\", "")
+        assert "instructor" not in text and "on hold" not in text and "no mark" not in text.lower()
+        assert "Your mark: 3 of 15" in text and "an honest ring" in text
+        assert "our records of this run disagree" in text and "Use messages instead" in text
+    assert "graded by hand" in files["report.html"] and "graded by hand" in files["report.md"]
+
+
+def test_no_promise_is_worded_otherwise():
+    """What a person settles takes each of them out of the page."""
+    page = (Path(__file__).parents[4] / "docs" / "messages.md").read_text()
+    rows = [row for row in page.splitlines() if "instructor reviews" in row]
+    assert len(rows) > 10
+    for row in rows:
+        found = grading(report([doubted(*(cell.strip() for cell in row.split("|")[2:4]))]))
+        marks = {"anna": {"ring": Given(3, "", "x")}}
+        assert (
+            "instructor reviews"
+            not in gradebook.files_of(standing(found, marks=marks))["report.json"]
+        )
+
+
+def test_a_report_promises_a_review_until_a_person_has_decided():
+    files = gradebook.files_of(standing(grading(report([doubted(*PROMISES)]))))
+    assert "No mark yet\\. Your instructor reviews ring\\." in files["report.md"]
 
 
 def test_a_mark_without_containers_is_not_called_none():

@@ -58,6 +58,29 @@ def test_a_grading_of_an_earlier_grader_keeps_its_mark(tmp_path):
     ]
 
 
+def test_what_an_interrupted_command_has_observed_is_found(tmp_path):
+    """It has published nothing. The first recording counts: a later one may be judged from it."""
+    gradings = Gradings(tmp_path)
+    for key, digest, hour, recording in (
+        ("again", "one", "13", b"x"),
+        ("first", "one", "12", b"x"),
+        ("other", "two", "12", None),
+    ):
+        ended = replace(outcome(), digest=digest, started_at=f"2026-11-20T{hour}:00:00.000+00:00")
+        gradings.keep(key, ended, json_report.render(report()).encode(), recording)
+    assert gradings.recorded({"one", "two", "three"}) == {"one": "first"}
+    assert gradings.recorded({"two"}) == {}
+
+
+def test_only_what_may_have_been_in_the_way_is_tried_again(tmp_path):
+    gradings = Gradings(tmp_path)
+    gradings.keep("empty", outcome("the hand-in is empty; put the files there", 2), None)
+    gradings.keep("damaged", outcome("the hand-in is no archive", 2), None)
+    gradings.keep("graded", outcome(), json_report.render(report()).encode())
+    found = {key: gradings.may_change(key) for key in ("empty", "damaged", "graded", "none")}
+    assert found == {"empty": False, "damaged": True, "graded": False, "none": False}
+
+
 def test_a_second_one_that_follows_from_the_same_changes_nothing(tmp_path):
     gradings = Gradings(tmp_path)
     gradings.keep("key", outcome(), json_report.render(report()).encode())

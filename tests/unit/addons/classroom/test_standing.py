@@ -168,14 +168,23 @@ def test_nobody_has_a_zero_while_a_hand_in_has_no_author():
 def test_all_that_is_nobodys_is_told_before_students_problems():
     """The gradebook has no line of it, and has one of each student."""
     students = tuple(Student(f"s{each}", {"id": f"s{each}"}) for each in range(30))
-    works = [Work(hand_in(each.id), None, "lost") for each in students]
+    works = [Work(hand_in(each.id), None, f"lost {each.id}") for each in students]
     works += [Work(hand_in(f"zoe{each}"), grading()) for each in range(25)]
     rules = Rules(Roster(students), {}, Policy(), Questions(), NAMES)
     said = list(outputs.summary(*standings(works, rules), [], Path("out")))
     told = said[said.index("For you to decide:") + 1 :]
     assert all("names no student on the roster" in line for line in told[:25])
     assert all("not graded: lost" in line for line in told[25:45])
-    assert told[45] == "  and 10 more students, listed in gradebook.csv"
+    assert told[45] == "  and 10 more problems, listed in gradebook.csv"
+
+
+def test_a_problem_of_several_students_is_told_once():
+    students = tuple(Student(f"s{each}", {"id": f"s{each}"}) for each in range(30))
+    works = [Work(hand_in(each.id), None, "lost") for each in students]
+    rules = Rules(Roster(students), {}, Policy(), Questions(), NAMES)
+    said = list(outputs.summary(*standings(works, rules), [], Path("out")))
+    first = ", ".join(f"s{each}" for each in range(10))
+    assert [line for line in said if "lost" in line] == [f"  {first} and 20 more: not graded: lost"]
 
 
 def test_a_hand_in_of_two_numbers_says_so():
