@@ -194,9 +194,8 @@ def beside_calls(nums_messages: Sequence[int]) -> Iterator[Doubt]:
     for rank, number in enumerate(nums_messages):
         if number:
             yield Doubt(
-                f"MPI sent {_messages(number)} of its own on rank {rank}, as it does in "
-                "collectives, but rank "
-                f"{rank} recorded no call that would send any at that time",
+                f"inside MPI, rank {rank} sent {_messages(number)}, as collectives do, but none of "
+                "its recorded calls was running then",
                 (rank,),
             )
 
