@@ -187,16 +187,15 @@ def unrecorded(nums_nested: Sequence[int]) -> Iterator[Doubt]:
 
 
 def beside_calls(nums_messages: Sequence[int]) -> Iterator[Doubt]:
-    """Yield on which ranks MPI sent messages of its own, as in collectives, but in no call.
+    """Yield on which ranks MPI sent messages as it does in collectives, but in no call.
 
     nums_messages: how many, by rank.
     """
     for rank, number in enumerate(nums_messages):
         if number:
             yield Doubt(
-                f"MPI sent {_messages(number)} of its own on rank {rank}, as it does in "
-                "collectives, but rank "
-                f"{rank} recorded no call that would send any at that time",
+                f"on rank {rank}, MPI sent {_messages(number)} as it does in collectives, but in "
+                "none of the recorded calls",
                 (rank,),
             )
 
