@@ -505,6 +505,18 @@ WEAKENINGS = (
         ("hidden_by_the_backend", "gather_for_show"),
         "deserves at most",
     ),
+    Weakening(
+        "takes no note of what MPI sends for itself",
+        (
+            Change(
+                "judge/explanation/trace_doubts.py",
+                "            *beside_calls([rank.num_beside_calls for rank in ranks]),\n",
+                "",
+            ),
+        ),
+        ("audit_hook_removed_through_numpy",),
+        "deserves at most",
+    ),
 )
 
 

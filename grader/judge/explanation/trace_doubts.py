@@ -187,15 +187,15 @@ def unrecorded(nums_nested: Sequence[int]) -> Iterator[Doubt]:
 
 
 def beside_calls(nums_messages: Sequence[int]) -> Iterator[Doubt]:
-    """Yield on which ranks MPI sent messages of its own, as in collectives, but in no call.
+    """Yield on which ranks MPI sent messages as it does in collectives, but in no call.
 
     nums_messages: how many, by rank.
     """
     for rank, number in enumerate(nums_messages):
         if number:
             yield Doubt(
-                f"inside MPI, rank {rank} sent {_messages(number)}, as collectives do, but none of "
-                "its recorded calls was running then",
+                f"on rank {rank}, MPI sent {_messages(number)} as it does in collectives, but in "
+                "none of the recorded calls",
                 (rank,),
             )
 

@@ -83,9 +83,9 @@ def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
     scaled: or of a multiple of them, whose factor is the same for all. Most of its samples have to
     be among them; a single number is no evidence of a multiple. A list of Python floats shows three
     of them; where two are zero, the other has to be one of the numbers itself. float32 will do as
-    well. True where nothing was sampled.
+    well. True where nothing was sampled, or what is in a code that nobody reads.
     """
-    if not call.sampled_num_bytes:
+    if call.sampled_num_bytes <= 0:
         return True
     for dtype in dict.fromkeys([numbers.dtype, np.dtype("f4")]):
         samples = samples_of(call, dtype)

@@ -126,11 +126,13 @@ def _num_bytes_holding(
 ) -> float:
     """Return in how many bytes a rank gives what is expected, each step's counted once.
 
-    What was not sampled, such as a reduction in place, may hold it.
+    What was not sampled, or is in a code that nobody reads, may hold it.
     """
     given = [(call, num_bytes_given(call, rank)) for call in trace.ranks[rank].calls]
     num_bytes: float = sum(
-        number for call, number in given if not (call.sampled_num_bytes or call.pickled)
+        number
+        for call, number in given
+        if call.sampled_num_bytes < 0 or not (call.sampled_num_bytes or call.pickled)
     )
     seen = [each for each in given if each[1] and each[0].sampled_num_bytes >= _SHORT_NUM_BYTES]
     left = [float(lenet.MODEL_NUM_BYTES)] * len(by_step)

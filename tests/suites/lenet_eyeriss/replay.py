@@ -58,10 +58,13 @@ def broken_rules(schedule: Sequence[Work], ifmap: Matrix, kernel: Matrix) -> lis
     ]
 
 
-def adds_in_order(schedule: Sequence[Work], ifmap: Matrix, kernel: Matrix) -> tuple[int, int]:
+def adds_in_order(
+    schedule: Sequence[Work], ifmap: Matrix, kernel: Matrix, *, says_operands: bool
+) -> tuple[int, int]:
     """Return how many adds have a cycle of their element to themselves, after their operands.
 
-    And how many adds there are, psums included. schedule: in time order.
+    And how many adds there are, psums included. schedule: in time order. says_operands: it says
+    what each multiply is of; if not, adds need no more than a cycle.
     """
     made = results_of(schedule, ifmap, kernel)
     busy = Counter((work.cycle, work.pe) for work in schedule)
@@ -70,11 +73,13 @@ def adds_in_order(schedule: Sequence[Work], ifmap: Matrix, kernel: Matrix) -> tu
         work
         for work in adds
         if busy[work.cycle, work.pe] == 1
-        and all(
-            each.rule is not Rule.OPERANDS for each in _wrong_operands(work, made, ifmap, kernel)
-        )
+        and not (says_operands and _uses_too_early(work, made, ifmap, kernel))
     ]
     return len(in_order), len(adds)
+
+
+def _uses_too_early(work: Work, made: ByElement, ifmap: Matrix, kernel: Matrix) -> bool:
+    return any(each.rule is Rule.OPERANDS for each in _wrong_operands(work, made, ifmap, kernel))
 
 
 def leaving_cycles(schedule: Sequence[Work]) -> dict[tuple[int, int], int]:

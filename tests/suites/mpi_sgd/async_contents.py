@@ -9,7 +9,7 @@ from grader.api import Call, NotProven, Outcome, case_context, found, may_hold, 
 
 from . import serial
 from .async_checks import updates_of
-from .fit_cases import Fit
+from .fit_cases import Fit, assert_own_batches
 from .ownership import layer_num_bytes
 from .serial import Vector
 from .summing import gives
@@ -31,6 +31,7 @@ def assert_contents(case: Fit, outcome: Outcome, *, is_right: bool) -> None:
     masters = range(case.num_masters)
     gradients = 0
     with case_context(case, outcome):
+        assert_own_batches(case, outcome, range(case.num_masters, outcome.ranks))
         for worker in range(case.num_masters, outcome.ranks):
             updates = [each for each in updates_of(case, outcome) if each.rank == worker]
             held = [[*_gradients(case, update)] for update in updates]

@@ -107,7 +107,7 @@ def exchanges_every_batch(case: Fit, attempt: Attempt) -> bool:
     there = [call for worker in workers for call in messages(attempt.trace, worker, _MASTER)]
     back = [call for worker in workers for call in messages(attempt.trace, _MASTER, worker)]
     start = attempt.inputs[_MASTER]["start"]
-    is_new = [not call.sampled_num_bytes or not may_hold(call, start) for call in back]
+    is_new = [call.sampled_num_bytes <= 0 or not may_hold(call, start) for call in back]
     if not any(new and may_tell(call) for new, call in zip(is_new, back, strict=True)):
         return False
     return _is_of_every_batch(case, attempt, there) and _is_of_every_batch(case, attempt, back)

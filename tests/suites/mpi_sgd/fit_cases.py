@@ -1,6 +1,6 @@
 """What the three training parts are called with, and what their networks were trained on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from grader.api import (
     Case,
     Data,
     Finding,
+    NotProven,
     Outcome,
     RuleViolation,
     WrongAnswer,
@@ -181,6 +182,30 @@ def trained_batches(case: Fit, outcome: Outcome, rank: int) -> list[Rows]:
         raise WrongAnswer(found("fit.inputs_not_of_training_data", text, help=helps, rank=rank))
     ends = np.cumsum(lengths)
     return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+
+
+def assert_own_batches(case: Fit, outcome: Outcome, ranks: Iterable[int]) -> None:
+    """Assert that ranks trained on batches of create_batches, or on pieces of these.
+
+    Nobody else can know which they are; what all ranks know need not be sent. Raises NotProven.
+    """
+    for rank in ranks:
+        given = [
+            set(rows.tolist())
+            for rows in outcome.inputs[rank]["script"].reshape(-1, case.mini_batch_size)
+        ]
+        for number, rows in enumerate(trained_batches(case, outcome, rank)):
+            if not any(rows_of_batch.issuperset(rows.tolist()) for rows_of_batch in given):
+                raise NotProven(
+                    found(
+                        "evidence.batches_not_created",
+                        f"rank {rank}'s batch {number} is none of its create_batches. If others "
+                        "know which examples it has, gradients need not be sent; your instructor "
+                        "reviews this part",
+                        rank=rank,
+                        batch=number,
+                    )
+                )
 
 
 def assert_batch_size(case: Fit, outcome: Outcome, rank: int, expected: int, formula: str) -> None:

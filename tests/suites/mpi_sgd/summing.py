@@ -174,7 +174,7 @@ def gives(call: Call) -> bool:
     """Return whether a rank sends others something by a call, or gives it to a collective."""
     is_root_only = call.function.removeprefix("I").lower() in ("bcast", "bcast_init")
     can_be_unseen = is_collective(call.function) and not is_root_only
-    return call.is_send or call.sampled_num_bytes > 0 or can_be_unseen
+    return call.is_send or call.sampled_num_bytes != 0 or can_be_unseen
 
 
 def assert_arrays_not_pickled(trace: Trace) -> None:

@@ -23,7 +23,7 @@ from grader.api import (
 
 from . import serial
 from .first_step import combined_num_bytes, first_gradient, same_contributions_as
-from .fit_cases import FLOAT64_NUM_BYTES, Fit
+from .fit_cases import FLOAT64_NUM_BYTES, Fit, assert_own_batches
 from .summing import PICKLE_NUM_BYTES, gives, gradient_num_bytes
 from .sync_cases import (
     FIRST_STEP,
@@ -57,6 +57,8 @@ def assert_gradients_come_from_messages(run: Run, cases: Cases, used: Check) -> 
     effects = inject_faults(run, outcome.ranks, case, outcome, faults, check)
     assert_messages_matter(outcome.trace, effects)
     _assert_gradients_are_given(case, outcome)
+    with case_context(case, outcome):
+        assert_own_batches(case, outcome, range(outcome.ranks))
 
 
 def assert_gradients_come_through_mpi(run: Run, cases: Cases, used: Check) -> None:
@@ -80,6 +82,7 @@ def assert_gradients_come_through_mpi(run: Run, cases: Cases, used: Check) -> No
         else:
             assert_messages_matter(outcome.trace, happened)
         _assert_gradients_are_given(case, outcome)
+        assert_own_batches(case, outcome, range(ranks))
 
 
 def _assert_gradients_are_given(case: Fit, outcome: Outcome) -> None:
@@ -121,7 +124,7 @@ def _gives_gradients(case: Fit, outcome: Outcome, rank: int, needed: float) -> b
     given = [call for call in outcome.trace.ranks[rank].calls if gives(call)]
     num_bytes = sum(_unseen_num_bytes(call, needed) for call in given)
     arrays = [*sums, *steps]
-    sampled = _numbers_together(call for call in given if call.sampled_num_bytes)
+    sampled = _numbers_together(call for call in given if call.sampled_num_bytes > 0)
     longest = sorted(sampled, key=lambda call: call.num_bytes, reverse=True)
     for call in longest[:_MOST_CALLS]:
         if num_bytes >= needed:
@@ -136,8 +139,11 @@ def _gives_gradients(case: Fit, outcome: Outcome, rank: int, needed: float) -> b
 
 
 def _unseen_num_bytes(call: Call, needed: float) -> float:
-    """Return the size of what was not sampled; a pickle of which none was has no numbers."""
-    if call.sampled_num_bytes or call.pickled:
+    """Return the size of what was not sampled, or is in a code that nobody reads.
+
+    A pickle of which nothing was sampled has no numbers.
+    """
+    if call.sampled_num_bytes > 0 or (call.pickled and not call.sampled_num_bytes):
         return 0
     return call.num_bytes if call.num_bytes >= 0 else needed
 
@@ -147,7 +153,7 @@ def _numbers_together(calls: Iterable[Call]) -> Iterator[Call]:
     numbers: dict[int, dict[bytes, Call]] = {4: {}, 8: {}}
     for call in calls:
         words = {word for word in samples_of(call, "i8").tolist() if word}
-        if call.sampled_num_bytes < FLOAT64_NUM_BYTES:
+        if 0 < call.sampled_num_bytes < FLOAT64_NUM_BYTES:
             words = {call.sample_first}
         if len(words) != 1 or call.num_bytes >= PICKLE_NUM_BYTES / 2:
             yield call

@@ -52,8 +52,8 @@ def _num_bytes_given(call: Call, arrays: list[Vector]) -> int:
     """
     if "educe_scatter" in call.function:
         return _NUM_BYTES
-    if not call.sampled_num_bytes:
-        return call.num_bytes if call.pickled else 0
+    if call.sampled_num_bytes <= 0:
+        return call.num_bytes if call.pickled or call.sampled_num_bytes else 0
     is_short = call.sampled_num_bytes < _FEWEST_NUMBERS * np.dtype(_FLOAT32).itemsize
     may_give = is_short or any(may_hold(call, array, scaled=True) for array in arrays)
     return call.num_bytes if may_give else 0

@@ -5,17 +5,21 @@ from dataclasses import replace
 
 from grader.api import (
     MessageFault,
+    NotProven,
     Outcome,
     assert_contributions_sent,
     assert_messages_matter,
     case_context,
     every_payload_fault,
+    found,
     inject_faults,
+    listed,
 )
 
 from .batches import assert_steps_use_all_batches, own_gradients
 from .checks import Check, Run, naming_case
 from .serial import num_parameters
+from .steps import num_steps
 from .train_cases import Training, epoch_of
 
 _RANKS = 4
@@ -44,6 +48,46 @@ def assert_steps_come_from_payloads(run: Run, cases: tuple[Training, ...], check
         with case_context(case, outcome):
             operations = _CARRIERS[case.exchange]
             assert_contributions_sent(outcome, outcome["local"], operations=operations)
+        _assert_not_by_others(run, case, outcome, check)
+
+
+def _assert_not_by_others(run: Run, case: Training, outcome: Outcome, check: Check) -> None:
+    """Assert that steps stay right when what other operations send, at any time, is altered.
+
+    Where these send enough to average gradients: then the part's own may be for show. Parameters
+    that a program sends change no step, since steps are compared with what backward has left.
+    """
+    by_others = [
+        {
+            name: each
+            for name, each in (samples or {}).items()
+            if name not in _CARRIERS[case.exchange]
+        }
+        for samples in outcome.gloo_samples
+    ]
+    num_bytes = sum(each.num_bytes for samples in by_others for each in samples.values())
+    gradient = num_parameters(case.first_channels) * _ITEM_NUM_BYTES
+    if num_bytes <= (outcome.ranks - 1) * gradient * num_steps(case, outcome):
+        return
+    operations = sorted({name for samples in by_others for name in samples})
+    faults = every_payload_fault(
+        outcome, range(_RANKS), operations=operations, min_num_bytes=gradient // _PIECES
+    )
+    at_any_time = replace(case, phase="all")
+    effects = inject_faults(run, _RANKS, at_any_time, outcome, faults, naming_case(check))
+    for effect in effects:
+        if effect.happened and effect.influenced:
+            with case_context(case, outcome):
+                raise NotProven(
+                    found(
+                        "evidence.by_another_operation",
+                        f"we altered what rank {effect.message.rank} sends by other operations "
+                        f"({listed(operations)}), and the steps changed. The average may come by "
+                        "these; your instructor reviews this part",
+                        operations=operations,
+                        rank=effect.message.rank,
+                    )
+                )
 
 
 def assert_steps_come_from_backward(run: Run, cases: tuple[Training, ...]) -> None:
