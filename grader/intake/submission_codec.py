@@ -126,7 +126,7 @@ def _mistakes(found: SubmissionMessage) -> Iterator[str]:
     if sum(map(len, found.files.values())) > MAX_TOTAL_NUM_BYTES:
         yield "files that add up to more than is accepted"
     if len({*found.files, *found.folders}) < len(found.files) + len(found.folders):
-        yield "a folder twice, or a name for both a file and a folder"
+        yield "a folder twice, or one that is also a file"
     for name in (*found.files, *found.folders):
         if _is_wrong(name):
             yield f"the name {name[:80]!r}, which a file must not have"
