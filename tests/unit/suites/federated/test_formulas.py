@@ -58,14 +58,14 @@ def test_workers_only_holds_where_it_is_said():
 )
 def test_a_slip_is_named(name, formula, key):
     values = np.array([formula(*each) for each in ARGUMENTS])
-    with raises(key, match="returned .*, expected", name=name):
+    with raises(key, match="returned .*; expected", name=name):
         assert_volume(name, ARGUMENTS, values, counts_server=True)
 
 
 def test_values_are_told_with_what_is_expected():
     values = np.array([float("nan")] * len(ARGUMENTS))
     with raises(
-        "formula.differs", match=r"fed_avg\(10, 1, 7\) returned nan, expected 0; 7 of 7 calls"
+        "formula.differs", match=r"fed_avg\(10, 1, 7\) returned nan; expected 0. 7 of 7 calls"
     ):
         assert_volume("fed_avg", ARGUMENTS, values, counts_server=True)
 

@@ -379,7 +379,7 @@ RANKS_OF = "ranks 0, 2 and 4 only"
 def test_each_communicator_is_looked_at_by_itself():
     """COMM_WORLD in the place of comm is told; not where the result is wrong anyway."""
     assert_in_each_communicator(True, *grouped(parts_of_world=False))
-    with pytest.raises(WrongAnswer, match=rf"3 ranks, .*{GROUPED}.*holds {RANKS_OF}") as error:
+    with pytest.raises(WrongAnswer, match=rf"3 ranks, .*{GROUPED}.*contains {RANKS_OF}") as error:
         assert_in_each_communicator(True, *grouped(parts_of_world=True))
     assert facts_of(error, "psgd.other_communicator") == {"ranks": GROUPS[0]}
     assert key_of(error) == "psgd.other_communicator"
