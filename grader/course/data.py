@@ -1,5 +1,6 @@
 """The images that a grading's inputs are made of: those a course gives, else the bundled digits."""
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,9 +54,18 @@ class Data:
         if name not in self._used:
             self._used[name] = name in self._read
         if name not in self._read:
-            # An empty name keeps the environment from choosing another folder.
-            self._read[name] = _READERS[name]("")
+            self._read[name] = _bundled(name)
         return self._read[name]
+
+
+@functools.cache
+def _bundled(name: str) -> Images:
+    """Return what is made of the bundled digits, once for all gradings, so nobody may change it."""
+    # An empty name keeps the environment from choosing another folder.
+    made = _READERS[name]("")
+    for array in vars(made).values():
+        array.setflags(write=False)
+    return made
 
 
 def require_known_files(folder: Path) -> tuple[str, ...]:

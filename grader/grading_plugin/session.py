@@ -5,6 +5,7 @@ import io
 import os
 import re
 import sys
+import time
 import traceback
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
@@ -124,13 +125,13 @@ def alone(folder: Path) -> Iterator[None]:
     settings = {name: os.environ.pop(name, None) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")}
     settings["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    path, writes_bytecode = list(sys.path), sys.dont_write_bytecode
-    sys.dont_write_bytecode = True
+    path, keeps_none = list(sys.path), sys.dont_write_bytecode
+    sys.dont_write_bytecode = keeps_none or _was_just_edited(folder)
     try:
         with _working_in(folder):
             yield
     finally:
-        sys.path[:], sys.dont_write_bytecode = path, writes_bytecode
+        sys.path[:], sys.dont_write_bytecode = path, keeps_none
         for name, value in settings.items():
             os.environ.pop(name, None)
             if value is not None:
@@ -140,6 +141,18 @@ def alone(folder: Path) -> Iterator[None]:
         for name, module in list(sys.modules.items()):
             if (getattr(module, "__file__", None) or "").startswith(below):
                 del sys.modules[name]
+
+
+_SETTLED_S = 2.0
+
+
+def _was_just_edited(folder: Path) -> bool:
+    """Return whether a later edit of a suite could look like what is there now.
+
+    Python tells by size and whole seconds whether bytecode is that of a file.
+    """
+    edited = (file.stat().st_mtime for file in folder.rglob("*.py"))
+    return max(edited, default=0.0) > time.time() - _SETTLED_S
 
 
 _NO_NAME = re.compile(r"cannot import name '([^']+)' from '([^']+)'")

@@ -72,6 +72,8 @@ class Rounds:
         }
         self._local: LocalSGD | None = None
         self._averages: list[Average] | None = None
+        self._ways_known: tuple[LocalSGD, dict[int, list[lenet.Vector]]] = (RIGHT[0], {})
+        """By rank, with the steps that were looked for last: they are asked for once a round."""
 
     def starts(self, number: int) -> dict[int, lenet.Vector]:
         """Return the models with which the clients began a round."""
@@ -154,6 +156,14 @@ class Rounds:
 
     def _ways(self, rank: int, local: LocalSGD) -> list[lenet.Vector]:
         """Return how far each batch of a client moves its model, in learning rates."""
+        if self._ways_known[0] != local:
+            self._ways_known = (local, {})
+        known = self._ways_known[1]
+        if rank not in known:
+            known[rank] = self._ways_found(rank, local)
+        return known[rank]
+
+    def _ways_found(self, rank: int, local: LocalSGD) -> list[lenet.Vector]:
         ways: list[lenet.Vector] = []
         used: lenet.Vector = np.zeros(lenet.NUM_PARAMETERS)
         velocity: lenet.Vector = np.zeros(lenet.NUM_PARAMETERS)

@@ -103,22 +103,14 @@ def _chain(
     name: str, start: Value, updates: Sequence[Update], learning_rate: float, rtol: float
 ) -> tuple[list[Value], list[Update]]:
     """Return the values as far as updates follow on each other, and the updates left over."""
-
-    def value_before(update: Update) -> Value:
-        return update.after[name] + learning_rate * update.gradient[name]
-
-    chain, left_over = [start], list(updates)
-    while left_over:
+    chain, left = [start], list(range(len(updates)))
+    before = np.array([each.after[name] + learning_rate * each.gradient[name] for each in updates])
+    while left:
         # The closest, not the first: two values may be no further apart than rtol.
-        following = min(left_over, key=lambda u: _distance(value_before(u), chain[-1]))
-        if not same(value_before(following), chain[-1], rtol):
+        apart = np.abs(before[left] - chain[-1]).reshape(len(left), -1).max(axis=1, initial=0.0)
+        following = left[int(np.argmin(np.where(np.isnan(apart), np.inf, apart)))]
+        if not same(before[following], chain[-1], rtol):
             break
-        left_over.remove(following)
-        chain.append(following.after[name])
-    return chain, left_over
-
-
-def _distance(found: Value, expected: Value) -> float:
-    """Return the largest difference; infinite where a value is not a number."""
-    largest = float(np.max(np.abs(found - expected), initial=0.0))
-    return np.inf if np.isnan(largest) else largest
+        left.remove(following)
+        chain.append(updates[following].after[name])
+    return chain, [updates[number] for number in left]
