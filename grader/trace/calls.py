@@ -88,7 +88,8 @@ class Call:
     `comm.allreduce`. Empty where the program may have made it itself."""
     sampled_num_bytes: int = 0
     """Of what a rank sends or gives to a collective: how many bytes of numbers, without zeros at
-    their ends, samples were taken from; else 0. -1 where these are compressed, or written as text."""
+    their ends, samples were taken from; else 0. -1 where they are compressed, or written as
+    text."""
     sample_first: int = 0
     """8 bytes from their first third as a little-endian number; of at most 8, all of them. The
     place is drawn, at a multiple of 8 from the end."""
