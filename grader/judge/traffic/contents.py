@@ -87,6 +87,8 @@ def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
     """
     if call.sampled_num_bytes <= 0:
         return True
+    if _may_be_rounded(call, numbers):
+        return True
     for dtype in dict.fromkeys([numbers.dtype, np.dtype("f4")]):
         samples = samples_of(call, dtype)
         is_single = call.sampled_num_bytes <= dtype.itemsize
@@ -98,6 +100,18 @@ def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
         if len(samples) and _are_among(samples, numbers, least, scaled=is_scaled):
             return True
     return False
+
+
+def _may_be_rounded(call: Call, numbers: Values) -> bool:
+    """Return whether doubles that were single precision before may be some of these numbers.
+
+    Such as a list of what an array of float32 holds; of multiples, there is no evidence in three.
+    """
+    samples = samples_of(call, "f8")
+    with np.errstate(all="ignore"):
+        rounded = samples.astype("f4")
+    least = max(-(-len(samples) // 2), _least_numbers(rounded.dtype, is_scaled=False))
+    return bool((rounded == samples).all()) and _are_among(rounded, numbers, least, scaled=False)
 
 
 def _are_among(samples: Values, numbers: Values, least: int, *, scaled: bool) -> bool:

@@ -20,8 +20,8 @@ _FEWEST_NUMBERS = 4
 def assert_weights_given(case: Psgd, outcome: Outcome) -> None:
     """Assert that all ranks but one give messages or collectives what they learned, or sums of it.
 
-    Half of it at least, as weights or as their change, in any multiple. The one may hand out the
-    mean. Raises NotProven.
+    Half of it at least, as weights or as their change, in any multiple: that of the mean is looked
+    for by itself. The one may hand out the mean. Raises NotProven.
     """
     with case_context(case, outcome):
         learned = [_learned(case, outcome, rank) for rank in range(outcome.ranks)]
@@ -30,6 +30,7 @@ def assert_weights_given(case: Psgd, outcome: Outcome) -> None:
         for rank in range(outcome.ranks):
             arrays = [*_sums(learned, rank), *_sums([each - start for each in learned], rank)]
             calls = outcome.trace.ranks[rank].calls
+            arrays += [each / outcome.ranks for each in arrays]
             held = sum(_num_bytes_given(call, arrays) for call in calls)
             if 2 * held < _NUM_BYTES:
                 without.append(rank)

@@ -59,3 +59,11 @@ def test_a_program_that_never_started_mpi_has_sent_nothing():
 def test_torch_has_no_second_witness():
     """Gloo does not count: records are compared with each other only."""
     assert doubts(backend="torch").of(case()) == ()
+
+
+def test_a_collective_of_no_recorded_call_is_doubted():
+    """MPI's own messages leave in calls that are recorded, or somebody calls it by other names."""
+    seen = case(before=NOTHING, after=NOTHING)
+    (rank,) = seen.ranks
+    (doubt,) = doubts().of(replace(seen, ranks=(replace(rank, num_beside_calls=3),)))
+    assert doubt.text.startswith("on rank 0, MPI sent 3 messages as it does in collectives")

@@ -348,6 +348,15 @@ def test_without_a_factor_numbers_have_to_be_the_same():
     assert not may_hold(given(GRADIENT), np.zeros(200))
 
 
+def test_doubles_may_have_been_rounded_to_single_precision():
+    """As in a list of what an array of float32 holds."""
+    rounded = (GRADIENT / 3).astype("f4").astype("f8")
+    assert may_hold(given(rounded), GRADIENT / 3)
+    assert not may_hold(given(rounded), GRADIENT, scaled=True)
+    others = np.random.default_rng(1).standard_normal(200).astype("f4").astype("f8")
+    assert not may_hold(given(others), GRADIENT, scaled=True)
+
+
 def test_what_was_not_sampled_may_hold_anything():
     run = Run(1)
     run.call(0, "Allreduce", num_bytes=800)
