@@ -20,6 +20,7 @@ import numpy as np
 from grader.course.courses import bundled
 from grader.grading import observing, pipeline
 from grader.grading.settings import Settings
+from grader.judge.explanation.launch_result import explaining
 from grader.model.points import written
 from grader.observe.run_control.forkserver_client import ForkserverClient
 
@@ -117,7 +118,7 @@ def _graded(folder: Path, part: str, server: ForkserverClient) -> tuple[float, f
         folder,
         assignment=folder.parent.name,
         parts=[part],
-        settings=Settings(launch=observing.launcher(server)),
+        settings=Settings(launch=explaining(observing.observer(server))),
     )
     (result,) = report.parts
     return result.points, result.max_points

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.addons.authoring.template import write_files
 from grader.course.course import Course
 from grader.course.courses import Courses, bundled
-from grader.course.edition import edition, write
+from grader.course.edition import edition
 from grader.grading import pipeline
 from grader.grading.settings import Settings
 from grader.grading_plugin.session import prices
@@ -103,7 +104,8 @@ def grade(folder, ranks, name, part, courses=None):
 def students(tmp_path_factory):
     """Return the course as students have it."""
     folder = tmp_path_factory.mktemp("edition") / "course"
-    write(edition(bundled(), is_for_students=True), folder)
+    files = edition(bundled(), is_for_students=True)
+    write_files({folder / at: path.read_bytes() for at, path in files.items()})
     return Course.read(folder)
 
 

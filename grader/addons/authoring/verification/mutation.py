@@ -279,6 +279,11 @@ def reasons(file: Path) -> Mapping[str, str]:
         raise GraderError(f"{file} cannot be read: {error}") from None
 
 
+def unexplained(rows: Iterable[Row], reasons_by_key: Mapping[str, str]) -> list[Row]:
+    """Return the survivors for which nobody has said why they are equivalent."""
+    return [row for row in rows if not row.killed_by and not reasons_by_key.get(row.key)]
+
+
 def changeable_names(observations: Iterable[LaunchObservation]) -> list[str]:
     """Return the results that held floating-point numbers, on any rank of any case."""
     ranks = (rank for observed in observations for case in observed.cases for rank in case.ranks)

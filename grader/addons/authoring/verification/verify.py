@@ -15,6 +15,7 @@ from grader.addons.authoring.verification.mutation import (
     grader_of,
     mutations,
     reasons,
+    unexplained,
 )
 from grader.addons.authoring.verification.static_checks import STATIC_CHECKS, Problem
 from grader.commands.context import courses_of
@@ -144,7 +145,7 @@ def check_mutants(grader: Grader) -> Iterator[Problem]:
         if row.verdict == Verdict.JUDGE_ERROR.value:
             text = f"the suite itself fails where {row.before!r} is {row.after!r}: {row.killed_by}"
             yield Problem(f"{row.file}:{row.line}", f"{text}; a student would get no mark")
-        if not (row.killed_by or explained.get(row.key)):
+        if unexplained([row], explained):
             yield Problem(
                 f"{row.file}:{row.line}",
                 f"no test notices {row.before!r} changed to {row.after!r}; add one that does, or "

@@ -18,11 +18,14 @@ def test_what_is_written_is_read_again():
     assert parse(render([MISSED, SURVIVOR, KILLED])) == [KILLED, SURVIVOR, MISSED]
 
 
-def test_a_survivor_needs_a_reason():
+def test_a_survivor_needs_a_reason(tmp_path):
     """Its key names the change, not the line, which moves."""
     assert unexplained([KILLED, SURVIVOR, MISSED], WHY) == [MISSED]
     assert "9" not in SURVIVOR.key
-    assert reasons('"a (0)" = "why"\n') == {"a (0)": "why"}
+    file = tmp_path / "equivalent.toml"
+    assert reasons(file) == {}
+    file.write_text('"a (0)" = "why"\n')
+    assert reasons(file) == {"a (0)": "why"}
 
 
 def test_the_summary_counts_by_file():

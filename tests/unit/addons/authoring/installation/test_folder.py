@@ -105,7 +105,7 @@ def test_the_wheels_are_found_beside_the_requirements(course, engine, tmp_path, 
 
 def test_a_folder_that_cannot_be_written_is_told(course, engine, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match=r"cannot be written to .*name another folder"):
+    with pytest.raises(UsageError, match=r"cannot be written: .*name another folder"):
         written(course, engine, tmp_path / "file")
 
 

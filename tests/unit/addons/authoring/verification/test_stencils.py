@@ -35,7 +35,7 @@ def test_what_is_shown_of_each_check():
 def test_its_suites_import_of_grader_nothing_but_its_api():
     modules = {
         name
-        for file in (ROOT / "suites").rglob("*.py")
+        for file in (ROOT / "tests/suites").rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text()))
         for name in (
             [node.module]
