@@ -18,9 +18,11 @@ from grader.addons.classroom.marking import Marks, Questions
 from grader.addons.classroom.policy import Policy
 from grader.addons.classroom.roster import HandIn, Roster
 from grader.addons.classroom.tables import read_settings
+from grader.commands.arguments import DEFAULT_IMAGE
 from grader.commands.context import courses_of, data_folder, named_courses
 from grader.course import strict_toml
 from grader.course.assignment import Assignment
+from grader.course.course import Course
 from grader.course.courses import Courses
 from grader.course.versions import engine_digest
 from grader.model.errors import UsageError
@@ -228,6 +230,7 @@ def circumstances(
         # Docker's client takes a quarter of a second to import.
         from grader.sealed.container.docker_engine import DockerEngine
 
+        _require_image_of_course(options, inputs)
         image = DockerEngine.connect().image_id(options.image)
     found = grading_options(options, inputs)
     if options.judge_again:  # Neither has an image, and the one makes marks.
@@ -242,6 +245,20 @@ def circumstances(
         "options": found,
         "secret_digest": hashlib.sha256(b"class" + secret).hexdigest() if secret else "",
     }
+
+
+def _require_image_of_course(options: argparse.Namespace, inputs: ClassInputs) -> None:
+    """Raise UsageError where the bundled image would grade an assignment of another course.
+
+    It would know none of it, and say so of each hand-in.
+    """
+    name = inputs.assignment.course if inputs.assignment is not None else ""
+    for folder in named_courses(options):
+        if options.image == DEFAULT_IMAGE and Course.read(folder).name == name:
+            raise UsageError(
+                f"the image {DEFAULT_IMAGE!r} does not have the course {name}; add --image {name}, "
+                f"which `grade --course {folder} build` makes"
+            )
 
 
 def grading_options(options: argparse.Namespace, inputs: ClassInputs) -> list[str]:

@@ -160,7 +160,8 @@ def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
         tests = ", ".join(line.test for line in each.lines[:3] if line.test)
         yield f"  {each.label}: {before} -> {now}{f' by {tests}' if tests else ''}"
     if others := sum(bool(each.lines) for each in regrades if not each.changes_mark):
-        yield f"  {others} more with the same mark, but other differences"
+        more = " more" if changed else ""
+        yield f"  the same mark, but other points or verdicts: {others}{more}"
 
 
 def _score(report: Report | None) -> str:

@@ -25,10 +25,15 @@ def figures(results):
     ]
 
 
+def of_same_seeds(results, rate):
+    """Return the results with those runs at a rate that both methods have."""
+    return results.with_common_runs([named(each, SHOWN, rate) for each in METHODS])
+
+
 def curve(results, method, rate, key):
     """Return {epoch: Spread} of rank 0 over the runs of both methods; empty without one."""
-    same_runs = results.with_common_runs([named(each, SHOWN, rate) for each in METHODS])
-    runs = [ranks[0] for ranks in same_runs.reports(named(method, SHOWN, rate))]
+    reports = of_same_seeds(results, rate).reports(named(method, SHOWN, rate))
+    runs = [ranks[0] for ranks in reports]
     values = zip(*(run[key] for run in runs), strict=True)
     return dict(zip(runs[0]["epoch"], map(Spread.of, values), strict=True)) if runs else {}
 
@@ -57,7 +62,7 @@ def _accuracies(results):
     for rate in (LEARNING_RATE, FAST_RATE):
         for method, label in METHODS.items():
             name = named(method, SHOWN, rate)
-            reports = results.reports(name)
+            reports = of_same_seeds(results, rate).reports(name)
             if not reports:
                 why = results.why_in_short(name)
                 rows.append((label, f"{rate:g}", "all", why, None))

@@ -6,6 +6,7 @@ from statistics import median
 from grader.study import compared
 
 from .marks import (
+    NUM_LAST,
     each_iteration_s,
     iteration_ms,
     last_loss,
@@ -93,11 +94,11 @@ def _trend(results):
             first = next(i for i, loss in enumerate(series) if not isfinite(loss))
             yield f"The loss of {LABELS[way]} is infinite or NaN from iteration {first} on."
         elif len(series) >= 6:
-            first, last = sum(series[:3]) / 3, last_loss(series)
+            first, last = sum(series[:NUM_LAST]) / NUM_LAST, last_loss(series)
             verb = "falls" if last < first else "does NOT fall"
             yield (
-                f"In one run, the loss of {LABELS[way]} {verb}: {first:.2f} at first, {last:.2f} "
-                "at last."
+                f"In one run, the loss of {LABELS[way]} {verb}: the first {NUM_LAST} have a mean of "
+                f"{first:.2f}, the last {NUM_LAST} one of {last:.2f}."
             )
 
 

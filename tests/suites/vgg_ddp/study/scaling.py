@@ -54,11 +54,15 @@ def _times(results, name, work, batch_sizes):
 
 def _losses(results):
     rows = []
+    works = dict.fromkeys([*_IN_ALL.items(), *_ON_EACH.items()])
+    same_runs = results.with_common_runs(
+        [named(way, *work) for way in DISTRIBUTED for work in works]
+    )
     for way in DISTRIBUTED:
-        for nodes, batch_size in dict.fromkeys([*_IN_ALL.items(), *_ON_EACH.items()]):
+        for nodes, batch_size in works:
             name = named(way, nodes, batch_size)
             series = losses(results, name)
-            accuracy = results.spread(name, "test_accuracy")
+            accuracy = same_runs.spread(name, "test_accuracy")
             rows.append(
                 (
                     LABELS[way],

@@ -2,6 +2,7 @@
 
 import argparse
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from class_samples import NAMES, grading, not_read
@@ -130,6 +131,20 @@ def test_what_an_image_graded_is_kept_whatever_lies_beside_it(tmp_path, monkeypa
             keys[unsealed, digest] = class_inputs.circumstances(options, inputs, b"")
     assert keys[False, "one"] == keys[False, "other"]
     assert keys[True, "one"] != keys[True, "other"]
+
+
+def test_a_course_is_not_graded_in_the_bundled_image(tmp_path, monkeypatch):
+    """It would say of each hand-in that there is no such assignment, as if that were its fault."""
+    (tmp_path / "course.toml").write_text('name = "cs336"\ntitle = "Ours"\nengine = ">=0.2"\n')
+    ours = SimpleNamespace(name="sums", course="cs336")
+    inputs = SimpleNamespace(assignment=ours)
+    options = argparse.Namespace(course_before=[tmp_path], image="grade")
+    with pytest.raises(UsageError, match="add --image cs336, which `grade"):
+        class_inputs._require_image_of_course(options, inputs)
+    options.image = "cs336"
+    class_inputs._require_image_of_course(options, inputs)
+    options.image, inputs.assignment = "grade", SimpleNamespace(name="mpi_sgd", course="bundled")
+    class_inputs._require_image_of_course(options, inputs)
 
 
 def settings(tmp_path, text):
