@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 RECORD = ROOT / "tests" / "public_api.json"
 COMMAND = "python tests/public_api.py"
 CONSTANTS = {
-    "ANY_SOURCE": "The peer of a receive that takes a message of any rank.",
+    "ANY_SOURCE": "The peer of a receive that takes a message from any rank.",
     "API_VERSION": "The version of all this, such as `1.0`.",
     "Bounds": "A number that is expected exactly, or (fewest, most).",
     "Graph": "The neighbours of each rank: a mapping from ranks to sets of ranks.",

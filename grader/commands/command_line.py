@@ -29,7 +29,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with what is wrong, and where help is."""
         if unknown := _UNKNOWN.match(message):
-            message = f'unknown command "{unknown[1]}". {_meant(unknown[1], self.names)}'
+            meant = did_you_mean(unknown[1], self.names)
+            message = f'unknown command "{unknown[1]}"{meant or "."}'
         command = self.prog.partition(" ")[2]
         help_text = f"grade help {command}".rstrip()
         message = message.removeprefix("argument ").rstrip()
@@ -40,7 +41,7 @@ class Parser(argparse.ArgumentParser):
         options = _OPTION.findall(self.format_help())
         name = unknown[0].partition("=")[0]
         kind = "option" if name.startswith("-") else "argument"
-        self.error(f'unknown {kind} "{name}". {_meant(name, options)}')
+        self.error(f'unknown {kind} "{name}"{did_you_mean(name, options) or "."}')
 
     def _print_message(self, message: str, file: Any = None) -> None:
         with contextlib.suppress(OSError):
@@ -88,10 +89,5 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
             return others
 
 
-def _meant(name: str, known: Sequence[str]) -> str:
-    return _sentence(did_you_mean(name, known).rstrip())
-
-
 def _sentence(words: str) -> str:
-    ends = words[:1].upper() + words[1:]
-    return ends if not ends or ends.endswith("?") else f"{ends}."
+    return f"{words[:1].upper()}{words[1:]}."

@@ -37,7 +37,9 @@ def observe(options: argparse.Namespace) -> int:
             say_visibly(f"{part.name}: {part.message}")
     write(options.recording, recorder.recording(report, settings), key)
     num_bytes = options.recording.stat().st_size
-    print(f"{options.recording}: {len(recorder.launches)} launches, {num_bytes / 2**20:.1f} MiB")
+    number = len(recorder.launches)
+    launches = "1 launch" if number == 1 else f"{number} launches"
+    print(f"{options.recording}: {launches}, {num_bytes / 2**20:.1f} MiB")
     return 3 if report.score is None else 0
 
 
@@ -51,8 +53,8 @@ def judge(options: argparse.Namespace) -> int:
     submission = intake.read(named_submission(options), courses.wanted(header.assignment))
     if submission.digest != header.submission:
         raise UsageError(
-            f"{options.recording} was recorded from different files than {options.submission} has "
-            "now; record it again with `grade observe`"
+            f"the files in {options.submission} have changed since {options.recording} was "
+            "recorded; record it again with `grade observe`"
         )
     _require_course(options, header, courses)
     if not header.is_whole:

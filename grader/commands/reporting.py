@@ -32,7 +32,9 @@ def named_submission(options: argparse.Namespace) -> Path:
     """Return the submission that was named. Raises UsageError where none was, or it is not here."""
     path: Path = options.submission or Path()
     if options.submission is None and not _known_parts(options, path):
-        raise UsageError("no file of an assignment is here; name its folder: grade check DIR")
+        raise UsageError(
+            "this folder contains no file of any known assignment; name another: grade check DIR"
+        )
     if path.suffix in _SCRIPTS and path.is_file():
         raise UsageError(_single_file_text(options, path))
     if is_sealed(os.environ) and not path.exists():

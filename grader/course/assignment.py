@@ -77,8 +77,8 @@ class Assignment:
         if unknown is None:
             return ""
         return (
-            f"{self.name} has no part {unknown!r:.60}; {did_you_mean(unknown, self.part_names)}"
-            f"its parts are {', '.join(self.part_names)}"
+            f"{self.name} has no part {unknown!r:.60}; its parts are "
+            f"{', '.join(self.part_names)}{did_you_mean(unknown, self.part_names)}"
         )
 
     def parts_with(self, files: Collection[str]) -> tuple[Part, ...]:

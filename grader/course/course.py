@@ -121,7 +121,7 @@ class Course:
         if name not in self.names():
             known = ", ".join(self.names()) or f"none: {self.suites} holds no */assignment.toml"
             meant = did_you_mean(name, self.names())
-            raise UsageError(f"unknown assignment {name!r}; {meant}known assignments: {known}")
+            raise UsageError(f"unknown assignment {name!r}; known assignments: {known}{meant}")
         return assignment.read(
             self.suites / name,
             reference=self.references / name,

@@ -53,8 +53,8 @@ class Courses:
             known = self.names()
             listed = ", ".join(known) or "none is installed"
             raise UsageError(
-                f"unknown assignment {name!r}; {did_you_mean(name, known)}known assignments: "
-                f"{listed}"
+                f"unknown assignment {name!r}; known assignments: {listed}"
+                f"{did_you_mean(name, known)}"
             )
         if len(having) > 1:
             ways = " or ".join(f"{course.name}/{own_name}" for course in having)

@@ -101,8 +101,8 @@ def _unknown_backend(path: str, part: Table) -> Iterator[str]:
     backend = part.get("backend")
     if backend is not None and backend not in BACKENDS:
         yield (
-            f"{path}.backend: found {found_text(backend)}; {did_you_mean(backend, BACKENDS)}"
-            f"expected one of {', '.join(BACKENDS)}"
+            f"{path}.backend: found {found_text(backend)}; expected one of "
+            f"{', '.join(BACKENDS)}{did_you_mean(backend, BACKENDS)}"
         )
 
 
@@ -118,7 +118,7 @@ def _missing_files(
         if file is not None and file not in here:
             yield (
                 f"{where}: found {found_text(file)}, which does not exist; "
-                f"{did_you_mean(file, here)}expected a file in the assignment's folder"
+                f"expected a file in the assignment's folder{did_you_mean(file, here)}"
             )
 
 
@@ -139,15 +139,15 @@ def _wrong_part_below(
         yield (
             f"{path}.builds_on: found {found_text(name)}, "
             f"{'which does not come before' if is_later else 'which is not a part'}; "
-            f"{did_you_mean(name, above)}expected an earlier part"
+            f"expected an earlier part{did_you_mean(name, above)}"
         )
         return
     for file in part.get("stand_in") or {}:
         if below.get("file") and file not in below["file"]:
             yield (
                 f"{key_path(f'{path}.stand_in', file)}: found a file that {name} does not "
-                f"name; {did_you_mean(file, below['file'])}expected one of "
-                f"{', '.join(below['file'])}"
+                f"name; expected one of {', '.join(below['file'])}"
+                f"{did_you_mean(file, below['file'])}"
             )
 
 
@@ -164,10 +164,9 @@ def _files_of_two(data: Table, parts: Mapping[str, Table]) -> Iterator[str]:
         for file, others in (part.get("accepted_names") or {}).items():
             where = key_path(f"{path}.accepted_names", file)
             if part.get("file") and file not in part["file"]:
-                hint = did_you_mean(file, part["file"])
                 yield (
-                    f"{where}: found a file that the part does not name; {hint}expected one of "
-                    f"{', '.join(part['file'])}"
+                    f"{where}: found a file that the part does not name; expected one of "
+                    f"{', '.join(part['file'])}{did_you_mean(file, part['file'])}"
                 )
             for other in others or ():
                 if other in support or meant.setdefault(other, file) != file:

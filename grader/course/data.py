@@ -10,7 +10,7 @@ _READERS = {"MNIST": images.mnist, "CIFAR-10": images.cifar10}
 
 
 class Data:
-    """MNIST and CIFAR-10, each read once; made of the bundled digits when no folder holds them."""
+    """MNIST and CIFAR-10, each read once; made from the bundled digits if no folder holds them."""
 
     def __init__(self, folder: Path | None = None) -> None:
         """Read all that the folder holds, if one is given.

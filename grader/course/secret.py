@@ -79,7 +79,7 @@ def require_kept(seed: str, *, is_kept: bool) -> None:
     if seed and not is_kept:
         raise UsageError(
             "to judge a recording, the grader needs its inputs; name the course's secret in "
-            "GRADER_SECRET_FILE, or keep their seed by `grade run --full-json FILE`"
+            "GRADER_SECRET_FILE, or keep their seed with `grade run --full-json FILE`"
         )
 
 
@@ -121,7 +121,7 @@ def read_key(file: Path) -> bytes:
         raise UsageError(f"the key {file} cannot be read: {error.strerror}") from None
     if mode & 0o077:
         raise UsageError(
-            f"the key {file} has mode {mode:o}, so that others may read it; expected 600 or less: "
+            f"the key {file} has mode {mode:o}, so others can read it; expected 600 or less: "
             "chmod 600 it and try again"
         )
     if len(key) < _FEWEST_KEY_NUM_BYTES:

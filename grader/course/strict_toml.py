@@ -122,7 +122,7 @@ def _right_table(table: Table, kind: type[msgspec.Struct], path: str, mistakes: 
         if key not in fields:
             known = ", ".join(sorted(fields))
             mistakes.append(
-                f"{where}: unknown key; {did_you_mean(key, fields)}expected one of: {known}"
+                f"{where}: unknown key; expected one of: {known}{did_you_mean(key, fields)}"
             )
             continue
         right[key] = _right_value(value, fields[key].type, where, mistakes)

@@ -247,7 +247,7 @@ def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> Par
         # As a hidden test of its own, for students read what is made of a full report, too.
         tests = (*tests, _suite_failure(problem))
     if problem:
-        problem = "its hidden tests could not be graded; your course sees why with --show-hidden"
+        problem = "its hidden checks could not be graded; your course sees why with --show-hidden"
     hidden = _part_result(part, tests, 0, 0, problem)
     is_worse = hidden.verdict.severity > visible.verdict.severity
     return replace(
@@ -264,7 +264,7 @@ def _suite_failure(problem: str) -> TestResult:
     """Return what is wrong with a hidden suite itself, which no student is told."""
     return TestResult(
         name="test_the_suite_itself",
-        sentence="The hidden tests run without an error.",
+        sentence="The hidden checks run without an error.",
         verdict=Verdict.JUDGE_ERROR,
         points=0,
         max_points=0,

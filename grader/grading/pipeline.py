@@ -122,12 +122,12 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
     submission, assignment, settings = task.submission, task.assignment, task.settings
     started_s, started_at = time.monotonic(), datetime.now(UTC)
     if settings.parts is not None and (sentence := assignment.wrong_part(settings.parts)):
-        raise UsageError(sentence + _elsewhere(settings.parts, assignment, settings))
+        raise UsageError(sentence, *_elsewhere(settings.parts, assignment, settings))
     selected = [part for part in assignment.parts if _is_selected(part.name, settings)]
     without = [part for part in selected if not _has_hidden(part, assignment, settings)]
     if settings.shows_hidden and len(without) == len(selected):
         raise UsageError(
-            f"there are no hidden tests of {assignment.name} here: only the course has them"
+            f"there are no hidden checks of {assignment.name} here: only the course has them"
         )
     settings.journal.limit_whole(whole_limit_s(selected))
     _require_known_checks(selected, task)
@@ -148,7 +148,7 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
     if not settings.selection.is_mark:
         without = selected
     if len(without) < len(selected):
-        progress.begin("hidden tests", is_hidden=True)
+        progress.begin("hidden checks", is_hidden=True)
     results = [
         graded[part.name].result
         if part in without
@@ -229,8 +229,8 @@ def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
     for name in selection.full_names:
         if known and name not in known:
             asked, parts = name.removeprefix("test_"), ", ".join(part.name for part in selected)
-            meant = did_you_mean(asked, shown) or "--verbose shows the names of all checks"
-            raise UsageError(f"no check of {parts} is called {asked}; {meant.rstrip()}")
+            meant = did_you_mean(asked, shown) or "; --verbose shows the names of all checks"
+            raise UsageError(f"no check of {parts} is called {asked}{meant}")
 
 
 def _require_possible_ranks(selected: Sequence[Part], task: GradingTask) -> None:
@@ -250,9 +250,8 @@ def _require_possible_ranks(selected: Sequence[Part], task: GradingTask) -> None
             if task.settings.parts is None
             else ", ".join(part.name for part in selected)
         )
-        raise UsageError(
-            f"no check of {parts} runs on {selection.ranks} ranks", f"try --ranks {numbers}"
-        )
+        ranks = "1 rank" if selection.ranks == 1 else f"{selection.ranks} ranks"
+        raise UsageError(f"no check of {parts} runs on {ranks}", f"try --ranks {numbers}")
 
 
 def _further_points(without: Sequence[Part]) -> tuple[str, ...]:
@@ -261,7 +260,7 @@ def _further_points(without: Sequence[Part]) -> tuple[str, ...]:
     if not points:
         return ()
     text = f"{written(points)} further point{'' if points == 1 else 's'}"
-    return (f"your course grades {text} by hidden checks",)
+    return (f"your course grades {text} with hidden checks",)
 
 
 def _is_selected(name: str, settings: Settings) -> bool:
@@ -269,16 +268,17 @@ def _is_selected(name: str, settings: Settings) -> bool:
     return settings.parts is None or name in settings.parts
 
 
-def _elsewhere(parts: Sequence[str], assignment: Assignment, settings: Settings) -> str:
+def _elsewhere(parts: Sequence[str], assignment: Assignment, settings: Settings) -> tuple[str, ...]:
     """Return which other assignments have a part of that name, and how this one was chosen."""
     known = settings.courses.readable()
     part = next(each for each in parts if assignment.wrong_part([each]))
     having = [each for each in known if not each.wrong_part([part])]
     others = [full_name(each, known) for each in having]
     if not others:
-        return ""
+        return ()
     how = " (recognised by its files)" if settings.is_recognised else ""
-    return f"; {' and '.join(others)} has a part of that name, but not {assignment.name}{how}"
+    have = "has" if len(others) == 1 else "have"
+    return (f"{' and '.join(others)} {have} a part of that name, but not {assignment.name}{how}",)
 
 
 def _material(settings: Settings) -> list[Path]:

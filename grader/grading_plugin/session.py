@@ -201,8 +201,8 @@ def _sentence(error: BaseException, suite: Path) -> str:
         hint = did_you_mean(name, _names_in(module))
         known = "docs/api.md lists" if module == "grader.api" else "it has"
         return (
-            f"{place} imports {name} from {module}, which has no such name; {hint}expected one "
-            f"that {known}"
+            f"{place} imports {name} from {module}, which has no such name; expected one that "
+            f"{known}{hint}"
         )
     if isinstance(error, pytest.fail.Exception | pytest.Collector.CollectError):
         return f"{place}: {text}; correct it"

@@ -66,11 +66,11 @@ def _refusal(origin: str, reason: str) -> UsageError:
 
 def _ended(exit_code: int | None) -> str:
     if exit_code is None:
-        return f"that took more than {DEADLINE_S:g} s"
+        return f"reading it took more than {DEADLINE_S:g} s"
     if exit_code == -signal.SIGXCPU:
-        return f"that took more than {CPU_TIME_S} s of processor time"
+        return f"reading it took more than {CPU_TIME_S} s of processor time"
     if exit_code in (OUT_OF_MEMORY, -signal.SIGKILL):
-        return f"that takes more than {MEMORY_NUM_BYTES >> 20} MiB of memory"
+        return f"reading it took more than {MEMORY_NUM_BYTES >> 20} MiB of memory"
     if exit_code < 0:
         return f"the process that read it crashed ({signal_name(-exit_code)})"
     return f"the process that read it ended with exit code {exit_code}"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from grader.course.assignment_file import Manual
 from grader.intake import process as intake
-from grader.intake.placement.table import Placement
+from grader.intake.placement.table import Placement, absence_text
 from grader.model.errors import UsageError
 from grader.model.report import ManualPart
 from grader.recording.journal import Journal
@@ -43,7 +43,7 @@ def described(manual: Manual, file: str | None, num_pages: int | None) -> str:
     file: what was handed in, None for nothing; num_pages: that it has, None if it is no PDF.
     """
     if file is None:
-        return f"{' or '.join((manual.file, *manual.other_names))} was not handed in"
+        return absence_text((manual.file, *manual.other_names))
     if num_pages is None:
         return f"{file} cannot be read as a PDF"
     pages = f"{file}, {num_pages} page{'' if num_pages == 1 else 's'}"

@@ -144,7 +144,7 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
     if all(is_hidden(name) or entry.problem == IS_OF_A_TOOL for name, entry in found.items()):
         names_there = sorted(name for name in found if found[name].problem != IS_OF_A_TOOL)
         hidden = f": {names_there[0]} is a hidden file" if names_there else ""
-        raise UsageError(f"{origin} {IS_EMPTY}{hidden}; put the files to hand in there")
+        raise UsageError(f"{origin} {IS_EMPTY}{hidden}; copy your files into it")
     files: dict[str, bytes] = {}
     not_read: dict[str, str] = {}
     num_bytes = 0
@@ -218,7 +218,7 @@ def _with_opened(listed: Listing, wanted: Collection[str]) -> tuple[dict[str, En
     for number, name in enumerate(_nearest(found, ARCHIVES)):
         try:
             if number >= _MAX_OPENED:
-                raise UsageError(f"there are too many: {_MAX_OPENED} are opened")
+                raise UsageError(f"there are too many archives: only {_MAX_OPENED} are opened")
             if num_bytes <= MAX_TOTAL_NUM_BYTES:  # else none is unpacked any more
                 inside = _opened(name, listed[name].read(), wanted)
                 num_bytes += sum(each.num_bytes for each in inside.values() if not each.problem)

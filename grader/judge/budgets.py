@@ -66,7 +66,7 @@ def assert_within_factor(
         raise BudgetExceeded.over(
             found(
                 "budget.time",
-                f"{what} takes {_duration(min(student_s))}, {ratio:.3g} times the "
+                f"{what} took {_duration(min(student_s))}, {ratio:.3g} times the "
                 f"{_duration(min(yardstick_s))} of {yardstick} (fastest of {len(student_s)} "
                 f"and of {len(yardstick_s)} runs); this part allows {factor:g} times",
                 factor=factor,

@@ -3,11 +3,11 @@
 EXIT_CODES = {
     0: "Full marks. With `--min-score N`, at least N points.",
     1: "Points were lost. With `--min-score N`, fewer than N points.",
-    2: "The command is wrong, or the folder holds none of the files of an assignment. Nothing was "
+    2: "The command is wrong, or the folder contains no file of any known assignment. Nothing was "
     "graded.",
     3: "The grader, Docker or the image failed. There is no mark; this is never a zero.",
     4: "The submission needs a review: the evidence is contradictory, or the grader failed in one "
-    "test. This is never a zero.",
+    "check. This is never a zero.",
 }
 """What the commands that grade end with; `make docs` writes docs/exit-codes.md from it."""
 

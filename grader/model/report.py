@@ -232,11 +232,11 @@ class TestResult:
         messages = {Verdict.ACCEPTED: "", Verdict.SKIPPED: "not run"}
         return TestResult(
             name=self.name,
-            sentence=f"a hidden test: {self.name.removeprefix('test_').replace('_', ' ')}",
+            sentence=f"a hidden check: {self.name.removeprefix('test_').replace('_', ' ')}",
             verdict=self.verdict,
             points=self.points,
             max_points=self.max_points,
-            message=messages.get(self.verdict, f"a hidden test: {self.verdict.value}"),
+            message=messages.get(self.verdict, f"a hidden check: {self.verdict.value}"),
             is_hidden=True,
             blocked_by=self.blocked_by,
             feedback=Feedback.VERDICT,

@@ -21,9 +21,9 @@ def nearest(name: str, known: Collection[str]) -> str | None:
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """Return `did you mean ring_allreduce? ` for an unknown name; empty when none is like it."""
+    """Return `. Did you mean ring_allreduce?` for an unknown name; empty when none is like it."""
     found = nearest(name, known)
-    return f"did you mean {found}? " if found else ""
+    return f". Did you mean {found}?" if found else ""
 
 
 def meant_files(missing: Iterable[str], found: Sequence[str]) -> dict[str, str]:

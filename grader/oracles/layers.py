@@ -26,8 +26,8 @@ def assert_floating(what: str, array: NDArray[Any]) -> None:
     """
     if array.dtype.kind != "f":
         raise ValueError(
-            f"{what}: found {array.dtype}, expected floating-point numbers; convert them, for "
-            "example by .astype(np.float64)"
+            f"{what}: found {array.dtype}; expected floating-point numbers. Convert them, for "
+            "example with .astype(np.float64)"
         )
 
 
@@ -44,14 +44,14 @@ def assert_shape(what: str, array: NDArray[Any], axes: tuple[int | str, ...], hi
         else:
             return
     expected = f"({', '.join(map(str, axes))}{',' * (len(axes) == 1)})"
-    raise ValueError(f"{what}: found shape {array.shape}, expected {expected}; {hint}")
+    raise ValueError(f"{what}: found shape {array.shape}; expected {expected} ({hint})")
 
 
 def assert_upstream(layer: str, upstream: NDArray[Any], outputs: NDArray[Any]) -> None:
     """Assert that a gradient has the shape of the outputs it is taken at. Raises ValueError."""
     if upstream.shape != outputs.shape:
         raise ValueError(
-            f"{layer}, backward: found shape {upstream.shape}, expected {outputs.shape}; it takes "
+            f"{layer}, backward: found shape {upstream.shape}; expected {outputs.shape}. It takes "
             "the gradient at the layer's outputs, a number for each of them"
         )
 
@@ -93,8 +93,8 @@ def batch_norm(inputs: Values, weight: Values, bias: Values, *, epsilon: float =
     assert_floating("batch_norm, inputs", inputs)
     if inputs.ndim < 2:
         raise ValueError(
-            f"batch_norm, inputs: found shape {inputs.shape}, expected (batch, channels, ...); "
-            "each channel is normalised over the batch"
+            f"batch_norm, inputs: found shape {inputs.shape}; expected (batch, channels, ...). "
+            "Each channel is normalised over the batch"
         )
     for name, array in (("weight", weight), ("bias", bias)):
         assert_shape(
@@ -309,8 +309,8 @@ def _views(layer: str, images: Values, size: Sequence[int], stride: int) -> list
     height, width = images.shape[2:]
     if not (0 < size[0] <= height and 0 < size[1] <= width):
         raise ValueError(
-            f"{layer}: found windows of {size[0]} x {size[1]}, expected 1 x 1 to {height} x "
-            f"{width}, the size of the images; take smaller windows, or pad the images"
+            f"{layer}: found windows of {size[0]} x {size[1]}; expected 1 x 1 to {height} x "
+            f"{width}, the size of the images. Take smaller windows, or pad the images"
         )
     below, beside = height - size[0] + 1, width - size[1] + 1
     return [
@@ -328,7 +328,7 @@ def _assert_images(layer: str, inputs: Values) -> None:
 def _assert_options(layer: str, stride: int, padding: int = 0) -> None:
     if stride < 1 or padding < 0:
         raise ValueError(
-            f"{layer}: found stride {stride} and padding {padding}, expected a stride of 1 or "
+            f"{layer}: found stride {stride} and padding {padding}; expected a stride of 1 or "
             "more and a padding of 0 or more"
         )
 
@@ -374,11 +374,11 @@ def _assert_labels(labels: NDArray[Any], is_label: NDArray[np.bool_]) -> None:
     """Assert that labels are whole numbers, and that each is a class."""
     if labels.dtype.kind not in "iu":
         raise ValueError(
-            f"cross_entropy, labels: found {labels.dtype}, expected whole numbers; of one-hot rows "
-            "they are rows.argmax(axis=1)"
+            f"cross_entropy, labels: found {labels.dtype}; expected whole numbers. For one-hot "
+            "rows, they are rows.argmax(axis=1)"
         )
     if np.count_nonzero(is_label) != len(labels):
         raise ValueError(
-            f"cross_entropy, labels: found {labels.min()} to {labels.max()}, expected 0 to "
-            f"{is_label.shape[1] - 1}; classes count from 0, one for each column of the scores"
+            f"cross_entropy, labels: found {labels.min()} to {labels.max()}; expected 0 to "
+            f"{is_label.shape[1] - 1}. Classes count from 0, one for each column of the scores"
         )

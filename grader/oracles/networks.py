@@ -103,8 +103,8 @@ def _assert_names(layers: Sequence[Layer], parameters: Mapping[str, Values]) -> 
     missing, unused = sorted(taken - parameters.keys()), sorted(parameters.keys() - taken)
     if missing or unused:
         raise ValueError(
-            f"found the parameters {', '.join(sorted(parameters)) or 'none'}, expected "
-            f"{', '.join(sorted(taken)) or 'none'}; give each parameter the name that its layer "
+            f"found the parameters {', '.join(sorted(parameters)) or 'none'}; expected "
+            f"{', '.join(sorted(taken)) or 'none'}. Give each parameter the name that its layer "
             "has for it"
         )
 
@@ -130,9 +130,8 @@ def packed(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> NDArray[Any]:
     """
     if arrays.keys() != shapes.keys():
         raise ValueError(
-            f"found the arrays {', '.join(arrays) or 'none'}, expected "
-            f"{', '.join(shapes) or 'none'}; "
-            "give each array its name"
+            f"found the arrays {', '.join(arrays) or 'none'}; expected "
+            f"{', '.join(shapes) or 'none'}. Give each array its name"
         )
     for name, shape in shapes.items():
         assert_shape(name, arrays[name], shape, "an array is packed as the shapes have it")
@@ -160,7 +159,7 @@ def element_name(index: int, shapes: Shapes) -> str:
             indices = np.unravel_index(index - place.start, shapes[name])
             return f"{name}[{', '.join(str(int(each)) for each in indices)}]"
     raise ValueError(
-        f"found index {index}, expected 0 to {num_elements(shapes) - 1}; a packed vector has no "
+        f"found index {index}; expected 0 to {num_elements(shapes) - 1}. A packed vector has no "
         "more elements than its shapes"
     )
 
@@ -234,7 +233,7 @@ def _slope(parameters: Values, gradient: Values, weight_decay: float) -> Values:
     """Return the gradient with what weight decay adds to it."""
     if np.shape(parameters) != np.shape(gradient):
         raise ValueError(
-            f"gradient: found shape {np.shape(gradient)}, expected {np.shape(parameters)}; it has "
+            f"gradient: found shape {np.shape(gradient)}; expected {np.shape(parameters)}. It has "
             "a number for each parameter"
         )
     return gradient + weight_decay * parameters if weight_decay else gradient

@@ -23,7 +23,7 @@ class Network:
     def describe(self) -> str:
         """Return latency, bandwidth and source, as captions say them."""
         gbit = self.num_bytes_per_s * 8 / 1e9
-        return f"{self.latency_s * 1e6:g} us latency, {gbit:g} Gbit/s, one core a rank ({SOURCE})"
+        return f"{self.latency_s * 1e6:g} us latency, {gbit:g} Gbit/s, one core per rank ({SOURCE})"
 
     def message_s(self, num_bytes: float) -> float:
         """Return the time of one message."""

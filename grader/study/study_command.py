@@ -97,8 +97,8 @@ def _on_noise(busy: float) -> str:
     if busy <= QUIET:
         return ""
     return (
-        f"Other programs took {busy:.0%} of the cores' time, the median over the runs. The times "
-        "are therefore too long, and some runs may not have finished."
+        f"In the median run, other programs took {busy:.0%} of the cores' time. The times are "
+        "therefore too long, and some runs might not have finished."
     )
 
 

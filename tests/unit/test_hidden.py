@@ -209,7 +209,7 @@ def test_without_the_file_a_sentence_says_what_is_missing(suites):
     (suites / "doubling" / "hidden_double.py").unlink()
     report = grade(suites)
     assert (report.score, report.max_score, report.exit_code) == (4, 4, 0)
-    assert "your course grades 4 further points by hidden checks" in report.notes
+    assert "your course grades 4 further points with hidden checks" in report.notes
     assert not [note for note in complete.notes if "hidden" in note]
     visible = tuple(test for test in complete.parts[0].tests if not test.is_hidden)
     assert report.parts[0].tests == visible
@@ -250,7 +250,7 @@ def double(number):
     assert verdicts(report)["test_large_numbers"] is verdict
     assert verdicts(report)["test_once_more"] is Verdict.SKIPPED
     assert (part.points, part.max_points) == (3, 7)
-    assert (part.verdict, part.message) == (verdict, f"a hidden test: {verdict.value}")
+    assert (part.verdict, part.message) == (verdict, f"a hidden check: {verdict.value}")
     assert_nothing_hidden(report, said)
     assert CANARY in json_report.render(grade(suites, source, launcher, shows_hidden=True))
 
@@ -379,7 +379,7 @@ def test_only_where_there_are_hidden_tests_they_can_be_shown(suites):
     """`--show-hidden` is refused in the student's edition."""
     assert CANARY in json_report.render(grade(suites, shows_hidden=True))
     (suites / "doubling" / "hidden_double.py").unlink()
-    with pytest.raises(UsageError, match="no hidden tests of doubling here"):
+    with pytest.raises(UsageError, match="no hidden checks of doubling here"):
         grade(suites, shows_hidden=True)
 
 

@@ -160,7 +160,8 @@ def _remembered(whole: _Class) -> ClassInputs:
     if forget is not None:
         theirs = [each for each in there if each not in left]
         number = erasure.remove(out, whole.gradings, names.of(student.id), theirs, left)
-        show(f"{student.id} is forgotten: removed {number} gradings and all reports")
+        gradings = "1 grading" if number == 1 else f"{number} gradings"
+        show(f"{student.id} is forgotten: removed {gradings} and all reports")
         for each in theirs:
             show(f"  remove the platform's own copy yourself: {each.path}")
         before = erasure.owners(out)

@@ -121,8 +121,8 @@ def pseudonyms_in(out: Path) -> Pseudonyms:
         raise GraderError(f"{file} cannot be read: {error.strerror}") from None
     if len(key) != NUM_BYTES:
         raise GraderError(
-            f"{file} has {len(key)} bytes; expected a key of {NUM_BYTES}. Restore it; or "
-            "remove it, and all students get new pseudonyms"
+            f"{file} has {len(key)} bytes; expected a key of {NUM_BYTES} bytes. Restore it, or "
+            "remove it to give all students new pseudonyms"
         )
     return Pseudonyms(key)
 

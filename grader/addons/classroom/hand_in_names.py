@@ -148,13 +148,13 @@ class Naming:
         """Return what to do about a name with several readings."""
         first, second, *_ = (f"{self.platform} {each.who[self.platform]}" for each in readings)
         remedy = (
-            "Move all files of its author into a folder named after the author's id on the roster"
+            "Move all the author's files into a folder named after the author's id on the roster"
         )
         # Where the roster has all numbers, no more of them can decide it.
         if self.platform != "blackboard" and self.roster.may_have(self.platform, ""):
             remedy = (
-                f"Add all students' {self.platform} numbers to the roster, or move all files "
-                "of its author into a folder named after the author's id there"
+                f"Add all students' {self.platform} numbers to the roster, or move all the "
+                "author's files into a folder named after the author's id on the roster"
             )
         return f"{name} can mean {first} or {second}, and the roster does not decide it. {remedy}"
 

@@ -187,7 +187,8 @@ def summary(
     different = {each.identity: each.mark for each in standings if each.mark}.values()
     rows = [row for each in different for row in each.rows]
     if missing := sum(row.is_missing and row.given is None for row in rows):
-        yield f"{missing} of their lines are for files that were not handed in and stay pending"
+        lines = "1 of their lines stays" if missing == 1 else f"{missing} of their lines stay"
+        yield f"{lines} pending, because the files were not handed in,"
         yield '  unless class.toml says not_handed_in = "zero"'
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
         yield f"without a time, so counted as on time: {len(untimed)}; to change this, add times"

@@ -140,7 +140,7 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
     if num_unknown and num_unknown == len(left) and not num_filled:
         left = [
             f"no student in {table.file} was graded here; export the table of this class, or "
-            "add its ids and numbers to the roster"
+            "add the table's ids and numbers to the roster"
         ]
     return Filled(csv_text(rows, table.delimiter), num_filled, tuple(left))
 
@@ -164,8 +164,8 @@ def _require_same_worth(table: PlatformTable, standings: Sequence[Standing]) -> 
         worth = cell.strip().replace(",", ".")
         if most and worth.replace(".", "", 1).isdecimal() and float(worth) != most:
             raise UsageError(
-                f"{table.file}: {name} is worth {worth} there, but {written(most)} here; set that "
-                f"number of points in {table.platform.capitalize()} and export again"
+                f"{table.file}: {name} is worth {worth} points there, but {written(most)} here; "
+                f"set {written(most)} in {table.platform.capitalize()} and export again"
             )
 
 

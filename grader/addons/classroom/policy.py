@@ -81,7 +81,7 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
     last = accepted[-1].attempt.label
     unknown = [each.attempt.label for each in accepted if each.final is None]
     if policy.takes_best and unknown and len(accepted) > 1:
-        why = f"{unknown[0]} has no mark yet, so the best one is not known"
+        why = f"{unknown[0]} has no mark yet, so the best hand-in is not known"
         return Decision(unknown[0], None, None, (why,))
     # Some platforms deliver what a group has handed in once for each of them.
     different = {each.attempt.digest or each.attempt.label for each in accepted}
@@ -139,7 +139,7 @@ def _judged(attempt: Attempt, policy: Policy, deadline: datetime | None) -> _Jud
         return _Judged(attempt, attempt.score)
     if attempt.submitted_at is None:
         unclear = (
-            "the platform says it is late, but not by how much: no points were taken; add its "
+            "the platform says it is late, but not by how much: no points were deducted; add its "
             "time to the table of times"
         )
         return _Judged(attempt, attempt.score, (unclear,) if attempt.is_called_late else ())
@@ -151,7 +151,7 @@ def _judged(attempt: Attempt, policy: Policy, deadline: datetime | None) -> _Jud
         return _Judged(attempt, None, (why,), is_accepted=False)
     share = min(1.0, days * policy.late_per_day)
     final = None if attempt.score is None else attempt.score * (1 - share)
-    return _Judged(attempt, final, (f"{_days(days)} late: {share:.0%} taken",))
+    return _Judged(attempt, final, (f"{_days(days)} late: {share:.0%} deducted",))
 
 
 def _days(number: int) -> str:

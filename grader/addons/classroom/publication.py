@@ -146,7 +146,8 @@ def render(regrades: Sequence[Regrade]) -> str:
 def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
     """Yield how many marks change, each of those, and by what it was graded."""
     changed = [each for each in regrades if each.changes_mark]
-    yield f"{len(regrades)} graded again: {len(changed)} marks change"
+    marks = "1 mark changes" if len(changed) == 1 else f"{len(changed)} marks change"
+    yield f"{len(regrades)} graded again: {marks}"
     reasons = {
         reason
         for each in regrades
@@ -159,7 +160,7 @@ def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
         tests = ", ".join(line.test for line in each.lines[:3] if line.test)
         yield f"  {each.label}: {before} -> {now}{f' by {tests}' if tests else ''}"
     if others := sum(bool(each.lines) for each in regrades if not each.changes_mark):
-        yield f"  {others} more have the same mark, but differ elsewhere"
+        yield f"  {others} more with the same mark, but other differences"
 
 
 def _score(report: Report | None) -> str:

@@ -164,7 +164,7 @@ def _nobodys(hand_in: HandIn, roster: Roster) -> str:
     if roster.means_several(hand_in):
         return (
             f"{hand_in.label} names several students on the roster. Find its author, and "
-            "rename it to that id"
+            "rename it to the author's id"
         )
     if hand_in.is_of_namesakes:
         return (

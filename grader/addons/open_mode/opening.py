@@ -303,9 +303,8 @@ def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tu
     open_to_it = [part for part in chosen if not part.backend.startswith(_TORCH)]
     if not open_to_it:
         raise UsageError(
-            f"{', '.join(part.name for part in chosen)} of {found.name} start their own "
-            "processes, which an open session cannot: use `grade check`, and print what you "
-            "want to see"
+            "an open session cannot run parts that start their own processes, such as "
+            f"{chosen[0].name} of {found.name}: use `grade check`, and print what you want to see"
         )
     return tuple(found.folder / part.suite for part in open_to_it)
 

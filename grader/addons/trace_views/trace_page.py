@@ -174,10 +174,9 @@ def _why_empty(traced: Traced) -> str:
         return "This case made too many calls to keep."
     if not traced.chosen.num_others:
         return "No rank called MPI or torch.distributed."
-    return (
-        "No call matters for the rules of this part; "
-        f"{traced.chosen.num_others:,} other calls are not shown."
-    )
+    number = traced.chosen.num_others
+    others = "1 other call is" if number == 1 else f"{number:,} other calls are"
+    return f"No call matters for the rules of this part; {others} not shown."
 
 
 def _head(page: Page, traced: Traced) -> list[str]:
@@ -328,7 +327,7 @@ def _others(page: Page, traced: Traced) -> list[str]:
         for case in others
     ]
     head, *rest = aligned(columns, cells, page.width - len(INDENT))
-    lines = page.paragraph("Other cases, each shown by --case and its number:", first="")
+    lines = page.paragraph("Other cases, each shown with --case and its number:", first="")
     lines.append(page.paint(f"{INDENT}{head}", DIM))
     told = zip(others, rest, strict=True)
     for _, found in groupby(told, key=lambda each: each[0].launch):

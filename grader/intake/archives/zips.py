@@ -161,7 +161,7 @@ def _unpacking(
             return content
         except NOT_A_ZIP as error:
             raise UsageError(
-                f"{path}: {member.filename} in it cannot be unpacked "
+                f"{path}: {member.filename} cannot be unpacked "
                 f"({names.shown_text(str(error))[:200]}); make the zip again"
             ) from None
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from grader.course.assignment import Assignment
 from grader.course.assignment_file import Part
 from grader.intake.placement.matching import Rule, counts_for
-from grader.intake.placement.table import Placement, names_of
+from grader.intake.placement.table import Placement, absence_text, names_of
 from grader.intake.submission import Submission, is_hidden
 from grader.model.errors import GraderError, UsageError
 from grader.model.paths import nearness
@@ -37,8 +37,8 @@ def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment
     if len(found) > 1:
         names = [full_name(each, known) for each in found]
         raise UsageError(
-            f"{submission.origin} could be for {' or '.join(names)}: it has as many files of "
-            f"each; name one with --assignment {names[0]}"
+            f"{submission.origin} could be for {' or '.join(names)}: it has the same number "
+            f"of files of each; name one with --assignment {names[0]}"
         )
     return found[0]
 
@@ -55,8 +55,8 @@ def require_likely(submission: Submission, named: Assignment, known: Sequence[As
     if others:
         best = max(others, key=lambda name: others[name])
         raise UsageError(
-            f"{submission.origin} has no file of {named.name}; its files look like {best}: name "
-            "that assignment instead"
+            f"{submission.origin} has no file of {named.name}; its files look like those of "
+            f"{best}: name that assignment instead"
         )
 
 
@@ -108,16 +108,16 @@ def full_name(assignment: Assignment, known: Sequence[Assignment]) -> str:
 
 def missing_text(placement: Placement, part: Part, file: str) -> str:
     """Return the sentence about a file of a part that was not handed in."""
-    names = " or ".join([file, *part.accepted_names.get(file, ())])
+    absence = absence_text([file, *part.accepted_names.get(file, ())])
     submission = placement.submission
     meant = meant_by(submission, placement.assignment).get(file)
     if not meant:
-        return f"{names} was not handed in"
+        return absence
     if reason := submission.not_read.get(meant):
         return f"{meant} was not read: it {reason}"
     if _defines(submission.files[meant], part):
-        return f"{names} was not handed in. {meant} defines {_called(part)}: name it {file}"
-    return f"{names} was not handed in. Is {meant} meant to be {file}? Then rename it"
+        return f"{absence}. {meant} defines {_called(part)}: rename {meant} to {file}"
+    return f"{absence}. Is {meant} meant to be {file}? Then rename it"
 
 
 def unused_text(placement: Placement, part: Part) -> str:
@@ -129,7 +129,9 @@ def unused_text(placement: Placement, part: Part) -> str:
             continue
         for path in _shown(placement.submission)[:_MAX_LOOKED_INTO]:
             if _defines(files.get(path, b""), part) and not counts_for(path, names):
-                return f"{path} defines {_called(part)}: if that is your solution, name it {file}"
+                return (
+                    f"{path} defines {_called(part)}. If it is your solution, rename it to {file}"
+                )
     return ""
 
 
@@ -140,21 +142,18 @@ def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
     more = f" and {len(found) - _MAX_FOUND} more" if len(found) > _MAX_FOUND else ""
     nearest, names = _nearest(submission, known)
     if names:
-        pairs = list(names.items())
-        asked = " ".join(
-            f"Is {path} meant to be {name}? Then rename it."
-            for name, path in sorted(pairs)[:_MAX_MEANT]
-        )
         files = _listed(nearest.handed_in)
-        expected = f"they are most like {full_name(nearest, known)}, which expects {files}. {asked}"
+        expected = [f"The closest assignment is {full_name(nearest, known)}, which expects {files}"]
+        expected += [
+            f"Is {path} meant to be {name}? Then rename it"
+            for name, path in sorted(names.items())[:_MAX_MEANT]
+        ]
     else:
-        expected = "expected files such as " + " or ".join(
-            f"{each.handed_in[0]} ({full_name(each, known)})" for each in known
-        )
-    return (
-        f"{submission.origin} has no file of an assignment. Found {shown}{more}; {expected}"
-        + "".join(f"; {note}" for note in submission.notes[:_MAX_NOTES])
-    )
+        like = " or ".join(f"{each.handed_in[0]} ({full_name(each, known)})" for each in known)
+        expected = [f"Expected files such as {like}"]
+    absence = f"{submission.origin} contains no file of any known assignment"
+    notes = submission.notes[:_MAX_NOTES]
+    return ". ".join([absence, f"Found {shown}{more}", *expected, *notes])
 
 
 def _nearest(
@@ -193,7 +192,7 @@ def _likeness_of_contents(
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = ", ..." if len(names) > _MAX_EXPECTED else ""
+    more = f" and {len(names) - _MAX_EXPECTED} more" if len(names) > _MAX_EXPECTED else ""
     return ", ".join(names[:_MAX_EXPECTED]) + more
 
 

@@ -2,7 +2,7 @@
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
@@ -47,6 +47,14 @@ _CODE_LINE = re.compile(rb"^[ \t\f]*[^\s#].*", re.MULTILINE)
 _MAX_NOTES = 8
 _MAX_TEMPLATE_NUM_BYTES = 1 << 17
 """With comments that were added: what is larger was changed."""
+
+
+def absence_text(names: Sequence[str]) -> str:
+    """Return `a.py was not handed in`, or of several names `neither a.py nor b.py was ...`."""
+    *others, last = names
+    if others:
+        return f"neither {', '.join(others)} nor {last} was handed in"
+    return f"{last} was not handed in"
 
 
 @dataclass(frozen=True)

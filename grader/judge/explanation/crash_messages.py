@@ -131,7 +131,8 @@ def _told(
         return crash("crash.slip", slip, hint, detail=detail)
     if any(words in message for words in _NO_GPU):
         text = (
-            f"rank {rank} asks for a GPU (.cuda() or device 'cuda'){where}, but the grader has none"
+            f"rank {rank} asked for a GPU (.cuda() or device 'cuda'){where}, but the grader has "
+            "none"
         )
         return crash("crash.gpu", text, "leave tensors and models on the CPU", detail=detail)
     asked = "" if file else f"; this part requires {entry}"
@@ -236,7 +237,7 @@ def failure_of_late_crash(rank: int, end: RankEnd, unfinished: str) -> RunFailur
     unfinished: the call that it has left under way, if any.
     """
     why = (
-        f". Likely: it never waited for its {unfinished}, and MPI still used the array; "
+        f". Likely: it never waited for its {unfinished}, and MPI was still using the array; "
         "wait for every request before you return"
     )
     text = f"the process of rank {rank} {_end_of(end)} after it had returned"
@@ -293,7 +294,7 @@ def slip_text(rank: int, values: Mapping[str, Any]) -> str:
     if imported_at := text_of(values, "imported_at"):
         user = where or f"rank {rank}: the graded code"
         if name != "ModuleNotFoundError":
-            return f"{user} uses an import of {imported_at}, which fails here: {message}"
+            return f"{user} uses the import at {imported_at}, which fails here: {message}"
         package = message.partition("'")[2].partition("'")[0]
         return f"{user} uses {package}, imported at {imported_at}, which is not installed here"
     if where and (name, message) in _NOBODY_TYPES:
@@ -301,8 +302,7 @@ def slip_text(rank: int, values: Mapping[str, Any]) -> str:
     if where and (missing := text_of(values, "missing")):
         return (
             f"{where} opens {missing!r}, which does not exist. The working folder contains "
-            f"{_listed(values.get('there'))}; of what was handed in, it has only the empty "
-            "folders"
+            f"{_listed(values.get('there'))}, but no files of the submission"
         )
     return ""
 

@@ -149,8 +149,8 @@ def miscounts(
         partitioned = seen.calls.where(seen.calls.function_is(PARTITIONED.__contains__))
         if partitioned:
             yield Doubt(
-                f"rank {rank} calls {name_of(partitioned[0])}{at(partitioned[0])}, and MPI "
-                "does not count its messages",
+                f"rank {rank} called {name_of(partitioned[0])}{at(partitioned[0])}, and MPI "
+                "does not count the messages of such calls",
                 (rank,),
             )
             continue
@@ -179,7 +179,7 @@ def unrecorded(nums_nested: Sequence[int]) -> Iterator[Doubt]:
     for rank, number in enumerate(nums_nested):
         if number:
             yield Doubt(
-                f"rank {rank} calls MPI inside a function that MPI itself calls (for a "
+                f"rank {rank} called MPI inside a function that MPI itself calls (for a "
                 "reduction or an attribute); the grader does not record such calls",
                 (rank,),
             )

@@ -57,8 +57,8 @@ def assert_collectives_per_iteration(
         calls = collective_calls(trace, rank)
         return [each.call for each in calls if not names or each.function in names]
 
-    what = "collective calls" if not names else f"calls of {' or '.join(sorted(names))}"
-    _assert_per_iteration(traces, expected, calls_of, f"makes {{}} {what}")
+    what = f"call{{}} to {' or '.join(sorted(names))}" if names else "collective call{}"
+    _assert_per_iteration(traces, expected, calls_of, f"made {{}} {what}")
 
 
 def assert_messages_per_iteration(
@@ -70,7 +70,7 @@ def assert_messages_per_iteration(
     traces, expected, errors: as of assert_collectives_per_iteration. On a graph of neighbours,
     expected is `{rank: len(neighbours) for rank, neighbours in graph.items()}`.
     """
-    _assert_per_iteration(traces, expected, messages_of, "sends {} messages")
+    _assert_per_iteration(traces, expected, messages_of, "sent {} message{}")
 
 
 def _assert_per_iteration(
@@ -82,7 +82,7 @@ def _assert_per_iteration(
     if len(traces) < 2 or len({len(trace.ranks) for trace in traces.values()}) != 1:
         raise ValueError(
             f"traces of {sorted(traces)} iterations: expected two or more numbers of "
-            "iterations, each run on as many ranks"
+            "iterations, each run on the same number of ranks"
         )
     for trace in traces.values():
         assert_not_truncated(trace)
@@ -95,12 +95,13 @@ def _assert_per_iteration(
             low, high = bounds_of(bounds)
             more, iterations = len(after) - len(before), longer - shorter
             if not (low * iterations <= more or num_ranks == 1) or more > high * iterations:
+                number = f"{more / iterations:.3g}"
                 raise RuleViolation(
                     found(
                         "rule.calls_per_iteration",
-                        f"rank {rank} {doing.format(f'{more / iterations:.3g}')} per iteration "
-                        f"({len(before)} in {shorter}, {len(after)} in {longer}); expected "
-                        f"{bounds_text(bounds)}{_places(after)}",
+                        f"rank {rank} {doing.format(number, 's' * (number != '1'))} per iteration "
+                        f"({len(before)} in {shorter}, {len(after)} in {longer} iterations); "
+                        f"expected {bounds_text(bounds)}{_places(after)}",
                         rank=rank,
                         per_iteration=more / iterations,
                     )
@@ -118,7 +119,7 @@ def _of_rank(expected: Bounds | Mapping[int, Bounds], rank: int) -> Bounds:
 def _places(calls: Sequence[Call]) -> str:
     """Return what is called in which lines, most often first."""
     places = Counter(f"{name_of(call)}{at(call)}" for call in calls).most_common(_MOST_PLACES)
-    return f"; it calls {listed(place for place, _ in places)}" if places else ""
+    return f"; it called {listed(place for place, _ in places)}" if places else ""
 
 
 def assert_collective_size(

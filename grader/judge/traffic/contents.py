@@ -204,8 +204,8 @@ def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
                 found(
                     "evidence.contents_not_sent",
                     f"rank {rank} needs {needed} bytes of the other ranks' arrays, or of sums "
-                    f"of them; its messages{what} deliver only {num_bytes}. Its results may not "
-                    "come from messages; your instructor reviews this part",
+                    f"of them; its messages{what} delivered only {num_bytes}. Its results might "
+                    "not come from messages; your instructor reviews this part",
                     rank=rank,
                     num_bytes=num_bytes,
                     needed_num_bytes=needed,

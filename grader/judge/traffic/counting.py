@@ -170,18 +170,18 @@ def assert_ring_volume(
         item_num_bytes,
         by_each=[(0, num_hops * padded + more) for more in rounded],
         by_each_formula=(
-            f"2 (n - 1) ceil(L / n) with n = {n} ranks and L = {length} elements"
+            f"2(n - 1) ceil(L/n) with n = {n} ranks and L = {length} elements"
             f"{f' in pieces of {grain}' if grain > 1 else ''}"
             f"{', and one more for each further message' if any(rounded) else ''}"
         ),
         in_all=(num_hops * length, num_hops * n * padded),
-        in_all_formula=f"2 (n - 1) L with n = {n} ranks and L = {length} elements",
+        in_all_formula=f"2(n - 1) L with n = {n} ranks and L = {length} elements",
         algorithm="a ring",
     )
 
 
 def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) -> None:
-    """Assert that each of n ranks sent L elements to each other rank: n (n - 1) L in all.
+    """Assert that each of n ranks sent L elements to each other rank: n(n - 1) L in all.
 
     num_elements: L; with 0 nothing need be sent. item_num_bytes: the size of one element.
     Raises RuleViolation, or NotProven for a trace that is incomplete.
@@ -194,7 +194,7 @@ def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) ->
         by_each=[(by_each, by_each)] * n,
         by_each_formula=f"(n - 1) L with n = {n} ranks and L = {length} elements",
         in_all=(n * by_each, n * by_each),
-        in_all_formula=f"n (n - 1) L with n = {n} ranks and L = {length} elements",
+        in_all_formula=f"n(n - 1) L with n = {n} ranks and L = {length} elements",
         algorithm="the naive exchange",
     )
     for rank in range(n):
@@ -293,7 +293,7 @@ def _elements(num_bytes: int, item_num_bytes: int) -> str:
     number, rest = divmod(num_bytes, item_num_bytes)
     if rest:
         return f"{num_bytes} bytes ({num_bytes / item_num_bytes:.1f} elements)"
-    return f"{number} elements ({num_bytes} bytes)"
+    return f"{number} element{'' if number == 1 else 's'} ({num_bytes} bytes)"
 
 
 def _between(bounds: tuple[int, int]) -> str:
@@ -319,7 +319,7 @@ def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
                     "evidence.envelopes_could_tell",
                     f"rank {rank} sent {len(sent)} messages of {num_kinds} kinds, told apart "
                     f"by receiver, tag and length. The kinds alone can carry {num_bytes:.0f} "
-                    f"bytes; {needed_num_bytes:.0f} are enough. The result may not come from "
+                    f"bytes; {needed_num_bytes:.0f} are enough. The result might not come from "
                     "the messages' content; your instructor reviews this part",
                     rank=rank,
                     num_messages=len(sent),

@@ -87,7 +87,7 @@ def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None
             raise NotProven(
                 found(
                     "evidence.altered_message_without_effect",
-                    f"{_told(trace, effect.message)}, but no result changed. The results may "
+                    f"{_told(trace, effect.message)}, but no result changed. The results might "
                     f"not come from the messages; {_LOOK}",
                     rank=effect.message.rank,
                 )
@@ -107,12 +107,14 @@ def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
             if any(effect.ended for effect in happened)
             else "no result changed"
         )
+        number = len(happened)
+        messages = "1 message" if number == 1 else f"{number} messages, each in its own run"
         raise NotProven(
             found(
                 "evidence.no_altered_message_matters",
-                f"we changed {len(happened)} messages, each in its own run, but {came}. The "
-                f"results may not come from the messages; {_LOOK}",
-                number=len(happened),
+                f"we changed {messages}, but {came}. The results might not come from the "
+                f"messages; {_LOOK}",
+                number=number,
             )
         )
 
@@ -145,7 +147,7 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
                     "evidence.influence_unlike_a_ring",
                     f"{_told(trace, effect.message)}, and the results of "
                     f"{ranks_text(effect.influenced)} changed. In a ring, those of "
-                    f"{ranks_text(run)} would change. The results may not come from the messages "
+                    f"{ranks_text(run)} would change. The results might not come from the messages "
                     f"alone; {_LOOK}",
                     rank=effect.message.rank,
                     influenced=effect.influenced,
@@ -163,12 +165,10 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
             raise NotProven(
                 found(
                     "evidence.influences_unlike_a_ring",
-                    f"we changed each of the {len(own)} messages of rank {rank}, which changed "
-                    f"the results of {listed(map(str, num_influenced))} ranks. In a ring, it "
-                    "would change "
-                    f"those of {listed(map(str, expected))}. The results may not come from "
-                    "the messages "
-                    f"alone; {_LOOK}",
+                    f"we changed each of rank {rank}'s {len(own)} messages. This changed the "
+                    f"results of {listed(map(str, num_influenced))} ranks. In a ring, it would "
+                    f"change those of {listed(map(str, expected))}. The results might not come "
+                    f"from the messages alone; {_LOOK}",
                     rank=rank,
                     influenced=num_influenced,
                     expected=expected,
@@ -192,15 +192,15 @@ def _told(trace: Trace, message: MessageFault) -> str:
     if message.of_collectives:
         found = contributions(trace, message.rank, message.min_num_bytes)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"we changed everything that rank {message.rank} passes to collectives{place}"
+        return f"we changed everything that rank {message.rank} passed to collectives{place}"
     if message.operations:
         found = payload_calls(trace, message.rank)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"we changed everything that rank {message.rank} passes to torch.distributed{place}"
+        return f"we changed everything that rank {message.rank} passed to torch.distributed{place}"
     if message.number is None:
         found = counted_sends(trace, message.rank, message.min_num_bytes)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"we changed all messages that rank {message.rank} sends{place}"
+        return f"we changed all messages that rank {message.rank} sent{place}"
     found = counted_sends(trace, message.rank, message.min_num_bytes)[message.number :][:1]
     place = f" ({name_of(found[0])}{at(found[0])})" if found else ""
     return f"we changed rank {message.rank}'s {_ordinal(message.number + 1)} message{place}"

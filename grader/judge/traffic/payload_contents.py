@@ -59,10 +59,10 @@ def assert_contributions_sent(
         raise NotProven(
             found(
                 "evidence.contributions_not_sent",
-                f"by samples, ranks {rank} and {other} send too little of their own gradients, or "
-                f"of sums with these: rank {rank} sends {num_bytes} bytes, and at least {needed} "
-                "are needed. The result may not come from what is sent; your instructor reviews "
-                "this part",
+                f"judging by samples, ranks {rank} and {other} sent too little of their own "
+                f"gradients, or of sums that include them. Rank {rank} sent {num_bytes} bytes; at "
+                f"least {needed} are needed. The result might not come from what was sent; your "
+                "instructor reviews this part",
                 ranks=[rank for rank, *_ in silent],
             )
         )

@@ -128,14 +128,14 @@ def reduction_tolerance(num_terms: int, dtype: DTypeLike, magnitudes: Values) ->
 def _problem(got: Values, wanted: Values, rtol: float, atol: Values, name: str) -> str:
     """Return what is wrong with one rank's array, or nothing."""
     if got.shape != wanted.shape:
-        return f"{name} has shape {got.shape}, expected {wanted.shape}"
+        return f"{name} has shape {got.shape}; expected {wanted.shape}"
     wrong = ~_close(got, wanted, rtol, atol)
     if not wrong.any():
         return ""
     index = first_index(wrong)
     is_now, should_be = shortest_different(got[index], wanted[index])
     return (
-        f"{name}{index_text(index)} is {is_now}, expected {should_be}{extent_text(wrong, 'differ')}"
+        f"{name}{index_text(index)} is {is_now}; expected {should_be}{extent_text(wrong, 'differ')}"
     )
 
 

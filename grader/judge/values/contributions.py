@@ -39,7 +39,7 @@ def sum_text(
     got: one rank's array, which differs from the sum. contributions: one array a rank, of the same
     shape; sums of them are exact. own: the rank whose array `got` is.
     strangers: arrays of the same shape that have no place in the sum, by their name for a student.
-    Returns a clause that follows `recv[3] is 4.5, expected 5.5`; nothing where no selection of
+    Returns a clause that follows `recv[3] is 4.5; expected 5.5`; nothing where no selection of
     these numbers explains the first wrong element and those right after it.
     """
     terms = [np.asarray(each).reshape(-1) for each in contributions]

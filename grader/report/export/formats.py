@@ -55,6 +55,6 @@ def named(name: str) -> Format:
     """Return the format of this name. Raises UsageError where there is none."""
     if name not in FORMATS:
         raise UsageError(
-            f"unknown format {name!r:.40}; {did_you_mean(name, FORMATS)}known: {', '.join(FORMATS)}"
+            f"unknown format {name!r:.40}; known: {', '.join(FORMATS)}{did_you_mean(name, FORMATS)}"
         )
     return FORMATS[name]

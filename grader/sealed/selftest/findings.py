@@ -35,7 +35,8 @@ def protections(found: Mapping[str, Any], seen: Surroundings, judge: int) -> tup
     """
     if judge not in found["foreign"]:
         raise GraderError(
-            "the selftest did not find the judge's process, so it tried nothing on it"
+            "the selftest did not find the judge's process, so its attacks on that process were "
+            "not tried"
         )
     return (
         *_attempted(found["attempts"]),

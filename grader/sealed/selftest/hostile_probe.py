@@ -51,7 +51,7 @@ def take_memory(student: Any, comm: Any, *, num_bytes: int, longest_s: float) ->
     try:
         taken = b"x" * num_bytes
     except MemoryError:
-        raise RuntimeError(f"there are no {num_bytes >> 20} MiB of memory to take here") from None
+        raise RuntimeError(f"a rank could not take {num_bytes >> 20} MiB of memory") from None
     time.sleep(longest_s)
     return {"kept": str(len(taken))}
 

@@ -42,7 +42,7 @@ def test_a_part_is_checked_and_shown_both_ways():
 
 
 def test_what_cannot_be_graded_is_told_in_the_words_of_the_command():
-    with pytest.raises(UsageError, match="has no part 'ring'; did you mean ring_allreduce"):
+    with pytest.raises(UsageError, match=r"has no part 'ring'; .* Did you mean ring_allreduce"):
         grader.check("ring", TEMPLATE)
 
 

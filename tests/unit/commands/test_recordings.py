@@ -110,7 +110,7 @@ def test_only_a_signed_recording_of_a_sealed_grading_is_a_mark(
     ("changes", "code", "words"),
     [
         ({"observer": "0" * 32}, 2, "was recorded by the observer 0000"),
-        ({"submission": "f" * 64}, 2, "was recorded from different files"),
+        ({"submission": "f" * 64}, 2, "have changed since"),
         ({"course": "another"}, 2, "was recorded for the course another"),
         ({"is_whole": False}, 3, "lacks launches of its grading"),
     ],

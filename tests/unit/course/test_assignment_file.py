@@ -119,7 +119,8 @@ def test_each_single_mistake_is_told_with_its_key_path(told, name):
             mutant = deepcopy(data)
             find(mutant)[f"{key}_"] = value
             (sentence,) = told(mutant, name)
-            assert sentence.startswith(f"{path}{key}_: unknown key; did you mean {key}? ")
+            assert sentence.startswith(f"{path}{key}_: unknown key; expected one of: ")
+            assert sentence.endswith(f". Did you mean {key}?")
 
             for other in OTHER_TYPES:
                 if _kind(other) is _kind(value) and other != [3]:

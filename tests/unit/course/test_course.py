@@ -65,7 +65,7 @@ def test_a_course_says_how_much_is_told_where_a_part_does_not(make):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("title", "titel", "titel: unknown key; did you mean title.*title: missing"),
+        ("title", "titel", "titel: unknown key; .* Did you mean title.*title: missing"),
         ('"A course"', "3", "title: found 3; expected a text of one line"),
         ('">=0"', '"0 to 1"', 'engine: found "0 to 1"; expected a range such as'),
         ('">=0"', '">=0"\nfeedback = "much"', 'feedback: found "much"; expected one of verdict'),
@@ -93,7 +93,7 @@ def test_an_unknown_assignment_is_told_with_those_there_are(make):
     assert [each.name for each in course.assignments()] == ["mpi_sgd"]
     assert course.assignments()[0].course == "mine"
     with pytest.raises(
-        UsageError, match=r"'mpi_sdg'; did you mean mpi_sgd.* known assignments: mpi_sgd"
+        UsageError, match=r"'mpi_sdg'; known assignments: .* Did you mean mpi_sgd\?"
     ):
         course.load("mpi_sdg")
 

@@ -64,14 +64,14 @@ def test_what_agrees_is_not_told(told):
         (
             ("parts", 0, "suite"),
             "test_rings.py",
-            'parts.ring.suite: found "test_rings.py", which does not exist; did you mean '
-            "test_ring.py? expected a file in the assignment's folder",
+            'parts.ring.suite: found "test_rings.py", which does not exist; expected '
+            "a file in the assignment's folder. Did you mean test_ring.py?",
         ),
         (
             ("parts", 1, "stand_in", "ring.py"),
             "our/ring.py",
             'parts.fit.stand_in."ring.py": found "our/ring.py", which does not exist; '
-            "did you mean ours/ring.py? expected a file in the assignment's folder",
+            "expected a file in the assignment's folder. Did you mean ours/ring.py?",
         ),
         (
             ("parts", 0, "points"),
@@ -102,15 +102,14 @@ def test_what_agrees_is_not_told(told):
         (
             ("parts", 0, "backend"),
             "mpi_script",
-            'parts.ring.backend: found "mpi_script"; did you mean mpi-script? expected one of mpi, '
-            "mpi-student, mpi-script, torch, torch-script, none",
+            'parts.ring.backend: found "mpi_script"; expected one of mpi, '
+            "mpi-student, mpi-script, torch, torch-script, none. Did you mean mpi-script?",
         ),
         (
             ("parts", 1, "builds_on"),
             "rings",
-            'parts.fit.builds_on: found "rings", which is not a part; '
-            "did you mean ring? expected an "
-            "earlier part",
+            'parts.fit.builds_on: found "rings", which is not a part; expected '
+            "an earlier part. Did you mean ring?",
         ),
         (
             ("parts", 1, "builds_on"),
@@ -122,13 +121,13 @@ def test_what_agrees_is_not_told(told):
             ("parts", 1, "stand_in"),
             {"rings.py": "ours/ring.py"},
             'parts.fit.stand_in."rings.py": found a file that ring does not name; '
-            "did you mean ring.py? expected one of ring.py",
+            "expected one of ring.py. Did you mean ring.py?",
         ),
         (
             ("parts", 1, "accepted_names"),
             {"nets.py": ["1.py"]},
             'parts.fit.accepted_names."nets.py": found a file that the part does not name; '
-            "did you mean net.py? expected one of fit.py, net.py",
+            "expected one of fit.py, net.py. Did you mean net.py?",
         ),
         (
             ("parts", 1, "accepted_names", "net.py"),

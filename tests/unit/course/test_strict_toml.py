@@ -70,11 +70,11 @@ def test_all_mistakes_are_told_at_once_with_their_paths(read):
         [[items]]
     """
     assert mistakes(read, text) == [
-        "word: unknown key; did you mean words? expected one of: items, theirs, words",
+        "word: unknown key; expected one of: items, theirs, words. Did you mean words?",
         "theirs: found 3; expected a word",
         "items.x.counts.y: found -1; expected a whole number from 0",
         'items.x.counts."no word": found "no word"; expected a word',
-        "items[1].count: unknown key; did you mean counts? expected one of: counts, name",
+        "items[1].count: unknown key; expected one of: counts, name. Did you mean counts?",
         "items[2].counts: found 3; expected a table of numbers",
         "items[3].name: missing; expected a word",
         "words: missing; expected a list of words",

@@ -37,7 +37,7 @@ MISTAKES = [
     (
         "from grader.api import assert_all_clos",
         r"test_sum\.py:107 imports assert_all_clos from grader\.api, which has no such name; "
-        r"did you mean \w+\? expected one that docs/api\.md lists",
+        r"expected one that docs/api\.md lists\. Did you mean \w+\?",
     ),
     (
         "from .probes import nothing_like_it",

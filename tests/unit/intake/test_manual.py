@@ -35,7 +35,7 @@ def said_of(files: dict[str, bytes], *questions: Manual, **not_read: str) -> lis
 @pytest.mark.parametrize(
     ("files", "text"),
     [
-        ({}, "report.pdf or hw3.pdf was not handed in"),
+        ({}, "neither report.pdf nor hw3.pdf was handed in"),
         ({"hw3.pdf": pdf(1)}, "hw3.pdf, 1 page"),
         ({"hw3.pdf": pdf(1), "report.pdf": pdf(5)}, "report.pdf, 5 pages"),
         ({"report.pdf": pdf(6)}, "report.pdf, 6 pages, but at most 5 are allowed"),

@@ -86,7 +86,7 @@ def test_what_is_no_parcel_is_one_sentence():
 
 def test_a_refusal_arrives_as_it_was_said(tmp_path):
     """The sentences are those of grader.intake.submission."""
-    with pytest.raises(UsageError, match="is empty; put the files to hand in there"):
+    with pytest.raises(UsageError, match="is empty; copy your files into it"):
         process.read(tmp_path, WANTED)
     with pytest.raises(UsageError, match="does not exist; name the folder"):
         process.read(tmp_path / "nothing", WANTED)
@@ -179,10 +179,10 @@ def test_the_process_can_do_little_else(place, program, is_other_user, reader):
 @pytest.mark.parametrize(
     ("exit_code", "reason"),
     [
-        (OUT_OF_MEMORY, "that takes more than 1024 MiB of memory"),
-        (-signal.SIGKILL, "that takes more than 1024 MiB of memory"),
-        (-signal.SIGXCPU, "that took more than 60 s of processor time"),
-        (None, "that took more than 120 s"),
+        (OUT_OF_MEMORY, "reading it took more than 1024 MiB of memory"),
+        (-signal.SIGKILL, "reading it took more than 1024 MiB of memory"),
+        (-signal.SIGXCPU, "reading it took more than 60 s of processor time"),
+        (None, "reading it took more than 120 s"),
         (-signal.SIGSEGV, r"the process that read it crashed \(SIGSEGV\)"),
         (-40, r"the process that read it crashed \(signal 40\)"),
         (1, "ended with exit code 1"),
@@ -236,7 +236,7 @@ def test_a_reader_that_hangs_is_killed(program, monkeypatch, tmp_path):
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
         "os.write(1, READY)\ntime.sleep(1000)"
     )
-    with pytest.raises(UsageError, match="cannot be read because that took more than"):
+    with pytest.raises(UsageError, match="cannot be read because reading it took more than"):
         process.unpack(b"", "it")
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
@@ -265,7 +265,7 @@ def test_what_needs_too_much_memory_is_one_sentence(tmp_path):
     file = tmp_path / "it.tar"
     file.write_bytes(info.tobuf(tarfile.GNU_FORMAT))
     os.truncate(file, 950 << 20)
-    with pytest.raises(UsageError, match="takes more than 1024 MiB of memory; hand in the scripts"):
+    with pytest.raises(UsageError, match="took more than 1024 MiB of memory; hand in the scripts"):
         process.read(file, WANTED)
 
 

@@ -23,7 +23,7 @@ PARTS = ["sync_collective", "naive_allreduce", "ring_allreduce", "sync_ring", "a
 def test_the_nearest_name_is_found(name, found):
     """By its letters, by how it begins, or by few letters that differ."""
     assert nearest(name, PARTS) == found
-    assert did_you_mean(name, PARTS) == (f"did you mean {found}? " if found else "")
+    assert did_you_mean(name, PARTS) == (f". Did you mean {found}?" if found else "")
 
 
 def test_each_file_is_meant_to_be_one_at_most():

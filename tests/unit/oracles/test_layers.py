@@ -90,16 +90,16 @@ FEATURES, WEIGHT = normal((4, 3), (2, 3))
     [
         (
             lambda: linear(np.zeros((4, 3, 1)), WEIGHT),
-            r"linear, inputs: found shape \(4, 3, 1\), expected \(batch, features\); flatten\(\)",
+            r"linear, inputs: found shape \(4, 3, 1\); expected \(batch, features\) \(flatten\(\)",
         ),
         (lambda: linear(np.zeros((4, 3), int), WEIGHT), "linear, inputs: found int64"),
         (
             lambda: linear(FEATURES, WEIGHT.T),
-            r"linear, weight: found shape \(3, 2\), expected \(outputs, 3\)",
+            r"linear, weight: found shape \(3, 2\); expected \(outputs, 3\)",
         ),
         (
             lambda: linear(FEATURES, WEIGHT, np.zeros(3)),
-            r"linear, bias: found shape \(3,\), expected \(2,\)",
+            r"linear, bias: found shape \(3,\); expected \(2,\)",
         ),
         (
             lambda: batch_norm(np.zeros(4), WEIGHT, WEIGHT),
@@ -111,15 +111,15 @@ FEATURES, WEIGHT = normal((4, 3), (2, 3))
         ),
         (
             lambda: batch_norm(FEATURES, np.ones(4), np.ones(3)),
-            r"batch_norm, weight: found shape \(4,\), expected \(3,\)",
+            r"batch_norm, weight: found shape \(4,\); expected \(3,\)",
         ),
         (
             lambda: batch_norm(FEATURES, np.ones(3), np.ones(1)),
-            r"batch_norm, bias: found shape \(1,\), expected \(3,\)",
+            r"batch_norm, bias: found shape \(1,\); expected \(3,\)",
         ),
         (
             lambda: softmax(np.zeros(3)),
-            r"softmax, inputs: found shape \(3,\), expected \(batch, classes\)",
+            r"softmax, inputs: found shape \(3,\); expected \(batch, classes\)",
         ),
     ],
 )
@@ -139,5 +139,5 @@ def test_what_does_not_fit_is_said(call, sentence):
 def test_a_gradient_of_another_shape_is_refused(layer):
     """One that would broadcast, too."""
     _, backward = layer(FEATURES)
-    with pytest.raises(ValueError, match=r"backward: found shape \(4, 1\), expected \(4, [23]\)"):
+    with pytest.raises(ValueError, match=r"backward: found shape \(4, 1\); expected \(4, [23]\)"):
         backward(np.ones((4, 1)))

@@ -60,16 +60,16 @@ SCORES = normal((4, 5))[0]
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: cross_entropy(SCORES[0], LABELS), r"scores: found shape \(5,\), expected \(batch"),
+        (lambda: cross_entropy(SCORES[0], LABELS), r"scores: found shape \(5,\); expected \(batch"),
         (lambda: cross_entropy(SCORES.astype(int), LABELS), "cross_entropy, scores: found int64"),
-        (lambda: cross_entropy(SCORES, LABELS[:3]), r"labels: found shape \(3,\), expected \(4,\)"),
+        (lambda: cross_entropy(SCORES, LABELS[:3]), r"labels: found shape \(3,\); expected \(4,\)"),
         (lambda: cross_entropy(SCORES, LABELS[:, None]), r"labels: found shape \(4, 1\)"),
-        (lambda: cross_entropy(SCORES, LABELS * 1.0), "found float64, expected whole numbers"),
-        (lambda: cross_entropy(SCORES, LABELS + 2), "labels: found 2 to 5, expected 0 to 4"),
-        (lambda: cross_entropy(SCORES, LABELS - 1), "labels: found -1 to 2, expected 0 to 4"),
+        (lambda: cross_entropy(SCORES, LABELS * 1.0), "found float64; expected whole numbers"),
+        (lambda: cross_entropy(SCORES, LABELS + 2), "labels: found 2 to 5; expected 0 to 4"),
+        (lambda: cross_entropy(SCORES, LABELS - 1), "labels: found -1 to 2; expected 0 to 4"),
         (
             lambda: half_squared_error(SCORES, SCORES[0]),
-            r"targets: found shape \(5,\), expected \(",
+            r"targets: found shape \(5,\); expected \(",
         ),
         (lambda: half_squared_error(LABELS, LABELS), "half_squared_error, outputs: found int64"),
     ],

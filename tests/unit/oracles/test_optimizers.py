@@ -76,6 +76,6 @@ def test_adam(options, torchs, dtype):
 @pytest.mark.parametrize("optimizer", [SGD(0.1), Adam()])
 def test_a_gradient_of_another_shape_is_refused(optimizer):
     """One that would broadcast, too."""
-    sentence = r"gradient: found shape \(1, 4\), expected \(3, 4\)"
+    sentence = r"gradient: found shape \(1, 4\); expected \(3, 4\)"
     with pytest.raises(ValueError, match=sentence):
         optimizer.step(start("float64"), np.zeros((1, 4)))

@@ -53,19 +53,19 @@ def test_an_element_has_the_name_that_a_student_knows(index, name):
     [
         (
             lambda: unpacked(VECTOR[:8], SHAPES),
-            r"packed vector: found shape \(8,\), expected \(9,\); it has all arrays",
+            r"packed vector: found shape \(8,\); expected \(9,\) \(it has all arrays",
         ),
         (lambda: unpacked(VECTOR[None], SHAPES), r"packed vector: found shape \(1, 9\)"),
         (
             lambda: packed({"fc.bias": VECTOR[:2]}, SHAPES),
-            "found the arrays fc.bias, expected fc.weight, fc.bias, scale",
+            "found the arrays fc.bias; expected fc.weight, fc.bias, scale",
         ),
         (
             lambda: packed({**unpacked(VECTOR, SHAPES), "fc.bias": VECTOR[:1]}, SHAPES),
-            r"fc.bias: found shape \(1,\), expected \(2,\)",
+            r"fc.bias: found shape \(1,\); expected \(2,\)",
         ),
-        (lambda: element_name(9, SHAPES), "found index 9, expected 0 to 8"),
-        (lambda: element_name(-1, SHAPES), "found index -1, expected 0 to 8"),
+        (lambda: element_name(9, SHAPES), "found index 9; expected 0 to 8"),
+        (lambda: element_name(-1, SHAPES), "found index -1; expected 0 to 8"),
     ],
 )
 def test_what_does_not_fit_is_said(call, sentence):

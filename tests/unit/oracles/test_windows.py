@@ -107,29 +107,29 @@ IMAGES, KERNELS = normal((2, 3, 8, 8), (4, 3, 5, 5))
     [
         (
             lambda: conv2d(IMAGES[0], KERNELS),
-            r"conv2d, inputs: found shape \(3, 8, 8\), expected \(batch, channels, height, width\)",
+            r"conv2d, inputs: found shape \(3, 8, 8\); expected \(batch, channels, height, width\)",
         ),
         (
             lambda: conv2d(IMAGES.astype(np.uint8), KERNELS),
-            "conv2d, inputs: found uint8, expected floating-point numbers",
+            "conv2d, inputs: found uint8; expected floating-point numbers",
         ),
         (
             lambda: conv2d(IMAGES[:, :2], KERNELS),
-            r"conv2d, weight: found shape \(4, 3, 5, 5\), expected \(outputs, 2, rows, columns\)",
+            r"conv2d, weight: found shape \(4, 3, 5, 5\); expected \(outputs, 2, rows, columns\)",
         ),
         (
             lambda: conv2d(IMAGES, KERNELS, np.zeros(3)),
-            r"conv2d, bias: found shape \(3,\), expected \(4,\); it has a number for each kernel",
+            r"conv2d, bias: found shape \(3,\); expected \(4,\) \(it has a number for each kernel",
         ),
         (
             lambda: conv2d(IMAGES[:, :, :4], KERNELS),
-            "conv2d: found windows of 5 x 5, expected 1 x 1 to 4 x 8",
+            "conv2d: found windows of 5 x 5; expected 1 x 1 to 4 x 8",
         ),
         (lambda: conv2d(IMAGES, KERNELS, stride=0), "conv2d: found stride 0 and padding 0"),
         (lambda: conv2d(IMAGES, KERNELS, padding=-1), "found stride 1 and padding -1"),
         (
             lambda: conv2d(IMAGES, KERNELS)[1](np.zeros((2, 4, 8, 8))),
-            r"conv2d, backward: found shape \(2, 4, 8, 8\), expected \(2, 4, 4, 4\)",
+            r"conv2d, backward: found shape \(2, 4, 8, 8\); expected \(2, 4, 4, 4\)",
         ),
         (lambda: max_pool2d(IMAGES[0], size=2), "max_pool2d, inputs: found shape"),
         (lambda: max_pool2d(IMAGES, size=9), "max_pool2d: found windows of 9 x 9"),
@@ -137,7 +137,7 @@ IMAGES, KERNELS = normal((2, 3, 8, 8), (4, 3, 5, 5))
         (lambda: max_pool2d(IMAGES, size=2, stride=-1), "max_pool2d: found stride -1"),
         (
             lambda: max_pool2d(IMAGES, size=2)[1](np.zeros((2, 3, 1, 4))),
-            r"max_pool2d, backward: found shape \(2, 3, 1, 4\), expected \(2, 3, 4, 4\)",
+            r"max_pool2d, backward: found shape \(2, 3, 1, 4\); expected \(2, 3, 4, 4\)",
         ),
         (lambda: avg_pool2d(IMAGES[0, 0], size=2), "avg_pool2d, inputs: found shape"),
         (lambda: avg_pool2d(IMAGES, size=2, stride=0), "avg_pool2d: found stride 0"),

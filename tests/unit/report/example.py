@@ -256,7 +256,7 @@ def seen() -> Evidence:
                 "it lacks the contributions of rank 1",
             ),
         ),
-        budgets=(Budget("rank 0", 480.0, 320.0, "elements", "2 (n - 1) ceil(L / n)", 300.0),),
+        budgets=(Budget("rank 0", 480.0, 320.0, "elements", "2(n - 1) ceil(L/n)", 300.0),),
         excerpts=(
             SourceExcerpt(
                 "ring.py",
@@ -341,7 +341,7 @@ def every_verdict() -> Report:
                     "test_values",
                     "Rank 0 holds everything.",
                     4,
-                    "4 ranks, length 13, sum, float64: rank 2: recv[9] is 0.101, expected 1.265 "
+                    "4 ranks, length 13, sum, float64: rank 2: recv[9] is 0.101; expected 1.265 "
                     "(12 of 13 elements differ); ranks 0, 1 and 3 agree with each other",
                     where="ranks=4",
                 ),

@@ -96,7 +96,7 @@ def test_each_verdict_is_held_back(verdict, is_hidden):
     told = json.dumps([test.sentence, test.message, test.where, test.detail])
     assert not [word for word in TOLD_FROM if word in told]
     assert "a name" in test.sentence
-    assert test.sentence.startswith("a hidden test: ") is is_hidden
+    assert test.sentence.startswith("a hidden check: ") is is_hidden
 
 
 def test_a_hidden_test_may_tell_what_it_asks_for():

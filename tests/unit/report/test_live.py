@@ -9,7 +9,7 @@ from grader.recording.journal import Failing, Finished, Step
 from grader.report.live import Live
 from grader.report.page import Page, num_columns
 
-WHY = Finding("ring.wrong", "recv[1] is 2, expected 3", {"place": "ring.py:7"})
+WHY = Finding("ring.wrong", "recv[1] is 2; expected 3", {"place": "ring.py:7"})
 HOLDS = TestResult("test_a", "holds", Verdict.ACCEPTED, 2, 2)
 FAILS = TestResult("test_b", "fails", Verdict.WRONG_ANSWER, 0, 3, WHY.text, findings=(WHY,))
 NOT_RUN = TestResult("test_c", "waits", Verdict.SKIPPED, 0, 1, "not run: this failed: b")
@@ -34,7 +34,7 @@ def shown(*results, is_terminal=True, plain=False):
 def test_the_first_failure_of_a_part_is_shown_at_once_and_others_are_counted():
     """In two lines, above a line that is overwritten; what holds is a count, too."""
     pieces = [piece for piece in shown().split("\r\x1b[K") if piece.strip()]
-    first = "✗ ring: wrong answer at ring.py:7\n  recv[1] is 2, expected 3\n"
+    first = "✗ ring: wrong answer at ring.py:7\n  recv[1] is 2; expected 3\n"
     assert pieces.count(first) == 1
     assert pieces[0] == "ring  starting  0:00"
     assert pieces[-1] == "✗ ring: 1 of 4 checks passed\n"
@@ -46,7 +46,7 @@ def test_plain_overwrites_nothing():
     text = shown(plain=True)
     assert "\x1b" not in text and "\r" not in text
     assert text.splitlines() == [
-        *("x ring: wrong answer at ring.py:7", "  recv[1] is 2, expected 3"),
+        *("x ring: wrong answer at ring.py:7", "  recv[1] is 2; expected 3"),
         "x ring: 1 of 4 checks passed",
     ]
 

@@ -45,7 +45,7 @@ def test_two_ranks_never_cross():
 
 
 def test_what_captions_say_of_the_network():
-    assert Network().describe().startswith("50 us latency, 10 Gbit/s, one core a rank")
+    assert Network().describe().startswith("50 us latency, 10 Gbit/s, one core per rank")
     assert "Hockney 1994" in Network().describe()
 
 

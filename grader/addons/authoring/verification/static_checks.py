@@ -93,15 +93,13 @@ def _suite_problems(
     except GraderError as error:
         yield Problem(suite, str(error))
         return
-    names = [part.name for part in assignment.parts]
     for wrong in sorted({price.part for price in found} - {part.name}):
-        meant = did_you_mean(wrong, names)
-        yield Problem(suite, f"it says part({wrong!r}), {meant}expected part({part.name!r})")
+        yield Problem(suite, f"it says part({wrong!r}); expected part({part.name!r})")
     known = [price.test for price in found]
     for wrong in sorted({*part.course_only} - {*known}) if suite == part.suite else ():
         meant = did_you_mean(wrong, known)
         yield Problem(
-            suite, (f"course_only names {wrong}, {meant}which is not a test of {part.name}")
+            suite, f"course_only names {wrong}, which is not a test of {part.name}{meant}"
         )
     paid = total(price.points for price in found)
     if paid != points:
@@ -203,7 +201,7 @@ def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
         if label.part not in tests:
             meant = did_you_mean(label.part, tests)
             yield Problem(
-                subject, (f"{FILE} names the part {label.part!r}, {meant}which does not exist")
+                subject, f"{FILE} names the part {label.part!r}, which does not exist{meant}"
             )
             continue
         known = tests[label.part]
@@ -211,12 +209,12 @@ def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
         for name in sorted(named - known) if known else ():
             meant = did_you_mean(name, known)
             yield Problem(
-                subject, (f"{FILE} names {name}, {meant}which is not a test of {label.part}")
+                subject, f"{FILE} names {name}, which is not a test of {label.part}{meant}"
             )
     for folder in sorted(course.submissions.glob("*/*")):
         if folder.is_dir() and folder.name not in course.names():
             meant = did_you_mean(folder.name, course.names())
-            text = f"no assignment has this name, so it is never read; {meant}rename the folder"
+            text = f"no assignment has this name, so it is never read; rename the folder{meant}"
             yield Problem(folder.relative_to(course.submissions).as_posix(), text)
     verdicts = {folder.parent.parent.name for folder in folders}
     if not verdicts - {"accepted"}:
@@ -276,7 +274,7 @@ def _wrong_parts(table: _Table, assignment: Assignment) -> Iterator[str]:
         found = rows.pop(part.name, None)
         if found is None:
             meant = did_you_mean(part.name, rows)
-            yield f"no row names the part {part.name}; {meant}add one, of {_points(part.points)}"
+            yield f"no row names the part {part.name}; add one, of {_points(part.points)}{meant}"
         elif not _NUMBER.fullmatch(found) or float(found) != part.points:
             yield (
                 f"{part.name} has {found or 'no'} points here, but {written(part.points)} in "

@@ -105,7 +105,7 @@ def check_near_misses(grader: Grader) -> Iterator[Problem]:
                     yield Problem(
                         f"{part.name}, {test}",
                         f"passes where {name} is {NEAR_MISS:.0%} too large, but fails where it "
-                        "is twice too large. Compare it with a smaller tolerance, or say in "
+                        "is doubled. Compare it with a smaller tolerance, or say in "
                         f"{grader.course.mutation / EQUIVALENT} why this is correct: '{key}' = "
                         '"..."',
                     )

@@ -118,7 +118,7 @@ def test_a_folder_of_locks_that_is_somebody_elses_is_refused(locks):
     ("text", "problem"),
     [
         ("kind = 'slum'", 'kind: found "slum"; expected one of: local, slurm'),
-        ("kind = 'slurm'\nprovide = 1", "provide: unknown key; did you mean provider"),
+        ("kind = 'slurm'\nprovide = 1", "provide: unknown key; .* Did you mean provider"),
         ("kind = 'slurm'\nprovider = 1", "provider: found 1; expected a table"),
         ("kind = ", "is not valid TOML"),
         ("", "kind: missing; expected one of: local"),

@@ -99,7 +99,7 @@ def test_a_class_is_set_some_parts(tmp_path):
     [
         (
             PARTS.replace("naive_", "native_"),
-            "parts: mpi_sgd has no part .* did you mean naive_all",
+            "parts: mpi_sgd has no part .* Did you mean naive_all",
         ),
         ('parts = ["ring"]\n', "parts: only a named assignment has them"),
         ('teams = { blue = ["ann"] }\n', "teams: only a roster uses them"),
@@ -159,7 +159,7 @@ def test_an_empty_file_has_no_rules(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("dealine = 2026-11-20T23:59:00", "dealine: unknown key; did you mean deadline"),
+        ("dealine = 2026-11-20T23:59:00", "dealine: unknown key; .* Did you mean deadline"),
         ("deadline = 'soon'", 'deadline: found "soon"; expected a date and time'),
         ("[late]\nper_day = 0.1", "late: only a deadline uses it"),
         ("deadline = 2026-11-20T23:59:00\n[late]\nper_day = 10", "late.per_day: found 10"),

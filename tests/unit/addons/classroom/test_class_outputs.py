@@ -263,7 +263,7 @@ def test_a_regrade_says_whose_mark_changes_by_which_test_and_why():
     found = regraded(report(), report([part(tests=[wrong])], engine="f" * 64))
     assert found.changes_mark and found.scores == ("5", "0")
     said = "\n".join(publication.summary([found, regraded(report(), report())]))
-    assert "2 graded again: 1 marks change" in said
+    assert "2 graded again: 1 mark changes" in said
     assert "engine eeeeeeeeeeee became ffffffffffff" in said
     assert "anna: 5 -> 0 by ring: test_sum" in said
     (line,) = list(csv.DictReader(io.StringIO(publication.render([found]))))

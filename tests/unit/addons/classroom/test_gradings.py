@@ -90,7 +90,7 @@ def test_a_grading_that_was_spoilt_is_said_so(tmp_path):
     gradings = Gradings(tmp_path)
     gradings.keep("key", outcome(), json_report.render(report()).encode())
     (tmp_path / "key" / "outcome.json").write_text(json.dumps({"exit_code": 0}))
-    with pytest.raises(GraderError, match="remove that folder to grade it again"):
+    with pytest.raises(GraderError, match="remove that folder to grade again"):
         gradings.load("key")
 
 

@@ -58,7 +58,7 @@ def test_without_a_mark_there_is_no_zero():
     several = [attempt(70, -60, "a"), attempt(None, -30, "b")]
     assert decide(several, Policy(DEADLINE), ["anna"]).final is None
     best = decide(several, Policy(DEADLINE, takes_best=True), ["anna"])
-    assert best.final is None and "the best one is not known" in best.reasons[0]
+    assert best.final is None and "the best hand-in is not known" in best.reasons[0]
 
 
 def test_what_came_too_late_and_has_no_mark_is_not_waited_for():

@@ -190,7 +190,7 @@ def test_teams_come_from_class_toml_and_may_hand_in_under_their_name():
     [
         (
             {"blue": ("aa", "a")},
-            r"teams.blue has 'a', which is not an id .* did you mean aa",
+            r"teams.blue has 'a', which is not an id .* Did you mean aa",
         ),
         ({"blue": ("aa",), "red": ("aa",)}, "teams.red has aa, but blue already has that"),
         ({"red": ("bb",)}, "teams.red has bb, but green already has that"),

@@ -167,7 +167,7 @@ def test_a_test_names_the_case_that_ended_it_or_says_why():
 def test_the_other_cases_are_listed_by_launch():
     """With their numbers, their calls, and what ended them."""
     lines = lines_of(traced(exchange().trace()))
-    at = lines.index("Other cases, each shown by --case and its number:")
+    at = lines.index("Other cases, each shown with --case and its number:")
     assert lines[at + 1 :] == [
         "  case  calls  label     ended by",
         "launch 1: 2 ranks, started by any_length",

@@ -95,7 +95,7 @@ def test_a_case_can_be_chosen():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["reference/mpi_sgd", "--part", "ring"], "mpi_sgd has no part 'ring'; did you mean ring_"),
+        (["reference/mpi_sgd", "--part", "ring"], ". Did you mean ring_allreduce?"),
         (
             ["reference/mpi_sgd"],
             "shows one part of mpi_sgd; name it with --part: sync_collective, naive_allreduce, ",
@@ -104,7 +104,7 @@ def test_a_case_can_be_chosen():
         ([*RING, "--json", "none/x.json"], "none/x.json cannot be written; name a file in an"),
         (
             [*RING, "--only", "three"],
-            "no check of ring_allreduce is called three; did you mea",
+            "no check of ring_allreduce is called three. Did you mea",
         ),
         (
             [*RING, "--ranks", "11"],

@@ -79,14 +79,14 @@ def test_equally_many_files_need_a_name():
     with pytest.raises(UsageError) as raised:
         recognise(handed_in("psgd.py", "part1/main.py"), KNOWN)
     assert str(raised.value) == (
-        "handin could be for hogwild or vgg: it has as many files of each; name one with "
-        "--assignment hogwild"
+        "handin could be for hogwild or vgg: it has the same number of files of each; name one "
+        "with --assignment hogwild"
     )
 
 
 def test_a_support_file_alone_is_no_submission():
     """Only files that are handed in are graded."""
-    with pytest.raises(UsageError, match=r"has no file of an assignment. Found utils\.py"):
+    with pytest.raises(UsageError, match=r"no file of any known assignment. Found utils\.py"):
         recognise(handed_in("utils.py"), KNOWN)
 
 
@@ -247,7 +247,7 @@ def test_beside_an_unchanged_template_the_file_that_may_hold_the_work_is_named()
         return unused_text(place(submissions.of_files("it", named), placed), part)
 
     found = told(psgd=template, psgd_backup=work)
-    assert found == "psgd_backup.py defines psgd: if that is your solution, name it psgd.py"
+    assert found == "psgd_backup.py defines psgd. If it is your solution, rename it to psgd.py"
     assert told(psgd=b"x = 1", psgd_backup=work) == ""
     assert told(psgd=template, hogwild=work) == ""
     assert told(psgd=template, psgd_backup=b"psgd = 3") == ""
@@ -328,7 +328,7 @@ def test_a_missing_file_is_named_with_its_other_names():
     task = parts.GradingTask(placement, Settings(), launch=pytest.fail)
     result = parts._grade_once(task, LENET.parts[0]).result
     assert result.verdict is Verdict.NOT_ATTEMPTED
-    assert result.message == "all.py or 1a.py or 2a.py was not handed in"
+    assert result.message == "neither all.py, 1a.py nor 2a.py was handed in"
 
 
 def test_a_hostile_hand_in_takes_no_time():

@@ -44,7 +44,7 @@ def test_the_use_of_an_import_that_failed_is_told_with_both_lines():
         "imported_at": "ring.py:2",
     }
     assert slip_text(1, problem) == (
-        "rank 1: ring.py:9 uses an import of ring.py:2, which fails here: "
+        "rank 1: ring.py:9 uses the import at ring.py:2, which fails here: "
         "cannot import name 'Mapping' from 'collections'"
     )
 

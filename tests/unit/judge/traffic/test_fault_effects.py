@@ -88,7 +88,7 @@ def test_a_message_without_influence_is_named():
         assert_messages_matter(exchange(), effects)
     assert str(caught.value) == (
         "we changed rank 2's 3rd message (Isend at ring.py:30), but no result changed. The "
-        "results may not come from the messages; your instructor reviews this part"
+        "results might not come from the messages; your instructor reviews this part"
     )
 
 
@@ -105,7 +105,7 @@ def test_all_messages_of_a_rank_without_influence():
     run.send(1, 0, num_elements=100)
     effects = [FaultEffect(MessageFault(1, None, min_num_bytes=400), True, frozenset())]
     with pytest.raises(
-        NotProven, match=r"^we changed all messages that rank 1 sends \(the first: Send at .*20"
+        NotProven, match=r"^we changed all messages that rank 1 sent \(the first: Send at .*20"
     ):
         assert_messages_matter(run.trace(), effects)
 
@@ -327,7 +327,7 @@ def test_every_contribution_means_those_that_carry_data():
     with pytest.raises(NotProven) as caught:
         assert_messages_matter(run.trace(), [FaultEffect(found, True, frozenset())])
     assert str(caught.value) == (
-        "we changed everything that rank 1 passes to collectives (the first: Allreduce at "
-        "ring.py:30), but no result changed. The results may not come from the messages; your "
+        "we changed everything that rank 1 passed to collectives (the first: Allreduce at "
+        "ring.py:30), but no result changed. The results might not come from the messages; your "
         "instructor reviews this part"
     )

@@ -388,7 +388,7 @@ def test_a_relay_of_whole_arrays_is_no_ring(num_ranks):
         most = 2 * (num_ranks - 1) * -(-97 // num_ranks)
         assert said == (
             f"rank 0 sent {97 * (num_ranks - 1)} elements ({8 * 97 * (num_ranks - 1)} bytes); in "
-            f"a ring, each rank sends at most {most}: 2 (n - 1) ceil(L / n) with "
+            f"a ring, each rank sends at most {most}: 2(n - 1) ceil(L/n) with "
             f"n = {num_ranks} ranks and L = 97 elements"
         )
 
@@ -398,14 +398,14 @@ def test_too_little_is_no_ring_either():
     run = ring(4, [3, 3, 3, 3])
     assert violation(counting.assert_ring_volume, run, 13, ITEM_NUM_BYTES) == (
         "the ranks together sent 72 elements (576 bytes); a ring sends 78 to 96 (with chunks "
-        "padded to equal length) in all, 2 (n - 1) L with n = 4 ranks and L = 13 elements"
+        "padded to equal length) in all, 2(n - 1) L with n = 4 ranks and L = 13 elements"
     )
 
 
 def test_nothing_sent_is_a_violation():
     """Unless there is one rank or no element."""
     said = violation(counting.assert_ring_volume, Run(4), 12, ITEM_NUM_BYTES)
-    assert said.startswith("no rank sent anything; a ring sends 72 elements in all, 2 (n - 1) L")
+    assert said.startswith("no rank sent anything; a ring sends 72 elements in all, 2(n - 1) L")
     assert "no rank sent" in violation(counting.assert_naive_volume, Run(4), 12, ITEM_NUM_BYTES)
     for check in (counting.assert_ring_volume, counting.assert_naive_volume):
         check(Run(4).trace(), 0, ITEM_NUM_BYTES)

@@ -33,7 +33,7 @@ def test_the_whole_sentence():
     wrong = np.full(13, 0.101)
     wrong[4] = 1.265
     assert message_of([right, right, wrong, right], right, label="4 ranks, sum") == (
-        "4 ranks, sum: rank 2: recv[0] is 0.101, expected 1.265 (12 of 13 elements differ); "
+        "4 ranks, sum: rank 2: recv[0] is 0.101; expected 1.265 (12 of 13 elements differ); "
         "ranks 0, 1 and 3 agree with each other"
     )
 
@@ -44,7 +44,7 @@ def test_a_lost_tail_shows_as_one_piece():
     got = expected.copy()
     got[9:] = 0
     assert message_of([got], expected) == (
-        "rank 0: recv[9] is 0, expected 10 (4 of 13 elements differ: 9 to 12)"
+        "rank 0: recv[9] is 0; expected 10 (4 of 13 elements differ: 9 to 12)"
     )
 
 
@@ -97,13 +97,13 @@ def test_an_index_of_more_dimensions():
     got = expected.copy()
     got[1, 3] = 7
     assert message_of([got], expected) == (
-        "rank 0: recv[1, 3] is 7, expected 0 (1 of 10 elements differs)"
+        "rank 0: recv[1, 3] is 7; expected 0 (1 of 10 elements differs)"
     )
 
 
 def test_a_single_number():
     """An array without dimensions has no index."""
-    assert message_of([np.array(3)], np.array(4), name="loss") == "rank 0: loss is 3, expected 4"
+    assert message_of([np.array(3)], np.array(4), name="loss") == "rank 0: loss is 3; expected 4"
 
 
 def test_empty_arrays_are_equal():
@@ -115,7 +115,7 @@ def test_empty_arrays_are_equal():
 def test_other_shapes():
     """Shapes are compared before values."""
     assert message_of([np.zeros(12)], np.zeros(13)).startswith(
-        "rank 0: recv has shape (12,), expected (13,)"
+        "rank 0: recv has shape (12,); expected (13,)"
     )
     assert message_of([np.zeros((0, 2))], np.zeros((2, 0))).startswith("rank 0: recv has shape")
 

@@ -558,7 +558,7 @@ def test_a_store_of_its_own_is_compared_with_nothing(server, own):
         (
             "dist.init_process_group('gloo', f'tcp://{ip}', **given)",
             "ValueError: .*tcp:// rendezvous: port number missing at work.py:8; "
-            ".* the address and port of rank 0,.*starts the program as `python work.py --master-ip",
+            ".* address and port of rank 0,.*starts the program as `python work.py --master-ip",
         ),
         ("dist.init_process_group('gloo', f'tcp://{ip}:x', **given)", "ValueError: Port could not"),
         ("dist.init_process_group('gloo', f'tcp://{ip}:70000', **given)", "Port out of range"),
@@ -634,7 +634,7 @@ def test_asking_for_a_gpu_has_a_sentence_of_its_own(server, call):
     failure = hang(server, f"import torch\ndef go(comm): {call}", backend="none", ranks=1)
     assert failure.verdict is Verdict.RUN_TIME_ERROR
     assert failure.message.startswith(
-        "rank 0 asks for a GPU (.cuda() or device 'cuda') at work.py:2,"
+        "rank 0 asked for a GPU (.cuda() or device 'cuda') at work.py:2,"
     )
 
 

@@ -73,7 +73,7 @@ def test_a_new_assignment_is_right(root, ranks):
             SUITE,
             'part("sum")',
             'part("smu")',
-            r"says part\('smu'\), .*expected part\('sum'\)",
+            r"says part\('smu'\); expected part\('sum'\)",
         ),
         (
             SUITE,
@@ -100,12 +100,12 @@ def test_a_new_assignment_is_right(root, ranks):
             SUITE,
             "assert_unchanged,",
             "assert_unchange,",
-            "imports assert_unchange from grader.api, .* did you mean assert_unchanged",
+            "imports assert_unchange from grader.api, .* Did you mean assert_unchanged",
         ),
-        (TOML, "test_sum.py", "test_sums.py", r"suite: found .* did you mean test_sum\.py"),
-        (TOML, "rules =", "rule =", "rule: unknown key; did you mean rules"),
+        (TOML, "test_sum.py", "test_sums.py", r"suite: found .* Did you mean test_sum\.py"),
+        (TOML, "rules =", "rule =", "rule: unknown key; .* Did you mean rules"),
         (TOML, "points = 10", "points = -10", "points: found -10; expected a number of points"),
-        (TOML, '"mpi"', '"npi"', 'backend: found "npi"; did you mean mpi'),
+        (TOML, '"mpi"', '"npi"', 'backend: found "npi"; .* Did you mean mpi'),
         (TOML, '"my_sum.py"]', '"my_sums.py"]', "my_sums.py: assignment.toml names it, but the"),
         (
             "reference/sums/my_sum.py",
@@ -124,9 +124,14 @@ def test_a_new_assignment_is_right(root, ranks):
             f"{BUG}/expected.toml",
             "subject",
             "subjects",
-            "subjects: unknown key; did you mean subject",
+            "subjects: unknown key; .* Did you mean subject",
         ),
-        (f"{BUG}/expected.toml", '"sum"', '"sun"', "names the part 'sun', did you mean sum"),
+        (
+            f"{BUG}/expected.toml",
+            '"sum"',
+            '"sun"',
+            "names the part 'sun', which does not exist. Did you mean sum",
+        ),
         (f"{BUG}/expected.toml", "_gets_the_sum", "_gets_it", "names test_every_rank_gets_it"),
     ],
 )
@@ -140,7 +145,7 @@ def test_a_part_has_its_name_in_three_kinds_of_files(root):
     """Those that `grade new` names; where one is left out, it is told."""
     change(root / TOML, 'name = "sum"', 'name = "scan"')
     told = "\n".join(found(root))
-    assert "says part('sum'), expected part('scan')" in told
+    assert "says part('sum'); expected part('scan')" in told
     assert told.count("names the part 'sum', which does not exist") == 3
     change(root / SUITE, 'part("sum")', 'part("scan")')
     for label in root.glob("tests/submissions/*/sums/*/expected.toml"):

@@ -1,4 +1,4 @@
-"""The sum of all ranks' arrays, by point-to-point messages."""
+"""The sum of all ranks' arrays, with point-to-point messages."""
 
 import numpy as np
 from mpi4py import MPI

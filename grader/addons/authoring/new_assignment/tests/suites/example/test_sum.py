@@ -36,7 +36,7 @@ class Sum(Case):
         return f"length {self.length}{self.perturbation}"
 
     def inputs(self, random, ranks, data):
-        """Return one array a rank."""
+        """Return one array per rank."""
         return [{"send": random.normal(size=self.length)} for _ in range(ranks)]
 
     def results(self, rank, ranks):
