@@ -216,7 +216,7 @@ def test_messages_per_iteration_by_rank():
 def test_fewer_than_two_runs_are_the_suites_mistake():
     with pytest.raises(ValueError, match="two or more numbers of iterations"):
         assert_messages_per_iteration({1: Run(2).trace()}, 1)
-    with pytest.raises(ValueError, match="as many ranks"):
+    with pytest.raises(ValueError, match="the same number of ranks"):
         assert_messages_per_iteration({1: Run(2).trace(), 2: Run(3).trace()}, 1)
 
 
