@@ -302,7 +302,7 @@ def slip_text(rank: int, values: Mapping[str, Any]) -> str:
     if where and (missing := text_of(values, "missing")):
         return (
             f"{where} opens {missing!r}, which does not exist. The working folder contains "
-            f"{_listed(values.get('there'))}, but no files of the submission"
+            f"{_listed(values.get('there'))}; no file of the submission is in it"
         )
     return ""
 

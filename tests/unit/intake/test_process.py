@@ -249,7 +249,7 @@ def test_what_needs_too_much_memory_is_one_sentence(tmp_path):
     file = tmp_path / "it.tar"
     file.write_bytes(info.tobuf(tarfile.GNU_FORMAT))
     os.truncate(file, 950 << 20)
-    with pytest.raises(UsageError, match="takes more than 1024 MiB of memory; hand in the scripts"):
+    with pytest.raises(UsageError, match="took more than 1024 MiB of memory; hand in the scripts"):
         process.read(file, WANTED)
 
 

@@ -36,7 +36,7 @@ def test_the_last_word():
             yardstick="Allreduce",
         )
     assert str(caught.value) == (
-        "ringallreduce, 6 MiB, takes 1.25 s, 50 times the 25 ms of Allreduce (fastest of 3 and "
+        "ringallreduce, 6 MiB, took 1.25 s, 50 times the 25 ms of Allreduce (fastest of 3 and "
         "of 3 runs); this part allows 10 times"
     )
     (budget,) = caught.value.budgets

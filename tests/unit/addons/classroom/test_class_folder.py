@@ -22,7 +22,7 @@ def test_half_a_key_is_refused(tmp_path, content):
     """With an empty one, as a full disk leaves it, anybody could tell whose a pseudonym is."""
     file = tmp_path / "pseudonyms.key"
     file.write_bytes(content)
-    with pytest.raises(GraderError, match=r"expected a key of 32. Restore it"):
+    with pytest.raises(GraderError, match=r"expected a key of 32 bytes. Restore it"):
         class_folder.pseudonyms_in(tmp_path)
 
 

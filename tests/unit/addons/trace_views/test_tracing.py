@@ -104,7 +104,7 @@ def test_a_case_can_be_chosen():
         ([*RING, "--json", "none/x.json"], "none/x.json cannot be written; name a file in an"),
         (
             [*RING, "--only", "three"],
-            "no check of ring_allreduce is called three; did you mea",
+            "no check of ring_allreduce is called three. Did you mea",
         ),
         (
             [*RING, "--ranks", "11"],

@@ -126,7 +126,7 @@ def test_the_nearest_name_decides_between_assignments(path, expected):
     for known in (bundled().assignments(), bundled().assignments()[::-1]):
         with pytest.raises(UsageError) as raised:
             recognise(handed_in(path), known)
-        assert f"most like {assignment}" in str(raised.value)
+        assert f"closest assignment is {assignment}" in str(raised.value)
         assert name in str(raised.value)
         assert path in str(raised.value)
 
@@ -143,7 +143,7 @@ def test_between_equally_near_names_contents_decide(tmp_path, source, expected):
         (each.template / "ring.py").write_text(text)
     found = submissions.of_files("handin", {"rings.py": source})
     for order in (known, known[::-1]):
-        with pytest.raises(UsageError, match=f"most like {expected}"):
+        with pytest.raises(UsageError, match=f"closest assignment is {expected}"):
             recognise(found, order)
 
 

@@ -54,8 +54,8 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "tcp:// rendezvous: port number missing", command="python a.py --rank 0"),
-            "init_process_group needs rank, world_size, and the address and port of rank 0, the "
-            "same on every rank, as in init_method='tcp://ADDRESS:29500'; the grader starts the "
+            "init_process_group needs rank, world_size and, on every rank, the same address and "
+            "port of rank 0, as in init_method='tcp://ADDRESS:29500'; the grader starts the "
             "program as `python a.py --rank 0`",
         ),
         (
@@ -141,7 +141,7 @@ def test_a_message_to_oneself_is_named_with_its_call():
     run.isend(1, 1, function="isend")
     crash = Crash(1, "[enforce fail at pair.cc:801] state_ >= CONNECTED. Pair is not connected")
     assert crash_hint(crash, run.trace()) == (
-        "rank 1 calls isend(dst=1, tag=0) at ring.py:20, but with gloo no rank can send a message "
+        "rank 1 called isend(dst=1, tag=0) at ring.py:20, but with gloo no rank can send a message "
         "to itself: copy the tensor instead"
     )
 

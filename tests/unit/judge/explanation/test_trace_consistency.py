@@ -222,7 +222,7 @@ def test_calls_that_leave_no_record():
     """Whoever makes them is named."""
     assert list(unrecorded([0, 0])) == []
     (doubt,) = unrecorded([0, 2])
-    assert doubt.text.startswith("rank 1 calls MPI inside a function that MPI itself calls")
+    assert doubt.text.startswith("rank 1 called MPI inside a function that MPI itself calls")
 
 
 # MPI's own count ------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def test_partitioned_messages_cannot_be_compared():
     run = Run(2)
     run.call(0, "Psend_init", is_send=True, peer=1, num_bytes=8)
     (doubt,) = miscounts(run.trace(), [NOTHING, NOTHING], [NOTHING, NOTHING])
-    assert "rank 0 calls Psend_init" in doubt.text
+    assert "rank 0 called Psend_init" in doubt.text
 
 
 def test_without_a_second_witness_there_is_no_doubt():

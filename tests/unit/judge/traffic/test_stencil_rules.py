@@ -181,8 +181,8 @@ def test_calls_outside_of_the_loop_do_not_count():
 def test_one_call_more_an_iteration_is_told():
     traces = {5: solver(5, sums=3), 9: solver(9, sums=3)}
     assert violation(assert_collectives_per_iteration, traces, 2) == (
-        "rank 0 makes 3 collective calls per iteration (16 in 5, 28 in 9); expected 2; it calls "
-        "Allreduce at ring.py:30"
+        "rank 0 made 3 collective calls per iteration (16 in 5, 28 in 9 iterations); expected 2; "
+        "it called Allreduce at ring.py:30"
     )
     told = violation(assert_collectives_per_iteration, traces, (0, 2), names={"Allreduce"})
     assert told.startswith("rank 0 made 3 calls to Allreduce per iteration")
@@ -192,7 +192,7 @@ def test_one_call_more_an_iteration_is_told():
 def test_a_part_of_a_call_an_iteration():
     """One that is made every other time."""
     told = violation(assert_collectives_per_iteration, {4: solver(4), 8: solver(7)}, 2)
-    assert "makes 1.5 collective calls per iteration" in told
+    assert "made 1.5 collective calls per iteration" in told
 
 
 def test_a_rank_alone_need_not_call():
@@ -207,7 +207,7 @@ def test_messages_per_iteration_by_rank():
     assert_messages_per_iteration(traces, {rank: len(others) for rank, others in ROW.items()})
     told = violation(assert_messages_per_iteration, traces, 1)
     assert told.startswith(
-        "rank 1 sends 2 messages per iteration (6 in 2, 10 in 4); expected 1; it"
+        "rank 1 sent 2 messages per iteration (6 in 2, 10 in 4 iterations); expected 1; it"
     )
     with pytest.raises(ValueError, match="none of rank 1"):
         assert_messages_per_iteration(traces, {0: 1})
@@ -216,7 +216,7 @@ def test_messages_per_iteration_by_rank():
 def test_fewer_than_two_runs_are_the_suites_mistake():
     with pytest.raises(ValueError, match="two or more numbers of iterations"):
         assert_messages_per_iteration({1: Run(2).trace()}, 1)
-    with pytest.raises(ValueError, match="as many ranks"):
+    with pytest.raises(ValueError, match="the same number of ranks"):
         assert_messages_per_iteration({1: Run(2).trace(), 2: Run(3).trace()}, 1)
 
 

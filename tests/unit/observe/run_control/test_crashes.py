@@ -172,7 +172,7 @@ def test_gloo_cannot_send_to_oneself(torch_server):
         server=torch_server,
     )
     assert failure.message.endswith(
-        "rank 0 calls isend(dst=0, tag=0) at work.py:4, but with gloo no rank can send a "
+        "rank 0 called isend(dst=0, tag=0) at work.py:4, but with gloo no rank can send a "
         "message to itself: copy the tensor instead"
     )
     assert "site-packages" not in failure.detail

@@ -199,7 +199,7 @@ def test_a_missing_file_is_told_with_what_is_there(ranks):
         "rank 0: work.py:4 opens 'data/train.csv', which does not exist. The working folder "
         "contains "
     )
-    assert " contains mine.txt; of what was handed in, it has only" in failure.message
+    assert " contains mine.txt; no file of the submission" in failure.message
 
 
 @pytest.mark.parametrize(
