@@ -34,8 +34,8 @@ def _run(arguments: Sequence[str]) -> int:
     # Oracles multiply small matrices, beside ranks that want the cores: threads would only wait for
     # each other. The library reads this when it is loaded.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Modules and traces are many objects without cycles; looking for them took a tenth of the time.
-    gc.set_threshold(100_000)
+    # Modules are many objects that stay; looking for garbage among them took a tenth of the time.
+    gc.set_threshold(10_000)
     from grader import cli  # in here, for it imports all the rest
 
     code = cli.run(arguments, is_watched=True)

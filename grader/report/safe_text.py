@@ -5,6 +5,7 @@ control characters, bidirectional overrides, invisible characters, and the begin
 commands that CI runners look for in what a job prints. JSON is ASCII, and escapes these as well.
 """
 
+import functools
 import json
 import re
 import unicodedata
@@ -35,9 +36,17 @@ def visible(text: str) -> str:
 def _shown(text: str) -> Iterator[str]:
     num_marks = 0
     for char in text:
-        num_marks = num_marks + 1 if unicodedata.category(char) in _MARKS else 0
-        is_shown = char.isprintable() and not _SHOWS_NOTHING.match(char)
+        is_mark, is_shown = _kind(char)
+        num_marks = num_marks + 1 if is_mark else 0
         yield char if is_shown and num_marks <= _MAX_MARKS else _escape(char)
+
+
+# A text of a million characters has few different ones.
+@functools.lru_cache(1 << 12)
+def _kind(char: str) -> tuple[bool, bool]:
+    """Return whether a character is a mark on another one, and whether it shows anything."""
+    is_shown = char.isprintable() and not _SHOWS_NOTHING.match(char)
+    return unicodedata.category(char) in _MARKS, is_shown
 
 
 def one_line(text: str, max_num_chars: int = _MAX_SENTENCE_CHARS) -> str:

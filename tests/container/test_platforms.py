@@ -105,9 +105,10 @@ PRAIRIELEARN = Platform(
 )
 each_platform = pytest.mark.parametrize(
     "platform",
-    [GRADESCOPE, ARTEMIS, PRAIRIELEARN],
+    [pytest.param(GRADESCOPE, marks=pytest.mark.slow), ARTEMIS, PRAIRIELEARN],
     ids=["gradescope", "artemis", "prairielearn"],
 )
+"""Gradescope's machine is set up first, which takes two minutes."""
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ itself, and those that came with what it has received. Inputs of many random bit
 possible: hardly two sets of ranks have the same sum at any place.
 """
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -126,13 +127,19 @@ def _are_among(samples: Values, numbers: Values, least: int, *, scaled: bool) ->
         if len(telling) < least:
             return False
         # Rounding errors would be near to everything small.
-        known = _apart(numbers, rtol, least_share=rtol)
+        known = _known(numbers.tobytes(), numbers.dtype.str, rtol)
         if not scaled:
             return bool(np.sum(_nearest(telling, known, rtol) >= 0) >= least)
         return any(
             _follow(telling[first:], known, least, rtol)
             for first in range(len(telling) - least + 1)
         )
+
+
+# Many messages are compared with the same numbers.
+@functools.lru_cache(32)
+def _known(numbers: bytes, dtype: str, rtol: float) -> Values:
+    return _apart(np.frombuffer(numbers, dtype), rtol, least_share=rtol)
 
 
 def _follow(telling: Values, known: Values, least: int, rtol: float) -> bool:

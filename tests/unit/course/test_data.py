@@ -51,6 +51,15 @@ def test_without_a_folder_the_digits_are_used_and_nothing_is_said(tmp_path, monk
     assert data.notes() == ()
 
 
+def test_the_digits_are_shared_by_gradings_and_nobody_can_change_them():
+    """Else one grading could change the inputs of the next."""
+    images = Data().cifar10()
+    assert Data().cifar10() is images
+    for array in vars(images).values():
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
 def test_what_the_folder_holds_is_read_once_and_said(tmp_path, read):
     """The report says on what was graded."""
     data = Data(mnist_in(tmp_path))

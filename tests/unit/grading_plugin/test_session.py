@@ -1,6 +1,9 @@
 """A suite that cannot be read is told in one sentence: where, what is there, what to do."""
 
+import os
 import re
+import sys
+import time
 
 import pytest
 
@@ -92,3 +95,18 @@ def test_a_suite_without_tests_says_so(root):
     suite_in(root).write_text('"""Nothing yet."""\n')
     with pytest.raises(GraderError, match="it has no test; expected functions whose names begin"):
         prices(suite_in(root))
+
+
+def test_bytecode_is_kept_of_what_no_edit_can_be_mistaken_for(root, monkeypatch):
+    """Python compares sizes and whole seconds: of a suite that was just edited nothing is kept."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    suite = suite_in(root)
+    folder = suite.parent
+    before = prices(suite)
+    assert not list(folder.rglob("*.pyc"))
+    for file in folder.rglob("*.py"):
+        os.utime(file, times=(time.time() - 60,) * 2)
+    assert prices(suite) == before
+    assert [file for file in folder.rglob("*.pyc") if file.name.startswith("test_sum.")]
+    suite.write_text(suite.read_text().replace("points(5,", "points(6,"))
+    assert [price.points for price in prices(suite)] != [price.points for price in before]
