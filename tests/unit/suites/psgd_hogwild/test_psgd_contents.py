@@ -15,6 +15,7 @@ from .made_outcomes import batches_of, inputs_of, key_of, outcome_of, told
 
 RANKS = 4
 CASE = Psgd(num_examples=60, epochs=2, batch_size=4, lr=0.25)
+TEXT = {"is_send": True, "pickled": True, "num_bytes": 120, "sampled_num_bytes": 0}
 RANDOM = np.random.default_rng(3)
 GRADIENTS = RANDOM.standard_normal((RANKS, 10, NUM_PARAMETERS)).astype("f4")
 
@@ -36,7 +37,8 @@ def checked(*calls_of_rank):
             given, fields = form(weights, start, rank)
             raw = np.asarray(given).tobytes()
             sampled = samples_of_bytes(raw, RANDOM)
-            run.call(rank, "Allreduce", **{"num_bytes": len(raw), **sampled, **fields})
+            usual = {"function": "Allreduce", "num_bytes": len(raw)}
+            run.call(rank, **{**usual, **sampled, **fields})
     assert_weights_given(CASE, replace(outcome, trace=run.trace()))
 
 
@@ -46,6 +48,8 @@ def checked(*calls_of_rank):
         [lambda weights, start, rank: (weights, {})],
         [lambda weights, start, rank: (weights.astype("f8") / RANKS, {})],
         [lambda weights, start, rank: (weights - start, {})],
+        [lambda weights, start, rank: ((weights / np.float32(3)).astype("f8"), {})],
+        [lambda weights, start, rank: ((weights - start).astype("f8"), {})],
         [lambda weights, start, rank: (weights[:15], {}), lambda w, s, rank: (w[15:], {})],
         [lambda weights, start, rank: (weights if rank else 0 * weights, {})],
         [lambda weights, start, rank: (weights[:15], {"pickled": True, "num_bytes": 700})],
@@ -65,6 +69,11 @@ def test_what_was_learned_may_be_given_in_any_form(forms):
         [lambda weights, start, rank: (start, {})],
         [lambda weights, start, rank: (RANDOM.standard_normal(len(weights)).astype("f4"), {})],
         [lambda weights, start, rank: (weights[:3], {})],
+        [lambda weights, start, rank: (weights, {"error": 1})],
+        [lambda weights, start, rank: (weights, {"communicator_size": 1})],
+        [lambda weights, start, rank: (weights, {"is_send": True, "peer": rank})],
+        [lambda weights, start, rank: (start, {}), lambda w, s, rank: (b"", TEXT)],
+        [lambda weights, start, rank: (b"", {"function": "Reduce_scatter_block"})],
     ],
 )
 def test_what_is_for_show_proves_nothing(forms):
