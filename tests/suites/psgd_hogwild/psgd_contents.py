@@ -48,7 +48,7 @@ def assert_weights_given(case: Psgd, outcome: Outcome) -> None:
 def _num_bytes_given(call: Call, arrays: list[Vector], rank: int) -> int:
     """Return how many bytes of one of these a call may give to other ranks.
 
-    A few numbers, and pieces of unknown sizes, cannot be told from others.
+    A few numbers, text, and pieces of unknown sizes cannot be told from others.
     """
     is_to_itself = call.communicator_size == 1 or (call.is_send and call.peer == rank)
     if call.error or is_to_itself:
@@ -57,7 +57,9 @@ def _num_bytes_given(call: Call, arrays: list[Vector], rank: int) -> int:
         # A call tells the piece that each rank gets, or nothing.
         whole = call.num_bytes * call.communicator_size
         return min(whole, _NUM_BYTES) if call.num_bytes >= 0 else _NUM_BYTES
-    if not call.sampled_num_bytes or is_zeros(call):
+    if call.sampled_num_bytes <= 0:
+        return call.num_bytes if call.pickled or call.sampled_num_bytes else 0
+    if is_zeros(call):
         return 0
     if call.sampled_num_bytes < _FEWEST_NUMBERS * np.dtype(_FLOAT32).itemsize:
         return call.sampled_num_bytes

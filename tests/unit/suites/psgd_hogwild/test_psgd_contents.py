@@ -15,7 +15,6 @@ from .made_outcomes import batches_of, inputs_of, key_of, outcome_of, told
 
 RANKS = 4
 CASE = Psgd(num_examples=60, epochs=2, batch_size=4, lr=0.25)
-TEXT = {"is_send": True, "pickled": True, "num_bytes": 120, "sampled_num_bytes": 0}
 RANDOM = np.random.default_rng(3)
 GRADIENTS = RANDOM.standard_normal((RANKS, 10, NUM_PARAMETERS)).astype("f4")
 
@@ -72,7 +71,6 @@ def test_what_was_learned_may_be_given_in_any_form(forms):
         [lambda weights, start, rank: (weights, {"error": 1})],
         [lambda weights, start, rank: (weights, {"communicator_size": 1})],
         [lambda weights, start, rank: (weights, {"is_send": True, "peer": rank})],
-        [lambda weights, start, rank: (start, {}), lambda w, s, rank: (b"", TEXT)],
         [lambda weights, start, rank: (b"", {"function": "Reduce_scatter_block"})],
     ],
 )

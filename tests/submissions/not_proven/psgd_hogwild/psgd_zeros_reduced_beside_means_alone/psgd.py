@@ -42,6 +42,5 @@ def psgd(comm, model, dataset, *, epochs, lr, batch_size, seed):
             if size > 1:
                 p.copy_(sum(parts) / size)
     comm.Allreduce(np.zeros(18, np.float32), np.empty(18, np.float32))
-    comm.sendrecv("done " * 20, (rank + 1) % size, source=(rank - 1) % size)
     MPI.COMM_SELF.Allreduce(np.concatenate([p.ravel() for p in learned[rank]]), np.empty(18, np.float32))
     return model
