@@ -84,35 +84,40 @@ def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
     scaled: or of a multiple of them, whose factor is the same for all. Most of its samples have to
     be among them; a single number is no evidence of a multiple. A list of Python floats shows three
     of them; where two are zero, the other has to be one of the numbers itself. float32 will do as
-    well. True where nothing was sampled, or what is in a code that nobody reads.
+    well, and float64 that was computed in it. True where nothing was sampled,
+    or what is in a code that nobody reads.
     """
     if call.sampled_num_bytes <= 0:
         return True
-    if _may_be_rounded(call, numbers):
-        return True
-    for dtype in dict.fromkeys([numbers.dtype, np.dtype("f4")]):
-        samples = samples_of(call, dtype)
-        is_single = call.sampled_num_bytes <= dtype.itemsize
-        is_list = call.pickled and is_single and call.num_bytes > _PICKLED_NUMBER_NUM_BYTES
-        is_scaled = scaled and not is_list
+    for samples, size in _readings(call, numbers.dtype):
+        is_list = (
+            call.pickled
+            and call.sampled_num_bytes <= size
+            and call.num_bytes > _PICKLED_NUMBER_NUM_BYTES
+        )
+        # Three numbers of few digits are no evidence of a multiple.
+        is_scaled = scaled and not is_list and samples.dtype.itemsize == size
         # A short list may have shown the same number more than once.
         number = len(np.unique(samples)) if call.pickled else len(samples)
-        least = max(-(-number // 2), _least_numbers(dtype, is_scaled))
+        least = max(-(-number // 2), _least_numbers(samples.dtype, size, is_scaled))
         if len(samples) and _are_among(samples, numbers, least, scaled=is_scaled):
             return True
     return False
 
 
-def _may_be_rounded(call: Call, numbers: Values) -> bool:
-    """Return whether doubles that were single precision before may be some of these numbers.
+def _readings(call: Call, dtype: np.dtype[Any]) -> Iterator[tuple[Values, int]]:
+    """Yield the samples as numbers of this type and of float32, with the size of each number.
 
-    Such as a list of what an array of float32 holds; of multiples, there is no evidence in three.
+    float64 may have been computed in float32, and be no more precise.
     """
-    samples = samples_of(call, "f8")
+    samples = samples_of(call, dtype)
+    yield samples, dtype.itemsize
     with np.errstate(all="ignore"):
-        rounded = samples.astype("f4")
-    least = max(-(-len(samples) // 2), _least_numbers(rounded.dtype, is_scaled=False))
-    return bool((rounded == samples).all()) and _are_among(rounded, numbers, least, scaled=False)
+        narrow = samples.astype("f4")
+    if dtype.itemsize == _WORD_NUM_BYTES:
+        if np.array_equal(narrow, samples):
+            yield narrow, dtype.itemsize
+        yield samples_of(call, "f4"), np.dtype("f4").itemsize
 
 
 def _are_among(samples: Values, numbers: Values, least: int, *, scaled: bool) -> bool:
@@ -171,10 +176,13 @@ def _nearest(values: Values, known: Values, rtol: float) -> NDArray[np.intp]:
     return np.where(np.abs(known[nearest] - values) <= error, nearest, -1)
 
 
-def _least_numbers(dtype: np.dtype[Any], is_scaled: bool) -> int:
-    """Return how many numbers have to be found, so that hardly any others pass for them."""
+def _least_numbers(dtype: np.dtype[Any], size: int, is_scaled: bool) -> int:
+    """Return how many numbers have to be found, so that hardly any others pass for them.
+
+    size: of each as it was sent; samples hold three numbers of 8 bytes.
+    """
     if dtype.itemsize < _WORD_NUM_BYTES:
-        return 4 if is_scaled else 2
+        return (3 if size == _WORD_NUM_BYTES else 4) if is_scaled else 2
     return 2 if is_scaled else 1
 
 

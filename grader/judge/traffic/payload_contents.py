@@ -23,8 +23,11 @@ _MOST_RANKS = 6
 _NUM_BYTES_PER_NUMBER = 0.5
 """A ring of two ranks sends half of the numbers; in half precision this is half of the bytes."""
 _FEW_NUMBERS = 8
-_LEAST_COSINES = {True: 0.99995, False: 0.98}
-"""By whether there are few numbers. 16 others come so near once in a thousand million times."""
+_LEAST_COSINE_OF_FEW = 0.99995
+_LEAST_COSINE = 0.98
+"""16 other numbers come so near once in a thousand million times."""
+_BINFLOAT = ord("G")
+"""What a pickle has before each float of Python, whose eight bytes have the highest first."""
 _LEAST_SPREAD = 0.75
 """Of numbers, against ones all as far from their mean; one number beside zeros has less."""
 _ROUNDING = 1e-3
@@ -98,34 +101,46 @@ def _largest_share_found(taken: Values, sums: Sequence[Values], enough: float) -
     """Return which share of samples are windows of the sums, read as the likeliest type."""
     largest = 0.0
     for numbers in _readings(taken):
-        largest = max(largest, _share_found(numbers, sums, enough))
+        found = _num_found(numbers, sums, enough * len(taken))
+        largest = max(largest, found / len(taken))
         if largest >= min(_CLEAR_SHARE, enough):
             break
     return largest
 
 
 def _readings(taken: Values) -> Iterator[Values]:
-    """Yield bytes as numbers of each type that gradients are sent in."""
+    """Yield bytes as numbers of each type that gradients are sent in, wherever these begin.
+
+    Among the bytes of an object they begin anywhere, and floats of Python are wide apart.
+    """
     for dtype in ("<f4", "<f8", "<f2"):
-        yield taken.view(dtype)
-    bfloat16 = taken.view("<u2").astype("<u4") << 16
-    yield bfloat16.view("<f4")
+        yield _words(taken, np.dtype(dtype).itemsize).view(dtype)
+    yield (_words(taken, 2).view("<u2").astype("<u4") << 16).view("<f4")
+    pickled = _words(taken, 9).reshape(-1, 6, 9)
+    floats = pickled[(pickled[:, :, 0] == _BINFLOAT).all(axis=1)][:, :, 1:]
+    yield np.ascontiguousarray(floats).view(">f8")[:, :, 0]
 
 
-def _share_found(samples: Values, sums: Iterable[Values], enough: float) -> float:
-    """Return which share of the samples are windows of the sums, as far as it is enough."""
+def _words(taken: Values, size: int) -> Values:
+    """Return samples as bytes of words of this size, for each byte where the first may begin."""
+    num_bytes = (taken.shape[1] - size + 1) // size * size
+    words = np.lib.stride_tricks.sliding_window_view(taken, num_bytes, axis=1)[:, :size]
+    return np.ascontiguousarray(words).reshape(-1, num_bytes)
+
+
+def _num_found(samples: Values, sums: Iterable[Values], enough: float) -> int:
+    """Return how many of the samples are windows of the sums, as far as it is enough."""
     length = samples.shape[1]
-    least = _LEAST_COSINES[length <= _FEW_NUMBERS]
-    left = _directions(samples)
-    num_telling = len(left)
+    least = _LEAST_COSINE_OF_FEW if length <= _FEW_NUMBERS else _LEAST_COSINE
+    telling = left = _directions(samples)
     for numbers in sums:
-        if not len(left) or num_telling - len(left) >= enough * len(samples):
+        if not len(left) or len(telling) - len(left) >= enough:
             break
         for windows in _windows(numbers, length):
             known = _directions(windows)
             nearest = np.max(np.abs(left @ known.T), axis=1, initial=0.0)
             left = left[nearest < least]
-    return (num_telling - len(left)) / len(samples)
+    return len(telling) - len(left)
 
 
 def _telling_share(numbers: Values) -> float:

@@ -4,6 +4,7 @@ A sample is 8 bytes from a place that is drawn: neighbours of a vector, of which
 do. Rounding is smaller than what distinguishes any two such vectors.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -35,8 +36,10 @@ _LEAST_SHARE = 0.25
 _WORD_NUM_BYTES = 8
 _SHORT_NUM_BYTES = 2 * _WORD_NUM_BYTES
 """Shorter messages contain too few numbers."""
-_MOST_COMPARISONS = 2000
-"""Of calls and vectors: what is given matches one of the first few mostly."""
+_MOST_COMPARISONS = 4000
+_MOST_COMPARISONS_OF_A_SIZE = 1000
+"""Of calls and vectors: what is given matches one of the first few mostly. Messages of data, which
+match none, have a size of their own."""
 MOST_STEPS = 3
 """Or rounds, that are judged."""
 
@@ -137,12 +140,15 @@ def _num_bytes_holding(
     seen = [each for each in given if each[1] and each[0].sampled_num_bytes >= _SHORT_NUM_BYTES]
     left = [float(lenet.MODEL_NUM_BYTES)] * len(by_step)
     # What comes next is likely to be another piece of the same kind of vector, or of its successor.
-    step = kind = num_compared = 0
+    step = kind = 0
+    num_compared = Counter[int]()
     for call, number in sorted(seen, key=lambda each: each[1], reverse=True):
-        if num_bytes >= needed or num_compared > _MOST_COMPARISONS:
+        if num_bytes >= needed or num_compared.total() > _MOST_COMPARISONS:
             break
+        if num_compared[number] > _MOST_COMPARISONS_OF_A_SIZE:
+            continue
         for at, place in _nearest_first(by_step, step, kind):
-            num_compared += 1
+            num_compared[number] += 1
             if left[at] and may_hold_multiple(call, by_step[at][place], factors):
                 step, kind = at, place
                 num_bytes += min(number, left[at])
@@ -158,6 +164,7 @@ def _nearest_first(
     return sorted(every, key=lambda each: (each[1] != kind, (each[0] - step) % len(by_step)))
 
 
+@np.errstate(all="ignore")
 def may_hold_multiple(call: Call, expected: Expected, factors: Sequence[float]) -> bool:
     """Return whether most samples of a message are neighbours in one multiple of a vector.
 
@@ -172,8 +179,7 @@ def may_hold_multiple(call: Call, expected: Expected, factors: Sequence[float]) 
         # Read as another type, numbers are too large or too small.
         if not ((sizes > _LEAST) & (sizes < _MOST)).all():
             continue
-        with np.errstate(all="ignore"):
-            made = [_factors(word, expected, precision) for word in words]
+        made = [_factors(word, expected, precision) for word in words]
         least = len(words) if dtype == "f8" else min(len(words), 2)
         for factor in factors if len(words) > 1 else factors[:1]:
             is_near = [np.any(np.abs(np.abs(some) / factor - 1) <= off) for some, off in made]

@@ -5,7 +5,8 @@ else of the plainest sum that has an answer. Wrong results are compared with wha
 makes of the same inputs without the change.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,16 +125,17 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
     # A ring sends 2 (n - 1) chunks from each rank. Whole arrays once around, and the sums again,
     # are twice n of them from one rank, into however many messages they are cut.
     most_num_bytes = min(3 / 4 * (n - 1) * proof.num_bytes, (2 * n - 1) * chunk_num_bytes)
+    contents = list(_num_bytes_by_sum(proof))
     if n < FEWEST_RANKS:
         not_run("needs a result on 3 or more ranks")
     with case_context(proof.case, proof.outcome):
         for rank, sent in enumerate(bytes_sent(trace)):
             sends = sends_of(trace, rank)
-            pickles = sum(call.pickled for call in sends) * pickled
             longest = max((call.num_bytes - pickled * call.pickled for call in sends), default=0)
-            is_whole = longest > proof.num_bytes / 2
+            of_one_sum, untold = contents[rank]
+            is_whole = max(longest, of_one_sum) > proof.num_bytes / 2
             messages = f"{len(sends)} message{'' if len(sends) == 1 else 's'}"
-            if is_whole or sent - pickles > most_num_bytes:
+            if is_whole or untold > most_num_bytes:
                 num_elements = sent // proof.case.item_num_bytes
                 raise RuleViolation(
                     found(
@@ -153,6 +155,24 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
             )
             helps = "in a ring, a rank sends in each step what it received in the previous one"
             raise WrongAnswer(found("ring.not_passed_on", text, help=helps))
+
+
+def _num_bytes_by_sum(proof: Proof) -> Iterator[tuple[int, int]]:
+    """Yield for each rank how much it sends of one sum, at most, and of what nobody can tell.
+
+    A ring sends the sum over the same few ranks for one chunk only. Sums over all ranks do not
+    count: whoever makes too many steps sends them on and on.
+    """
+    for messages in messages_with_contents(proof.outcome.trace, proof.summed):
+        by_sum, untold = defaultdict[frozenset[int], int](int), 0
+        for message in messages:
+            call, sets = message.call, message.sets or ()
+            num_bytes = call.num_bytes - _PICKLE_NUM_BYTES * call.pickled
+            num_bytes = max(call.sampled_num_bytes, num_bytes)
+            untold += 0 if sets else num_bytes
+            for ranks in sets:
+                by_sum[ranks] += num_bytes if len(ranks) < proof.outcome.ranks else 0
+        yield max(by_sum.values(), default=0), untold
 
 
 def prove(run: Run, cases: Cases) -> Proof:

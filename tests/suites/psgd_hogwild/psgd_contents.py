@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from grader.api import Call, NotProven, Outcome, case_context, found, may_hold
+from grader.api import Call, NotProven, Outcome, case_context, found, is_zeros, may_hold
 
 from .psgd_cases import Psgd
 from .softmax_regression import Vector
@@ -31,7 +31,7 @@ def assert_weights_given(case: Psgd, outcome: Outcome) -> None:
             arrays = [*_sums(learned, rank), *_sums([each - start for each in learned], rank)]
             calls = outcome.trace.ranks[rank].calls
             arrays += [each / outcome.ranks for each in arrays]
-            held = sum(_num_bytes_given(call, arrays) for call in calls)
+            held = sum(_num_bytes_given(call, arrays, rank) for call in calls)
             if 2 * held < _NUM_BYTES:
                 without.append(rank)
         if len(without) > 1:
@@ -46,18 +46,25 @@ def assert_weights_given(case: Psgd, outcome: Outcome) -> None:
             )
 
 
-def _num_bytes_given(call: Call, arrays: list[Vector]) -> int:
-    """Return how many bytes of one of these a call may give.
+def _num_bytes_given(call: Call, arrays: list[Vector], rank: int) -> int:
+    """Return how many bytes of one of these a call may give to other ranks.
 
     A few numbers, text, and pieces of unknown sizes cannot be told from others.
     """
+    is_to_itself = call.communicator_size == 1 or (call.is_send and call.peer == rank)
+    if call.error or is_to_itself:
+        return 0
     if "educe_scatter" in call.function:
-        return _NUM_BYTES
+        # A call tells the piece that each rank gets, or nothing.
+        whole = call.num_bytes * call.communicator_size
+        return min(whole, _NUM_BYTES) if call.num_bytes >= 0 else _NUM_BYTES
     if call.sampled_num_bytes <= 0:
         return call.num_bytes if call.pickled or call.sampled_num_bytes else 0
-    is_short = call.sampled_num_bytes < _FEWEST_NUMBERS * np.dtype(_FLOAT32).itemsize
-    may_give = is_short or any(may_hold(call, array, scaled=True) for array in arrays)
-    return call.num_bytes if may_give else 0
+    if is_zeros(call):
+        return 0
+    if call.sampled_num_bytes < _FEWEST_NUMBERS * np.dtype(_FLOAT32).itemsize:
+        return call.sampled_num_bytes
+    return call.num_bytes if any(may_hold(call, each, scaled=True) for each in arrays) else 0
 
 
 def _learned(case: Psgd, outcome: Outcome, rank: int) -> Vector:

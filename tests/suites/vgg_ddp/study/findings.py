@@ -97,8 +97,8 @@ def _trend(results):
             first, last = sum(series[:NUM_LAST]) / NUM_LAST, last_loss(series)
             verb = "falls" if last < first else "does NOT fall"
             yield (
-                f"In one run, the loss of {LABELS[way]} {verb}: the first {NUM_LAST} have a mean of "
-                f"{first:.2f}, the last {NUM_LAST} one of {last:.2f}."
+                f"In one run, the loss of {LABELS[way]} {verb}: the first {NUM_LAST} have a mean "
+                f"of {first:.2f}, the last {NUM_LAST} one of {last:.2f}."
             )
 
 

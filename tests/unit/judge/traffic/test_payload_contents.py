@@ -1,5 +1,7 @@
 """What gloo sends, by samples: true contributions in every honest form, and what is for show."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -105,6 +107,32 @@ HONEST = {
 def test_gradients_may_go_in_any_form(exchange, form, ranks):
     arrays = gradients(ranks)
     exchange(arrays, form).check(arrays)
+
+
+def object_of(array):
+    """Return an object's bytes, as a collective for objects sends them."""
+    return np.frombuffer(pickle.dumps(array), "u1")
+
+
+OBJECTS = {
+    "an array": object_of,
+    "an array in double precision": lambda array: object_of(array.astype("f8")),
+    "an array in half precision": lambda array: object_of(array.astype("f2")),
+    "arrays of all kinds": lambda array: object_of(dict(enumerate(np.split(array, 30)))),
+    "a list of floats": lambda array: object_of(array.tolist()),
+    "lists of floats": lambda array: object_of(array.reshape(-1, 100).tolist()),
+}
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("form", OBJECTS.values(), ids=OBJECTS)
+def test_gradients_may_go_as_objects(form, ranks):
+    """Whose numbers begin at any byte; floats of Python have another byte before each."""
+    arrays = gradients(ranks)
+    gathered(arrays, form).check(arrays)
+    noise = gradients(ranks, seed=2)
+    with pytest.raises(NotProven):
+        gathered(noise, form).check(arrays)
 
 
 def test_bfloat16_is_precise_enough():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from federated import lenet
+from federated import contents, lenet
 from federated.contents import assert_contents, expected, may_hold_multiple, sums_with
 
 from grader.judge.check_failures import NotProven
@@ -95,3 +95,24 @@ def test_one_gradient_again_and_again_is_that_of_one_step():
     steps = {1: [[expected(GRADIENTS[1])], *[[expected(GRADIENTS[2])]] * 5]}
     with raises("evidence.models_not_given", kind=NotProven, num_bytes=MODEL):
         assert_contents(twice, steps, steps.get, FACTORS, is_right=True, least=1)
+
+
+def test_data_does_not_keep_smaller_messages_from_being_looked_at(monkeypatch):
+    """It matches none of all that a rank may give."""
+    monkeypatch.setattr(contents, "_MOST_COMPARISONS_OF_A_SIZE", 10)
+    data = [RANDOM.normal(0, 1, lenet.NUM_PARAMETERS) for _ in range(30)]
+    pieces = np.array_split(GRADIENTS[1], 3)
+    trace = trace_giving([[], [*data, *pieces], []])
+    steps = {1: [[expected(GRADIENTS[1]), expected(GRADIENTS[2])]]}
+    monkeypatch.setattr(contents, "_MOST_COMPARISONS", 30)
+    assert_contents(trace, steps, steps.get, FACTORS, is_right=True, least=1)
+
+
+def test_what_is_no_number_matches_none():
+    """And warns of nothing."""
+    nothing = np.full(1000, 0x7F800001, "u4").view("f4")
+    with np.errstate(all="raise"):
+        assert not may_hold_multiple(message(nothing), expected(GRADIENTS[0]), FACTORS)
+        assert not may_hold_multiple(
+            message(np.full(1000, np.nan), "f8"), expected(GRADIENTS[0]), FACTORS
+        )

@@ -23,10 +23,12 @@ from grader.judge.traffic.fault_effects import (
 )
 from grader.model.report import RunFailure, Verdict
 
+from ...judge.build import Run, samples_of_bytes
 from .outcomes import call, inputs_of, outcome, raising, trace_of
 
 CASES = cases_by_ranks("my_naive_allreduce.py", "allreduce")
 DEAD = RunFailure(Verdict.DEADLOCK, "rank 0 waits for rank 1")
+RANDOM = np.random.default_rng(3)
 Skipped = pytest.skip.Exception
 
 
@@ -209,6 +211,70 @@ def test_a_ring_passes_chunks_on():
     with pytest.raises(Skipped):
         on_two = AllReduce(honest, chunks=True, unanswered=lambda c, n: n > 2)
         assert_chunks_are_passed_on(on_two.run, CASES)
+
+
+def sent_around(pieces_of):
+    """Return a sum whose ranks send pieces, step by step; pieces_of: of all arrays, for each step.
+
+    Each rank has received what was sent to it in the step before.
+    """
+    submission = AllReduce(honest, chunks=True, share=1 / 4)
+    without = submission.outcome
+
+    def with_pieces(case, ranks):
+        made, sent = without(case, ranks), Run(ranks)
+        if type(case) is not Reduction or case.num_elements != 240:
+            return made
+        for pieces in pieces_of([given["send"].ravel() for given in made.inputs]):
+            for rank, some in enumerate(pieces):
+                for piece in some:
+                    sampled = samples_of_bytes(piece.tobytes(), RANDOM)
+                    size = {"num_elements": piece.size, "num_bytes": piece.nbytes}
+                    sent.isend(rank, (rank + 1) % ranks, **{**sampled, **size})
+                    sent.recv((rank + 1) % ranks, rank)
+        return replace(made, trace=sent.trace())
+
+    submission.outcome = with_pieces
+    return submission.run
+
+
+def ring_of(num_steps):
+    """Return what a ring of so many steps sends; in all after 2 (n - 1) nothing changes."""
+
+    def pieces_of(arrays):
+        n = len(arrays)
+        chunks = [np.array_split(array.copy(), n) for array in arrays]
+        for step in range(num_steps):
+            out = [chunks[rank][(rank - step) % n].copy() for rank in range(n)]
+            yield [[each] for each in out]
+            for rank in range(n):
+                number = (rank - 1 - step) % n
+                own = chunks[rank][number] if step < n - 1 else 0
+                chunks[rank][number] = own + out[rank - 1]
+
+    return pieces_of
+
+
+def chain_in(length):
+    """Return what goes from rank 0 to the last one and once more around, in short pieces."""
+
+    def pieces_of(arrays):
+        n, total = len(arrays), np.zeros_like(arrays[0])
+        for step in range(2 * n - 2):
+            total = total + arrays[step] if step < n else total
+            pieces = np.array_split(total, len(total) // length)
+            yield [pieces if rank == step % n else [] for rank in range(n)]
+
+    return pieces_of
+
+
+def test_too_many_steps_of_a_ring_are_no_whole_arrays():
+    """That these are more than a ring needs is another check's to say."""
+    for num_steps in (6, 8, 12):
+        assert_chunks_are_passed_on(sent_around(ring_of(num_steps)), CASES)
+    for length in (1, 2, 60):
+        with raising(RuleViolation, "ring.whole_arrays_sent"):
+            assert_chunks_are_passed_on(sent_around(chain_in(length)), CASES)
 
 
 def test_an_ability_is_judged_where_the_plainest_sum_is_right():

@@ -36,7 +36,8 @@ def checked(*calls_of_rank):
             given, fields = form(weights, start, rank)
             raw = np.asarray(given).tobytes()
             sampled = samples_of_bytes(raw, RANDOM)
-            run.call(rank, "Allreduce", **{"num_bytes": len(raw), **sampled, **fields})
+            usual = {"function": "Allreduce", "num_bytes": len(raw)}
+            run.call(rank, **{**usual, **sampled, **fields})
     assert_weights_given(CASE, replace(outcome, trace=run.trace()))
 
 
@@ -46,6 +47,8 @@ def checked(*calls_of_rank):
         [lambda weights, start, rank: (weights, {})],
         [lambda weights, start, rank: (weights.astype("f8") / RANKS, {})],
         [lambda weights, start, rank: (weights - start, {})],
+        [lambda weights, start, rank: ((weights / np.float32(3)).astype("f8"), {})],
+        [lambda weights, start, rank: ((weights - start).astype("f8"), {})],
         [lambda weights, start, rank: (weights[:15], {}), lambda w, s, rank: (w[15:], {})],
         [lambda weights, start, rank: (weights if rank else 0 * weights, {})],
         [lambda weights, start, rank: (weights[:15], {"pickled": True, "num_bytes": 700})],
@@ -65,6 +68,10 @@ def test_what_was_learned_may_be_given_in_any_form(forms):
         [lambda weights, start, rank: (start, {})],
         [lambda weights, start, rank: (RANDOM.standard_normal(len(weights)).astype("f4"), {})],
         [lambda weights, start, rank: (weights[:3], {})],
+        [lambda weights, start, rank: (weights, {"error": 1})],
+        [lambda weights, start, rank: (weights, {"communicator_size": 1})],
+        [lambda weights, start, rank: (weights, {"is_send": True, "peer": rank})],
+        [lambda weights, start, rank: (b"", {"function": "Reduce_scatter_block"})],
     ],
 )
 def test_what_is_for_show_proves_nothing(forms):
