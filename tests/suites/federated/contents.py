@@ -27,6 +27,8 @@ _TELLING = 10
 """Times its rounding, at least, a number differs from what was known before."""
 _PRECISE = 300
 """Times its rounding, at least, is a number that shows which multiple it is of."""
+_PRECISE_ALONE = 1e-3
+"""Off, at most, is a number that shows this where the multiple may be any."""
 _LEAST, _MOST = 1e-20, 1e4
 """Of the sizes of numbers in gradients and models, and in their multiples."""
 _PRECISIONS = {"f4": 2.0**-22, "f8": 2.0**-50, "f2": 2.0**-9}
@@ -215,8 +217,10 @@ def _factors(word: Any, expected: Expected, precision: float) -> tuple[Factors, 
 
 
 def _agree(made: Sequence[tuple[Factors, Factors]]) -> bool:
-    """Return whether all samples may be of the same multiple."""
-    (some, errors), *others = made
+    """Return whether all samples may be of the same multiple, whichever it is."""
+    (some, errors), *others = (
+        (each[off < _PRECISE_ALONE], off[off < _PRECISE_ALONE]) for each, off in made
+    )
     for other, other_errors in others:
         apart = np.abs(some[:, None] / other[None, :] - 1)
         is_near = np.any(apart <= errors[:, None] + other_errors[None, :], axis=1)

@@ -55,14 +55,13 @@ def _assert_not_by_others(run: Run, case: Training, outcome: Outcome, check: Che
     """Assert that steps stay right when what other operations send, at any time, is altered.
 
     Where these send enough to average gradients: then the part's own may be for show. Parameters
-    that a program sends change no step, since steps are compared with what backward has left.
+    that a program sends change no step, since steps are compared with what backward has left. What
+    is called between backward and the step is left to the part's rule.
     """
+    seen = {call.function for rank in outcome.trace.ranks for call in rank.calls}
+    of_part = seen.union(_CARRIERS[case.exchange])
     by_others = [
-        {
-            name: each
-            for name, each in (samples or {}).items()
-            if name not in _CARRIERS[case.exchange]
-        }
+        {name: each for name, each in (samples or {}).items() if name not in of_part}
         for samples in outcome.gloo_samples
     ]
     num_bytes = sum(each.num_bytes for samples in by_others for each in samples.values())
