@@ -1,4 +1,4 @@
-"""The command `grade`, also as `python -m grader`: exit code 1 is a mark, and nothing else ends so.
+"""The command `grade`, also as `python -m grader`: its own failures never exit with 1.
 
 Python itself ends with 1 after a traceback. So all that can fail is called, and imported, where
 whatever it raises becomes one sentence and exit code 3.

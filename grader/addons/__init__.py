@@ -1,1 +1,1 @@
-"""What the core does without: commands of their own, which it never imports."""
+"""Commands that the core can do without, and never imports."""

@@ -1,1 +1,1 @@
-"""Commands of `grade` beside grading itself, a module each kind."""
+"""Commands of `grade` besides grading itself, one module for each kind."""

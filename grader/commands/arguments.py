@@ -253,7 +253,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
         *(*_SELECTING, *_REPORT, _RECORDING, _flag("--require-mark", SUPPRESS)),
         _value("--observer", "DIGEST", "judge recordings of another version; gives no mark"),
     ),
-    "new": (_value("name", "NAME", "choose a name like that of a Python package: halo_exchange"),),
+    "new": (_value("name", "NAME", "choose a valid Python package name, such as halo_exchange"),),
     "verify": (
         _value(
             "assignments", "ASSIGNMENT", "check these assignments [all of the course]", nargs="*"

@@ -21,7 +21,7 @@ Name = Annotated[
     ),
 ]
 Line = Annotated[str, Meta(pattern=r"\A\S[^\n\r]*\Z", description="a text of one line")]
-Lines = Annotated[tuple[Line, ...], Meta(description="a list of texts, a line each")]
+Lines = Annotated[tuple[Line, ...], Meta(description="a list of texts, one line each")]
 FilePath = Annotated[
     str,
     Meta(
@@ -94,8 +94,8 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True):
     backend: Backend
     """What connects its ranks; see the table of backends."""
     case_time_limit_s: Seconds
-    """How long a rank may take for one case, of what the machine gives it; a case of more work
-    has its own limit: `Case.time_limit_s`."""
+    """How long a rank may take for one case, not counting time that the machine gives to other
+    programs; a case with more work has its own limit: `Case.time_limit_s`."""
     part_time_limit_s: PartSeconds | None = None
     """How long all runs of the part may take together, by the clock; by default 90 times
     `case_time_limit_s`, but at least 1800."""
@@ -165,7 +165,7 @@ class AssignmentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """What a file says; see grader.course.assignment.Assignment."""
 
     name: Name | None = None
-    """Its name in `--assignment`: the name of the folder, which is also the default."""
+    """Its name in `--assignment`; if given, it must be the name of the folder."""
     title: Line
     """What reports and the list of assignments call it."""
     parts: Annotated[
@@ -175,12 +175,12 @@ class AssignmentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     manual: Annotated[tuple[Manual, ...], Meta(description="tables [[manual]]")] = ()
     """What a person marks, in the order of the handout."""
     support: FilePaths = ()
-    """Files that are always the course's, whatever was handed in under these names: of the
-    template, the reference or `grader/course/support`."""
+    """Files that are always the course's, whatever was handed in under these names: from the
+    template, the reference, or `grader/course/support`."""
     students: FilePaths = ()
     """Files of this folder that students get, besides this one; by default all that is not
-    hidden. A file of the same path in the folder `students` replaces it. Test that no part
-    can be handed in from them."""
+    hidden. A file of the same path in the folder `students` replaces it. Check that none
+    of them can be handed in as a solution."""
     needs: Modules = ()
     """What ranks import besides numpy and mpi4py; imported once for all of them."""
     source: Line | None = None

@@ -89,7 +89,7 @@ def require_private(file: Path, what: str) -> None:
     if mode & 0o077:
         raise GraderError(
             f"{what} {file} has mode {mode:o}, so a submission could read it; expected 600 or "
-            "less: chmod 600 it and try again"
+            "stricter: chmod 600 it and try again"
         )
 
 
@@ -121,7 +121,7 @@ def read_key(file: Path) -> bytes:
         raise UsageError(f"the key {file} cannot be read: {error.strerror}") from None
     if mode & 0o077:
         raise UsageError(
-            f"the key {file} has mode {mode:o}, so others can read it; expected 600 or less: "
+            f"the key {file} has mode {mode:o}, so others can read it; expected 600 or stricter: "
             "chmod 600 it and try again"
         )
     if len(key) < _FEWEST_KEY_NUM_BYTES:

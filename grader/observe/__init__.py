@@ -1,1 +1,1 @@
-"""What did the ranks do? Starts them, watches them, and says facts alone."""
+"""What did the ranks do? Starts them, watches them, and reports only facts."""

@@ -72,7 +72,7 @@ def _file(path: Path) -> Path:
         (["--assignment", "mpi-sgd"], ". Did you mean mpi_sgd?"),
         (["--assignment", "vgg_ddp"], "has no file of vgg_ddp; its files look like those of mpi_s"),
         (["--part", "ring"], "mpi_sgd has no part 'ring'; its parts are sync_collective, "),
-        (["--part", "Naive-Allreduce"], ", async_masters. Did you mean naive_allreduce?"),
+        (["--part", "Naive-Allreduce"], ". Did you mean naive_allreduce?"),
         (["--part", "ddp"], "vgg_ddp has a part of that name, but not mpi_sgd (recogni"),
     ],
 )

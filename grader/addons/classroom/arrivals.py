@@ -53,8 +53,8 @@ def read_folder(folder: Path, assembled: Path, zone: tzinfo, naming: Naming) -> 
     """
     if not folder.is_dir():
         raise UsageError(
-            f"{folder} is not a folder; name the folder with the hand-ins, unpacked as the "
-            "platform delivers them: a folder or archive for each"
+            f"{folder} is not a folder; name the folder that holds the platform's "
+            "download, unpacked: a folder or an archive for each hand-in"
         )
     facts = _of_gradescope(folder, zone) if naming.platform == "gradescope" else {}
     try:

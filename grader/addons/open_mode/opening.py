@@ -317,7 +317,7 @@ def ended(page: Page, test: str, failure: RunFailure) -> list[str]:
     name = one_line(test.partition("[")[0].removeprefix("test_"))
     next_step = (
         "The session stopped, because a rank that hangs or has crashed cannot continue. To "
-        f'run the others, leave this one out: -k "not {name}"'
+        f'run the other tests, leave this one out: -k "not {name}"'
     )
     return [*lines, "", *page.paragraph(next_step)]
 

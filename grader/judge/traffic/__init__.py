@@ -1,1 +1,1 @@
-"""What a trace holds, counted, and the rules over it."""
+"""What a trace holds, counted, and the rules about it."""

@@ -31,6 +31,7 @@ _WORD_NUM_BYTES = 8
 _SHORT_NUM_BYTES = 32
 _PICKLED_NUMBER_NUM_BYTES = 200
 """More than the pickle of a single number has."""
+_FEW_NUMBERS = 100
 _RTOL = 1e-11
 """Of a number that was computed in another order."""
 _FLOAT32_RTOL = 1e-6
@@ -95,8 +96,9 @@ def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
             and call.sampled_num_bytes <= size
             and call.num_bytes > _PICKLED_NUMBER_NUM_BYTES
         )
-        # Three numbers of few digits are no evidence of a multiple.
-        is_scaled = scaled and not is_list and samples.dtype.itemsize == size
+        # Three numbers of few digits are no evidence of a multiple, unless there are few to match.
+        is_telling = samples.dtype.itemsize == size or len(numbers) <= _FEW_NUMBERS
+        is_scaled = scaled and not is_list and is_telling
         # A short list may have shown the same number more than once.
         number = len(np.unique(samples)) if call.pickled else len(samples)
         least = max(-(-number // 2), _least_numbers(samples.dtype, size, is_scaled))

@@ -138,7 +138,7 @@ _NUM_STATES = 8
 
 
 def wait_until_idle(limit_s: float) -> None:
-    """Wait until half of the machine is idle, or for limit_s; not where nobody knows."""
+    """Wait until half of the machine is idle, or for limit_s; not if that cannot be known."""
     until_s = time.monotonic() + limit_s
     before = _ticks()
     while before and time.monotonic() < until_s:

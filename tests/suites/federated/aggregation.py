@@ -103,7 +103,7 @@ def entries_of(outcome: Outcome, word: str, keys: Sequence[str]) -> dict[str, np
     told, subject = outcome[f"{word} keys"][0], _WORDS[word]
     if told.startswith("!"):
         kind = told[1:61]
-        text = f"{subject} is a {kind}; it must be a dict of tensors."
+        text = f"{subject} is of type {kind}; it must be a dict of tensors."
         raise WrongAnswer(found("aggregate.not_a_dict", text, type=kind))
     names = [line.rpartition(" ")[0] for line in told.split("\n") if line]
     numbers, lengths = outcome[f"{word} numbers"][0], outcome[f"{word} lengths"][0]

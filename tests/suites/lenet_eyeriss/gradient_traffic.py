@@ -67,7 +67,7 @@ def assert_contributes(trace: Trace, ranks: Collection[int], epochs: int) -> Non
         number = given_num_bytes(trace, rank) / ITEM_NUM_BYTES
         if number < _LEAST_SHARE * epochs * NUM_PARAMETERS:
             given = round(number / epochs)
-            text = f"Rank {rank} passed {given} elements per epoch to messages and collectives; "
+            text = f"Rank {rank} sent {given} elements per epoch by messages and collectives; "
             text += f"it has {NUM_PARAMETERS} gradients."
             helps = "which call of torch.distributed sends them to the other ranks?"
             raise RuleViolation(

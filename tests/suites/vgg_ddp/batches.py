@@ -154,7 +154,7 @@ def _reason(outcome: Outcome, step: int, rank: int, of_batches: Sequence[NDArray
         return _not_zeroed(step, rank)
     if gradients.is_multiple(local, wanted, alike=GRADIENT_TOLERANCE):
         factor = float(f"{gradients.factor_of(local, wanted):.3g}")
-        text = f"{when}, backward left {factor:g} times the gradient of rank {rank}'s own batch."
+        text = f"{when}, backward computed {factor:g} times the gradient of rank {rank}'s batch."
         helps = "is the loss the mean over the rank's batch?"
         return found("gradient.scaled", text, help=helps, factor=factor, **facts)
     text = f"{when}, backward did not leave the gradient of rank {rank}'s own batch."

@@ -58,7 +58,7 @@ def assert_mean(used: Vectors, local: Vectors, *, first_channels: int, step: int
 
 
 def _not_the_mean(step: int, rank: int) -> Finding:
-    text = f"In iteration {step}, rank {rank} did not step with the mean over the ranks."
+    text = f"In iteration {step}, rank {rank} did not step with the mean of the ranks' gradients."
     return found("step.not_the_mean", text, rank=rank, iteration=step)
 
 

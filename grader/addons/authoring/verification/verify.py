@@ -143,7 +143,8 @@ def check_mutants(grader: Grader) -> Iterator[Problem]:
         grader.progress(f"mutants: {number} of {len(found)}, {mutant.file}")
         row = graded(grader, mutant, source)
         if row.verdict == Verdict.JUDGE_ERROR.value:
-            text = f"the suite itself fails where {row.before!r} is {row.after!r}: {row.killed_by}"
+            text = f"the suite itself fails when {row.before!r} is changed to {row.after!r}: "
+            text += str(row.killed_by)
             yield Problem(f"{row.file}:{row.line}", f"{text}; a student would get no mark")
         if unexplained([row], explained):
             yield Problem(

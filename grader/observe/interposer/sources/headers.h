@@ -5,7 +5,7 @@
  * lines above its own only; tests/unit/observe/interposer/test_order.py reads this list. The files
  * of the last line define the MPI functions that need more than generate.py's wrappers give them.
  *
- *     headers layout text
+ *     headers layout pickle_opcodes text
  *     library lock_and_clock pickles private_ipc_names python
  *     communicators datatype_elements monitoring ownership trace_memory
  *     call_arguments python_location

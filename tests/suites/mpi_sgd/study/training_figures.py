@@ -77,7 +77,7 @@ def _sync(results):
     work = _work(results)
     return [
         Chart(
-            "sync_run_time", "Synchronous training: run time by ranks", y_label="time (s)",
+            "sync_run_time", "Synchronous training: run time by rank count", y_label="time (s)",
             series=tuple(times), is_log_y=True,
             caption=f"{work}, from MPI.Init to MPI.Finalize. {network}", **common,
         ),
@@ -146,7 +146,7 @@ def _async(results):
     )
     return [
         Chart(
-            "async_run_time", "Asynchronous training: run time by workers", y_label="time (s)",
+            "async_run_time", "Asynchronous training: run time by worker count", y_label="time (s)",
             series=tuple(times), is_log_y=True,
             caption=f"{work}, by all workers. {network}", **common,
         ),
@@ -155,7 +155,7 @@ def _async(results):
             y_label="speed-up", series=tuple(speed_ups), caption=f"{work}. {network}", **common,
         ),
         Chart(
-            "async_accuracy", "Asynchronous training: accuracy by workers", y_label="accuracy",
+            "async_accuracy", "Asynchronous training: accuracy by worker count", y_label="accuracy",
             series=tuple(accuracies), is_share=True,
             caption=f"On the test images, after {work} by all workers.{slow}", **common,
         ),
