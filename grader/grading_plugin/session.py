@@ -151,8 +151,13 @@ def _was_just_edited(folder: Path) -> bool:
 
     Python tells by size and whole seconds whether bytecode is that of a file.
     """
-    edited = (file.stat().st_mtime for file in folder.rglob("*.py"))
-    return max(edited, default=0.0) > time.time() - _SETTLED_S
+    edited = 0.0
+    for file in folder.rglob("*.py"):
+        with contextlib.suppress(
+            FileNotFoundError
+        ):  # it may go away meanwhile; editors keep such links
+            edited = max(edited, file.lstat().st_mtime)
+    return edited > time.time() - _SETTLED_S
 
 
 _NO_NAME = re.compile(r"cannot import name '([^']+)' from '([^']+)'")

@@ -98,6 +98,8 @@ def unpack(data: bytes) -> SubmissionMessage:
 
     try:
         start = _LENGTH.size + _LENGTH.unpack_from(data)[0]
+        if start > MAX_NUM_BYTES - MAX_TOTAL_NUM_BYTES:
+            raise BrokenMessageError(f"a head of {start} bytes")
         head = json.loads(data[_LENGTH.size : start])
         said = msgspec.convert(head["said"], SubmissionMessage)
         sizes = msgspec.convert(head["sizes"], dict[str, int])
@@ -105,7 +107,7 @@ def unpack(data: bytes) -> SubmissionMessage:
         raise BrokenMessageError(f"no message ({type(error).__name__})") from None
     ends = list(accumulate(sizes.values(), initial=start))
     if min(sizes.values(), default=0) < 0 or ends[-1] != len(data):
-        raise BrokenMessageError(f"{len(data)} bytes in place of {ends[-1]}")
+        raise BrokenMessageError(f"{len(data)} bytes, which are not those of its files")
     contents = (data[begin:end] for begin, end in pairwise(ends))
     found = replace(said, files=dict(zip(sizes, contents, strict=True)))
     if wrong := next(_mistakes(found), ""):

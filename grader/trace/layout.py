@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-ABI_VERSION = 6
+ABI_VERSION = 7
 JUDGE_MAGIC = int.from_bytes(b"GRJUDGE1", "little")
 RANK_MAGIC = int.from_bytes(b"GRTRACE1", "little")
 HEADER_NUM_BYTES = 4096

@@ -185,23 +185,24 @@ def trained_batches(case: Fit, outcome: Outcome, rank: int) -> list[Rows]:
 
 
 def assert_own_batches(case: Fit, outcome: Outcome, ranks: Iterable[int]) -> None:
-    """Assert that ranks trained on batches of create_batches, or on pieces of these.
+    """Assert that ranks trained on batches of create_batches, of any rank, or on pieces of these.
 
     Nobody else can know which they are; what all ranks know need not be sent. Raises NotProven.
     """
+    given = [
+        set(rows.tolist())
+        for inputs in outcome.inputs
+        for rows in inputs["script"].reshape(-1, case.mini_batch_size)
+    ]
     for rank in ranks:
-        given = [
-            set(rows.tolist())
-            for rows in outcome.inputs[rank]["script"].reshape(-1, case.mini_batch_size)
-        ]
         for number, rows in enumerate(trained_batches(case, outcome, rank)):
             if not any(rows_of_batch.issuperset(rows.tolist()) for rows_of_batch in given):
                 raise NotProven(
                     found(
                         "evidence.batches_not_created",
-                        f"rank {rank}'s batch {number} is none of its create_batches. If others "
-                        "know which examples it has, gradients need not be sent; your instructor "
-                        "reviews this part",
+                        f"rank {rank}'s batch {number} is not one that create_batches returned. If "
+                        "others know which examples it has, gradients need not be sent; your "
+                        "instructor reviews this part",
                         rank=rank,
                         batch=number,
                     )

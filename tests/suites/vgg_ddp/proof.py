@@ -75,14 +75,14 @@ def _assert_not_by_others(run: Run, case: Training, outcome: Outcome, check: Che
     at_any_time = replace(case, phase="all")
     effects = inject_faults(run, _RANKS, at_any_time, outcome, faults, naming_case(check))
     for effect in effects:
-        if effect.happened and effect.influenced:
+        if effect.happened and effect.influenced and not effect.ended:
             with case_context(case, outcome):
                 raise NotProven(
                     found(
                         "evidence.by_another_operation",
-                        f"we altered what rank {effect.message.rank} sends by other operations "
-                        f"({listed(operations)}), and the steps changed. The average may come by "
-                        "these; your instructor reviews this part",
+                        f"we altered what rank {effect.message.rank} sent by other operations "
+                        f"({listed(operations)}), and the steps changed. The average might come "
+                        "from these; your instructor reviews this part",
                         operations=operations,
                         rank=effect.message.rank,
                     )

@@ -14,7 +14,7 @@
  *     backoff guard polls
  *     code_filenames executable_memory phases
  *     fault_injection recorder request_table
- *     completion gloo_payloads matched_messages requests
+ *     completion gloo_payloads internal_messages matched_messages requests
  *     cancel_and_free communicator_calls harness_calls init_finalize persistent point_to_point
  *     probes sendrecv tests waits wrappers
  */

@@ -16,7 +16,8 @@ static void *library;
 
 void *optional_symbol(const char *symbol)
 {
-    return library ? dlsym(library, symbol) : NULL;
+    void *address = library ? dlsym(library, symbol) : NULL;
+    return address ? address : dlsym(RTLD_NEXT, symbol); /* of a library that MPI has loaded */
 }
 
 static void *find(const char *symbol)

@@ -4,15 +4,14 @@
  * They count below PMPI, so that a call which takes another way than through our wrappers shows
  * too. Counted are messages with a tag of the user's, by rank of the receiver in MPI_COMM_WORLD,
  * when they are posted: to oneself as well, over any communicator, of any kind of send except
- * persistent ones. What collective calls send inside does not count; it is looked at one by one,
- * since it leaves in calls that are recorded.
+ * persistent ones. What collective calls send inside does not count:
+ * see internal_messages.c.
  */
 #include "monitoring.h"
 
 #include <stdlib.h>
 
 #include "library.h"
-#include "recorder.h"
 
 static struct {
     int num_peers; /* 0: MPI does not count */
@@ -118,22 +117,4 @@ void count_messages(int phase)
         }
         *seen = now[peer];
     }
-}
-
-/* ---- what MPI sends for itself ---- */
-
-void mca_common_monitoring_record_pml(int world_rank, size_t num_bytes, int tag);
-
-/* Open MPI's monitoring calls this by name for every message; those of MPI's own have such tags. */
-void mca_common_monitoring_record_pml(int world_rank, size_t num_bytes, int tag)
-{
-    static __typeof__(mca_common_monitoring_record_pml) *_Atomic count;
-    need_library();
-    if (!count)
-        count = (__typeof__(mca_common_monitoring_record_pml) *)optional_symbol(
-            "mca_common_monitoring_record_pml");
-    if (tag < 0)
-        note_message_of_mpi();
-    if (count)
-        count(world_rank, num_bytes, tag);
 }

@@ -1,8 +1,8 @@
 /*
  * Finds the numbers in a pickle, which is how mpi4py's lower-case calls send objects.
  *
- * Called by call_arguments.c, which looks for pickles, and by datatype_elements.c, which changes
- * them.
+ * Called by call_arguments.c, which looks for pickles, by samples.c, which reads them, and by
+ * datatype_elements.c, which changes them.
  */
 #ifndef GRADER_PICKLES_H
 #define GRADER_PICKLES_H
@@ -28,7 +28,8 @@ enum number_kind {
     NUMBER_OF_ARRAY,       /* one of an array, pickled by itself: of 4 or 8 bytes */
 };
 
-/* Where the numbers of a pickle lie, of which any may change and the pickle stays loadable. */
+/* Where the numbers of a pickle lie, of which any may change and the pickle stays loadable, unless
+ * compressed. */
 struct pickled_numbers {
     enum number_kind kind;
     size_t begin;
