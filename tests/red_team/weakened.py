@@ -46,6 +46,11 @@ NO_SELFTEST = Change(
     "    protections = ()\n",
 )
 """Which would refuse to grade with most of these."""
+NO_COUNT_BESIDE_CALLS = Change(
+    "judge/explanation/trace_doubts.py",
+    "            *beside_calls([rank.num_beside_calls for rank in ranks]),\n",
+    "",
+)
 NO_GUARD = Change("observe/run_control/running.py", '"guarded": plan.guarded,', '"guarded": False,')
 """Which stops many attacks before they reach what is weakened behind it."""
 NOT_CONFINED = Change(
@@ -182,7 +187,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "guards nothing",
-        (NO_GUARD,),
+        (NO_GUARD, NO_COUNT_BESIDE_CALLS),
         ("collective_beside_real_messages",),
         "points and deserves",
         is_quick=True,
@@ -297,7 +302,7 @@ WEAKENINGS = (
         (
             Change(
                 "judge/traffic/contents.py",
-                "    if not call.sampled_num_bytes:\n        return True\n",
+                "    if call.sampled_num_bytes <= 0:\n        return True\n",
                 "    if True:\n        return True\n",
             ),
         ),
@@ -507,13 +512,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "takes no note of what MPI sends for itself",
-        (
-            Change(
-                "judge/explanation/trace_doubts.py",
-                "            *beside_calls([rank.num_beside_calls for rank in ranks]),\n",
-                "",
-            ),
-        ),
+        (NO_COUNT_BESIDE_CALLS,),
         ("audit_hook_removed_through_numpy",),
         "deserves at most",
     ),
