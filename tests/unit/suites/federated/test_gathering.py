@@ -109,6 +109,8 @@ def test_too_little_is_told_with_both_numbers():
     facts = {"num_bytes": MODEL_NUM_BYTES, "needed_num_bytes": 2 * MODEL_NUM_BYTES}
     with raises("traffic.too_few_bytes", "248,024 bytes; 2 x", RuleViolation, rank=1, **facts):
         assert_gives(trace, [1], 2, what="models of the rounds")
+    compressed = replace(MODEL_TO_SERVER, sampled_num_bytes=-1)
+    assert_gives(trace_of([], [compressed]), [1], 2, what="models of the rounds")
 
 
 def test_too_much_is_told_apart_from_what_is_needed():
