@@ -32,7 +32,7 @@ from grader.commands.launcher_check import without_launcher
 from grader.intake import process as intake
 from grader.intake.answer import signal_name
 from grader.intake.archives import names
-from grader.model.errors import GraderError, UsageError
+from grader.model.errors import INTERRUPTED, GraderError, UsageError
 from grader.model.report import NEEDS_REVIEW
 from grader.observe.forkserver.processes import descendants
 from grader.observe.run_control.machine import ending_with_us
@@ -111,20 +111,25 @@ def grade_all(
     """Grade each; return why some have no grading that is kept, by the digests of hand-ins.
 
     labels: of hand-ins, likewise. say: is told of each end, and once a minute how far it is.
+    Raises GraderError when it is interrupted.
     """
     started_s = time.monotonic()
     left = {submit(task): task for task in tasks}
     problems = {}
-    while left:
-        ended, _ = wait(left, timeout=_TELL_EVERY_S, return_when=FIRST_COMPLETED)
-        for future in ended:
-            task = left.pop(future)
-            told, problem = _result(future)
-            say(f"{_progress(len(tasks), len(left), started_s)}: {labels[task.digest]}, {told}")
-            if problem:
-                problems[task.digest] = problem
-        if not ended:
-            say(_progress(len(tasks), len(left), started_s))
+    try:
+        while left:
+            ended, _ = wait(left, timeout=_TELL_EVERY_S, return_when=FIRST_COMPLETED)
+            for future in ended:
+                task = left.pop(future)
+                told, problem = _result(future)
+                say(f"{_progress(len(tasks), len(left), started_s)}: {labels[task.digest]}, {told}")
+                if problem:
+                    problems[task.digest] = problem
+            if not ended:
+                say(_progress(len(tasks), len(left), started_s))
+    except KeyboardInterrupt:
+        done = f"{len(tasks) - len(left)} of {len(tasks)} are graded"
+        raise GraderError(f"{INTERRUPTED}; {done}; run the same command again to go on") from None
     return problems
 
 

@@ -1,7 +1,8 @@
 """Hand-ins that are nearly the same, by the fingerprints of copydetect.
 
-What the template gives to everybody does not count. Fingerprints by winnowing: S. Schleimer, D. S.
-Wilkerson, A. Aiken, "Winnowing: Local Algorithms for Document Fingerprinting", SIGMOD 2003.
+What the template gives to everybody does not count. Fingerprints are hashes of k tokens: S.
+Schleimer, D. S. Wilkerson, A. Aiken, "Winnowing: Local Algorithms for Document Fingerprinting",
+SIGMOD 2003; none is left out.
 """
 
 import io
@@ -15,8 +16,9 @@ from grader.report.safe_text import visible_lines
 NEARLY_THE_SAME = 0.8
 """The share of both files' tokens that a pair has in common."""
 _NOISE_NUM_TOKENS = 25
-"""Shorter passages are alike by chance; passages of the guarantee are found for certain."""
-_GUARANTEE_NUM_TOKENS = 50
+"""Shorter passages are alike by chance."""
+_EVERY = 1
+"""Of the fingerprints of a file: which of several copydetect picks depends on PYTHONHASHSEED."""
 _MAX_NUM_CHARS = 200_000
 _MIN_NUM_TOKENS = 100
 """Of a file beside the template: less than that says nothing."""
@@ -87,11 +89,10 @@ def _fingerprints(
     import copydetect
     import numpy as np
 
-    window = _GUARANTEE_NUM_TOKENS - _NOISE_NUM_TOKENS + 1
     given: Any = np.array([])
     if name in template:
         whole = copydetect.CodeFingerprint(
-            name, _NOISE_NUM_TOKENS, 1, fp=io.StringIO(template[name])
+            name, _NOISE_NUM_TOKENS, _EVERY, fp=io.StringIO(template[name])
         )
         given = np.unique(np.array(list(whole.hashes)))
     for label, files in sources.items():
@@ -99,7 +100,7 @@ def _fingerprints(
         if not text or len(text) > _MAX_NUM_CHARS:
             continue
         made = copydetect.CodeFingerprint(
-            name, _NOISE_NUM_TOKENS, window, given, fp=io.StringIO(text)
+            name, _NOISE_NUM_TOKENS, _EVERY, given, fp=io.StringIO(text)
         )
         if made.token_coverage >= _MIN_NUM_TOKENS:
             yield label, made
