@@ -129,7 +129,7 @@ def grade_all(
                 say(_progress(len(tasks), len(left), started_s))
     except KeyboardInterrupt:
         done = f"{len(tasks) - len(left)} of {len(tasks)} are graded"
-        raise GraderError(f"{INTERRUPTED}; {done}; run the same command again to go on") from None
+        raise GraderError(f"{INTERRUPTED}: {done}; run the same command again to go on") from None
     return problems
 
 
