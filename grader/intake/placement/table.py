@@ -45,6 +45,8 @@ _Candidate = tuple[bool, bool, Rule, int, bool, int, tuple[int, ...], str]
 """The merits of a file, the lowest first, and its path."""
 _CODE_LINE = re.compile(rb"^[ \t\f]*[^\s#].*", re.MULTILINE)
 _MAX_NOTES = 8
+_TEXT = re.compile(rb'"""(?:[^"]|"(?!""))*+"""|"[^"\n]*"|\'[^\'\n]*\'')
+_EMPTY = b'""'
 _MAX_TEMPLATE_NUM_BYTES = 1 << 17
 """With comments that were added: what is larger was changed."""
 
@@ -259,16 +261,21 @@ def templates_of(assignment: Assignment) -> dict[str, bytes]:
 
 
 def _is_code(content: bytes, template: bytes | None) -> bool:
-    """Return whether a script differs from a template in comments and empty lines at most."""
+    """Return whether a script differs from a template in comments and texts at most.
+
+    A template of an earlier term may have been worded differently.
+    """
     if template is None or len(content) > _MAX_TEMPLATE_NUM_BYTES:
         return False
     return all(ours == theirs for ours, theirs in zip_longest(_code(content), _code(template)))
 
 
 def _code(content: bytes) -> Iterator[bytes]:
-    """Yield the lines of a script that are not comments or empty."""
-    for line in _CODE_LINE.finditer(content.removeprefix(BOM_UTF8).replace(b"\r", b"\n")):
-        yield line[0].rstrip()
+    """Yield the lines of a script, without those of comments and texts, and with texts emptied."""
+    text = _TEXT.sub(_EMPTY, content.removeprefix(BOM_UTF8).replace(b"\r", b"\n"))
+    for line in _CODE_LINE.finditer(text):
+        if line[0].strip() != _EMPTY:
+            yield line[0].rstrip()
 
 
 def _root(path: str, file: str) -> str:
