@@ -45,7 +45,7 @@ _Candidate = tuple[bool, bool, Rule, int, bool, int, tuple[int, ...], str]
 """The merits of a file, the lowest first, and its path."""
 _CODE_LINE = re.compile(rb"^[ \t\f]*[^\s#].*", re.MULTILINE)
 _MAX_NOTES = 8
-_TEXT = re.compile(rb'"""(?:[^"]|"(?!""))*+"""|"[^"\n]*"|\'[^\'\n]*\'')
+_TEXT = re.compile(rb'"""[\s\S]*?"""|"[^"\n]*"|\'[^\'\n]*\'')
 _EMPTY = b'""'
 _MAX_TEMPLATE_NUM_BYTES = 1 << 17
 """With comments that were added: what is larger was changed."""
