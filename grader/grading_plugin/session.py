@@ -153,9 +153,8 @@ def _was_just_edited(folder: Path) -> bool:
     """
     edited = 0.0
     for file in folder.rglob("*.py"):
-        with contextlib.suppress(
-            FileNotFoundError
-        ):  # it may go away meanwhile; editors keep such links
+        # It may go away meanwhile, and links of editors lead nowhere.
+        with contextlib.suppress(FileNotFoundError):
             edited = max(edited, file.lstat().st_mtime)
     return edited > time.time() - _SETTLED_S
 

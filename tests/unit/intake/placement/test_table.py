@@ -134,11 +134,12 @@ def test_of_equally_near_ones_the_newest_in_its_archive_counts(course):
         b"\n\n# more\n" + TEMPLATE + b"\n  # end\n\n",
         TEMPLATE.replace(b"Error\n", b"Error  \t\n"),
         TEMPLATE.rstrip(),
+        TEMPLATE.replace(b"raise", b'"""All\n    of "it".\n    """\n    raise'),
     ],
 )
 @pytest.mark.parametrize("changed", ["old/ring (1).py", "1a.py", "code.zip/ring.py", "z/z/RING.py"])
 def test_an_unchanged_template_is_not_graded_beside_a_changed_file(course, unchanged, changed):
-    """Comments, empty lines and ends of lines are no change."""
+    """Comments, texts, empty lines and ends of lines are no change."""
     found = placed(course, {"ring.py": unchanged, changed: MINE})
     assert found.chosen == {"ring.py": changed}
     assert "template" in row_of(found, "ring.py").why
