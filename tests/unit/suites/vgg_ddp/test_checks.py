@@ -137,7 +137,7 @@ def test_a_gradient_that_was_never_zeroed_costs_that_alone():
         (
             {"local": lambda rows: 6 * rows},
             "gradient.scaled",
-            "left 6 times .* is the loss the mea",
+            "computed 6 times .* is the loss the mean",
         ),
         (
             {"local": flipped, "in_training": np.zeros_like},
