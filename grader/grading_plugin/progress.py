@@ -17,7 +17,6 @@ class Progress:
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._part = ""
-        self._told = ""
         self._began_s = 0.0
         self._estimate_s = float("inf")
         """The last estimate of what is left."""
@@ -26,19 +25,17 @@ class Progress:
         """Tell that a part starts, or with `is_hidden` the hidden tests of all parts."""
         self._part = "" if is_hidden else part
         self._began_s, self._estimate_s = time.monotonic(), float("inf")
-        self._told = f"{part}: starting"
-        self._tell(self._told)
+        self._tell(f"{part}: starting")
 
     def show(self, position: Position) -> None:
         """Tell how far the part has come."""
-        self._told = self.text(position, time.monotonic() - self._began_s)
-        self._tell(self._told)
+        self._tell(self.text(position, time.monotonic() - self._began_s))
 
     def silent_rank(self, rank: int, place: tuple[str, int] | None) -> None:
         """Tell which rank computes for long without a message, and at which line."""
         if self._part:
             where = f" at {place[0]}:{place[1]}" if place else ""
-            self._tell(f"{self._told}, rank {rank} still computing{where}")
+            self._tell(f"{self._part}  rank {rank} still computing{where}")
 
     def text(self, position: Position, elapsed_s: float) -> str:
         """Return `ring_allreduce  8 of 25 checks, 4 ranks, about 12 s left`.

@@ -43,9 +43,9 @@ def test_a_rank_that_computes_for_long_is_told_with_its_line():
     progress.silent_rank(1, None)
     assert told[1:] == [
         "ring  1 of 4 checks, 2 ranks",
-        "ring  1 of 4 checks, 2 ranks, rank 0 still computing at my_ring.py:29",
+        "ring  rank 0 still computing at my_ring.py:29",
         "ring  2 of 4 checks, 2 ranks",
-        "ring  2 of 4 checks, 2 ranks, rank 1 still computing",
+        "ring  rank 1 still computing",
     ]
 
 

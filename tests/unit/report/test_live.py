@@ -115,6 +115,6 @@ def test_a_long_status_fits_whatever_its_characters_are_wide():
     """A line that wraps could not be overwritten; the clock is always there."""
     written = []
     with Live(Page(False, False, 40, False), written.append, is_terminal=True) as live:
-        live.progress(f"ring  1 of 4 checks, rank 0 still computing at {'環' * 40}.py:1")
+        live.progress(f"ring  rank 0 still computing at {'環' * 40}.py:1")
     status = written[0].removeprefix("\r\x1b[K")
     assert status.endswith("  0:00") and num_columns(status) < 40
