@@ -68,7 +68,7 @@ def assert_summed(steps: Steps, holders: Sequence[int]) -> None:
             told = f"{when} used more of one rank's gradient than of another's."
             reason = found("gradient.uneven", told, rank=rank, step=number)
             if missing:
-                told = f"{when} did not use the gradient of {ranks_text(missing)}."
+                told = f"{when} used no gradient of {ranks_text(missing)}."
                 reason = found(
                     "gradient.rank_missing", told, rank=rank, step=number, missing=missing
                 )

@@ -28,7 +28,7 @@ def mixture_of(step: Step, rank: int) -> Mixture:
             f"After step {step.number}, rank {rank}'s model differs from the serial one, and no "
             "sum of the ranks' gradients explains the difference."
         )
-        helps = "does each parameter get its own gradient, and only that?"
+        helps = "does each parameter get its own gradient, and no other?"
         reason = found("step.of_no_gradients", text, help=helps, rank=rank, step=step.number)
         raise WrongAnswer(reason, difference_of(step))
     return step.made_of

@@ -83,8 +83,8 @@ def assert_mean_to_rounding(case: Training, outcome: Outcome) -> None:
                     [
                         found(
                             "mean.inexact",
-                            f"The mean on rank {rank} is off by more than the rounding of float32.",
-                            help="which dtype do the gradients have on their way?",
+                            f"The mean on rank {rank} is off by more than float32 rounding.",
+                            help="which dtype do the gradients have when they are sent and added?",
                             rank=rank,
                         ),
                         found(
@@ -118,7 +118,7 @@ def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
                     raise WrongAnswer(
                         found(
                             "replicas.differ",
-                            f"Ranks 0 and {rank} hold different parameters after epoch "
+                            f"Ranks 0 and {rank} held different parameters after epoch "
                             f"{epoch + 1}.",
                             help="do all ranks add the same values, in the same order?",
                             ranks=(0, rank),
