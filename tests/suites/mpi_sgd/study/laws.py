@@ -60,8 +60,8 @@ def amdahl(results):
         " ".join(said) + (
             f" Against the serial program, in as many steps with the same batches. {ONE_RANK} "
             "The law ignores messages, whose share grows with the number of ranks. Fitted to "
-            f"modelled time where fewer than {LEAST_POINTS} measured points have a core for each rank. "
-            f"Model: {modelled.CLUSTER.describe()}."
+            f"modelled time where fewer than {LEAST_POINTS} measured points have a core for each "
+            f"rank. Model: {modelled.CLUSTER.describe()}."
         ),
         is_log_x=True, x_ticks=RANKS,
     )  # fmt: skip
