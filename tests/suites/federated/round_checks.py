@@ -10,9 +10,7 @@ from .differences import difference, fits
 from .explaining import Mixture, near
 from .rounds import Average, Rounds
 
-_RECEIVE = (
-    "compare when the server sends the global model with when each client receives and loads it"
-)
+_RECEIVE = "does each client receive and load the global model before it begins the round?"
 _START = "what does the sum hold before the first client's model is added?"
 
 

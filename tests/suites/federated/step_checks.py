@@ -20,12 +20,12 @@ from .step_mixtures import (
 from .steps import Steps, one_model
 
 _ONE_START = (
-    "compare where each rank calls set_random_seed(42) with where it makes Net(), or where its "
-    "first model comes from"
+    "does each rank call set_random_seed(42) before it makes Net(), or get its first model from "
+    "another rank?"
 )
 _FOLLOW = (
-    "compare when the server takes its step and sends the model with when the worker "
-    "receives and loads it"
+    "does the server send its model after each step, and does each worker load it before the next "
+    "batch?"
 )
 
 

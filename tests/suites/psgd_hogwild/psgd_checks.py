@@ -196,7 +196,7 @@ def _batches_by_rank(case: Psgd, outcome: Outcome) -> list[list[Rows]]:
     batches = [trained_batches(case, outcome, rank) for rank in range(outcome.ranks)]
     if not any(batches):
         text = "No rank computed a gradient of the model that it was given."
-        helps = "psgd must train `model`, with model(inputs), a loss and backward()"
+        helps = "psgd must train `model`, with model(inputs), a loss, and backward()"
         raise WrongAnswer(found("psgd.model_not_trained", text, help=helps))
     return batches
 
