@@ -78,6 +78,7 @@ def assert_mean_to_rounding(case: Training, outcome: Outcome) -> None:
             wrong = ~(np.abs(gradients - mean) <= tolerance)
             if wrong.any():
                 epoch, index = (int(i) for i in np.argwhere(wrong)[0])
+                number = int(wrong[epoch].sum())
                 raise WrongAnswer.at(
                     [
                         found(
@@ -90,7 +91,7 @@ def assert_mean_to_rounding(case: Training, outcome: Outcome) -> None:
                             "mean.inexact_element",
                             f"In epoch {epoch + 1}, the gradient of {serial.name_at(index)} is "
                             f"{gradients[epoch, index]:.8g}; expected {mean[epoch, index]:.8g} "
-                            f"({_differ_text(int(wrong[epoch].sum()), mean.shape[1], 'gradients')}).",
+                            f"({_differ_text(number, mean.shape[1], 'gradients')}).",
                         ),
                     ],
                     [
