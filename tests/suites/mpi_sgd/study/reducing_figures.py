@@ -61,7 +61,8 @@ def _by_length(results, ranks):
         f"allreduce_{ranks}_ranks", f"All-reduce on {ranks} ranks by length",
         "numbers of 8 bytes", "time (microseconds)", tuple(series),
         "Median of up to 15 calls of one run, on the slowest rank; thin lines go from the first "
-        f"to the third quartile. Each result was checked. Modelled: {modelled.NETWORK.describe()}.",
+        "to the third quartile. Each result was checked. Modelled network: "
+        f"{modelled.NETWORK.describe()}.",
         is_log_x=True, is_log_y=True,
     )  # fmt: skip
 

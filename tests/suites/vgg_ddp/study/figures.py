@@ -45,8 +45,8 @@ def _iteration_times(results):
         "iteration_time", "Mean time of iterations 1 to 9, five ways", "", "time (ms)",
         (Series("measured", tuple(measured)), Series("modelled", tuple(modelled), True)),
         f"{BATCH_SIZE} examples in all, one node or four; a narrow VGG-11 (4 channels first), with "
-        "all nodes as processes of this machine."
-        + " Modelled: measured computing time of one node on its share, plus messages: "
+        "all nodes as processes on this machine."
+        + " Modelled: measured computing time of one node on its share, plus messages. Network: "
         f"{NETWORK.describe()}." * bool(modelled),
         is_bars=True, bars=tuple(LABELS.values()),
     )  # fmt: skip
@@ -71,7 +71,7 @@ def _windows(results):
         "iteration_times", "Mean time of an iteration by program and nodes",
         ("program", "nodes", *heads, "modelled (ms)"), tuple(rows),
         "On the slowest node. Iteration 0, which includes one-time work, is left out. "
-        f"Modelled on {NETWORK.describe()}.",
+        f"Modelled network: {NETWORK.describe()}.",
     )  # fmt: skip
 
 
