@@ -39,7 +39,7 @@ class Hogwild(Training):
     def label(self) -> str:
         """Return the number of processes and the size of the training."""
         processes = "1 process" if self.num_processes == 1 else f"{self.num_processes} processes"
-        failing = ", with an exception in each process that hogwild starts" if self.fails else ""
+        failing = ", an exception in those that are started" if self.fails else ""
         return f"{processes}, {super().label}{failing}"
 
     def inputs(
