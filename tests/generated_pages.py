@@ -159,17 +159,23 @@ def _escaped(said: Iterable[str]) -> Iterator[str]:
 def _findings() -> Iterator[tuple[str, str, str]]:
     """Yield key, sentence and help of each finding whose key is written out."""
     for folder in SCANNED:
-        for module in sorted((ROOT / folder).rglob("*.py")):
-            for scope in ast.walk(ast.parse(module.read_text())):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            module = ast.parse(path.read_text())
+            for scope in ast.walk(module):
                 if isinstance(scope, ast.FunctionDef):
+                    within = ast.Module([*_constants(module), scope], [])
                     for call in ast.walk(scope):
                         if _is_finding(call):
                             advice = [key.value for key in call.keywords if key.arg == "help"]
                             yield (
                                 call.args[0].value,
-                                _sentence(call.args[1], scope),
-                                _sentence(advice[0], scope) if advice else "",
+                                _sentence(call.args[1], within),
+                                _sentence(advice[0], within) if advice else "",
                             )
+
+
+def _constants(module: ast.Module) -> list[ast.Assign]:
+    return [each for each in module.body if isinstance(each, ast.Assign)]
 
 
 def _is_finding(node: ast.AST) -> bool:
@@ -183,7 +189,7 @@ def _is_finding(node: ast.AST) -> bool:
     )
 
 
-def _sentence(node: ast.expr, scope: ast.FunctionDef) -> str:
+def _sentence(node: ast.expr, scope: ast.Module) -> str:
     """Return a text with `…` for what is put in; a variable is its last value before its use."""
     if isinstance(node, ast.Constant):
         return str(node.value)
@@ -200,13 +206,31 @@ def _sentence(node: ast.expr, scope: ast.FunctionDef) -> str:
             each.value
             for each in ast.walk(scope)
             if isinstance(each, ast.Assign)
-            and each.lineno < node.lineno
+            and (each in scope.body or each.lineno < node.lineno)
             and any(isinstance(to, ast.Name) and to.id == node.id for to in each.targets)
         ]
         if values:
             last = max(values, key=lambda value: value.lineno)
-            return _sentence(last, scope)
+            added = _added(node, scope, last.lineno)
+            return "".join(_sentence(each, scope) for each in [last, *added])
     return "…"
+
+
+def _added(use: ast.Name, scope: ast.Module, since: int) -> list[ast.expr]:
+    """Return what is added to a text on the way to its use; of two ends, the plain one."""
+    added = [
+        each.value.orelse if isinstance(each.value, ast.IfExp) else each.value
+        for parent in ast.walk(scope)
+        for block in (getattr(parent, "body", None), getattr(parent, "orelse", None))
+        if isinstance(block, list)
+        for number, each in enumerate(block)
+        if isinstance(each, ast.AugAssign)
+        and isinstance(each.target, ast.Name)
+        and each.target.id == use.id
+        and each.lineno > since
+        and any(use is node for later in block[number + 1 :] for node in ast.walk(later))
+    ]
+    return sorted(added, key=lambda value: value.lineno)
 
 
 # JSON ----------------------------------------------------------------------------------------

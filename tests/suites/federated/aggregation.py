@@ -174,7 +174,7 @@ def assert_counter_kept(case: Aggregation, outcome: Outcome) -> None:
                 found(
                     "aggregate.counter_not_kept",
                     f"aggregate(...)[{COUNTER!r}] is {number:g} ({dtype}); expected {first:g} "
-                    "(int64). It counts batches and is not a parameter.",
+                    "(int64). This entry counts batches; it is not a parameter.",
                     help="what does the handout say about entries of whole numbers?",
                     name=COUNTER,
                     type=dtype,
@@ -198,7 +198,7 @@ def assert_model_kept(case: Aggregation, outcome: Outcome) -> None:
 def _not_set(word: str, key: str, entry: np.ndarray, aggregated: np.ndarray) -> list[Finding]:
     """Return which method does not do its work, and what differs."""
     if word == "held":
-        text = "set_model_params(...) does not set the model given to Aggregator(model)."
+        text = "set_model_params(...) does not change the model given to Aggregator(model)."
         helps = "which object does set_model_params change?"
         reason = found("aggregator.model_not_set", text, help=helps)
     else:
@@ -225,7 +225,7 @@ def _reason(
 
     for other, mean in means.items():
         if mean.shape == entry.shape and other != key and is_(mean):
-            told = f"{subject} is the weighted mean of {other!r}: keys are swapped."
+            told = f"{subject} is the weighted mean of {other!r}: the keys are swapped."
             return found("aggregate.keys_swapped", told, name=key, other=other)
     rows = given[key]
     known = {
@@ -239,7 +239,7 @@ def _reason(
             return found(reason, f"{subject} is {words}.", name=key)
     for client in range(len(rows)):
         if is_(means[key] - weights[client] * rows[client]):
-            told = f"the aggregated {key!r} lacks state_dict_list[{client}]."
+            told = f"{subject} leaves out state_dict_list[{client}]."
             return found("aggregate.client_missing", told, name=key, client=client)
     scale = entry / means[key]
     if np.allclose(scale, scale[0], rtol=_RTOL):

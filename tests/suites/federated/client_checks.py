@@ -8,7 +8,9 @@ from . import lenet
 from .rounds import BATCH_SIZE, NUM_ROUNDS, RIGHT, Rounds
 from .training_cases import Rows, counted, shared_example, some_text
 
-_PART = "compare the number of parts with that of clients, and a client's part with its batches"
+_PART = (
+    "compare the number of parts with the number of clients, and a client's part with its batches"
+)
 _SPLIT = "are there as many parts as clients, and does each client get a different part?"
 
 
@@ -34,7 +36,7 @@ def assert_own_examples(rounds: Rounds) -> None:
     everything = np.arange(trained.case.num_training)
     left_out = np.setdiff1d(everything, np.concatenate(list(together.values())))
     if number := len(left_out):
-        told = f"No client trained on {some_text(left_out, len(everything))}."
+        told = f"The clients left out {some_text(left_out, len(everything))}."
         raise WrongAnswer(found("split.examples_left_out", told, help=_SPLIT, number=number))
 
 
@@ -45,7 +47,7 @@ def _assert_own(rank: int, epoch: int, rows: Rows, mine: Rows) -> None:
     if number := len(left_out):
         some = some_text(left_out, len(mine), "examples of its part")
         facts = {"rank": rank, "epoch": epoch, "number": number}
-        text = f"{when} did not train on {some}."
+        text = f"{when} left out {some}."
         raise WrongAnswer(found("client.examples_left_out", text, help=_PART, **facts))
     if number := len(np.setdiff1d(rows, mine)):
         text = f"{when} trained on {counted(number, 'example', 'examples')} of other clients."
@@ -61,14 +63,14 @@ def assert_five_rounds(rounds: Rounds) -> None:
     for rank, epochs in rounds.epochs.items():
         batches = rounds.trained.batches(rank)
         if (number := len(epochs)) != NUM_ROUNDS:
-            trained = f"Rank {rank} trained {counted(number, 'time', 'times')} on its examples"
-            text = f"{trained}; {NUM_ROUNDS} rounds of 1 epoch make {NUM_ROUNDS} times."
+            trained = f"Rank {rank} went through its examples {counted(number, 'time', 'times')}"
+            text = f"{trained}; {NUM_ROUNDS} rounds of 1 epoch require {NUM_ROUNDS}."
             raise WrongAnswer(found("rounds.wrong_number", text, rank=rank, number=number))
         for epoch in epochs:
             sizes = [len(batches[number]) for number in epoch]
             if max(sizes) > BATCH_SIZE or any(size != BATCH_SIZE for size in sizes[:-1]):
                 had = f"Rank {rank} trained on batches of {', '.join(map(str, sizes))} examples"
-                text = f"{had}; each must have {BATCH_SIZE}, and only the last may have fewer."
+                text = f"{had}; each must have {BATCH_SIZE}, but the last may have fewer."
                 raise WrongAnswer(found("client.batch_size", text, rank=rank, sizes=sizes))
 
 
@@ -83,12 +85,15 @@ def assert_local_sgd(rounds: Rounds) -> None:
     wrong = rounds.wrong_transition(RIGHT[0]) or rounds.wrong_transition(RIGHT[1])
     where = f"After batch {wrong[1]}, rank {wrong[0]}" if wrong else "A client"
     facts: dict[str, float] = {"rank": wrong[0], "batch": wrong[1]} if wrong else {}
-    asked = f"compare with SGD, learning rate {lenet.LEARNING_RATE}, momentum {lenet.MOMENTUM}"
+    asked = (
+        f"the step must be SGD with learning rate {lenet.LEARNING_RATE} and momentum "
+        f"{lenet.MOMENTUM}"
+    )
     if local is None:
-        told = f"{where} does not have the model that an SGD step produces."
+        told = f"{where} did not have the model that an SGD step produces."
         raise WrongAnswer(found("client.other_step", told, help=asked, **facts))
     if not local.clears:
-        told = f"{where} took a step that still contains the gradient of the previous batch."
+        told = f"{where} took a step that still contained the gradient of the previous batch."
         cleared = "where are the gradients set to zero?"
         raise WrongAnswer(found("client.gradient_not_cleared", told, help=cleared, **facts))
     rate = f"{local.scale * lenet.LEARNING_RATE:.3g}"

@@ -113,8 +113,8 @@ def assert_contents(
     if len(ranks) - len(missing) < least:
         rank, (num_bytes, needed) = next(iter(missing.items()))
         text = (
-            f"Judging by samples, rank {rank} sent gradients or models of its training in only "
-            f"{num_bytes:,.0f} bytes; at least {needed:,.0f} are needed. The training might not "
+            f"Judging by samples, rank {rank} sent only {num_bytes:,.0f} bytes of gradients or "
+            f"models from its training; at least {needed:,.0f} are needed. The training might not "
             "come from messages; your instructor reviews this part."
         )
         facts: dict[str, Any] = {"rank": rank, "num_bytes": int(num_bytes)}

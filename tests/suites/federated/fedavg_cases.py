@@ -31,7 +31,7 @@ MORE_THAN_ALL = 10**6
 """Gradients that no client computes: a run that ends where its script does."""
 _FIGURE = (
     "rank 0 must draw the clients' labels, for instance with plot_data_split of utils.py; a .png, "
-    ".jpg, .jpeg, .pdf or .svg counts"
+    ".jpg, .jpeg, .pdf, or .svg file counts"
 )
 
 
@@ -159,7 +159,7 @@ def assert_figure(case: Training, outcome: Outcome) -> None:
         if name := files[0][1:]:
             told = f"{name} is not an image."
             raise WrongAnswer(found("figure.not_an_image", told, help=_FIGURE, name=name))
-        told = "There is no file under figures/ after the run."
+        told = "After the run, there was no file under figures/."
         raise WrongAnswer(found("figure.missing", told, help=_FIGURE))
 
 

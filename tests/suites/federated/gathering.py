@@ -74,7 +74,7 @@ def assert_gives_once(trace: Trace, ranks: Collection[int], num_times: int, *, w
         given = given_num_bytes(trace, rank) - _relayed_num_bytes(trace, rank)
         if given > _SLACK * needed:
             text = f"Rank {rank} sent the other ranks more than the {what}."
-            helps = "each must be sent once, as float32: what else is sent?"
+            helps = "each must be sent once, as float32: what else does the rank send?"
             facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": needed}
             reason = found("traffic.too_many_bytes", text, help=helps, **facts)
             raise RuleViolation(reason, _num_bytes(given, num_times))
@@ -113,8 +113,8 @@ def assert_server_gives(
             what = "its images and the model" if number else "the model"
             text = f"{gave} less than {what} in {when}."
             facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": models + images}
-            numbers = f"It sent {given:,} bytes; the models have {models:,}"
-            numbers += f", and the {number} images that rank {rank} trains on have {images:,}."
+            numbers = f"It sent {given:,} bytes; the models take {models:,}"
+            numbers += f", and the {number} images that rank {rank} trains on take {images:,}."
             raise RuleViolation(
                 found("server.gives_too_little", text, help=_FROM_SERVER, **facts),
                 found("server.num_bytes", numbers),
@@ -137,9 +137,9 @@ def assert_star(trace: Trace) -> None:
                     raise RuleViolation(
                         found(
                             "server.bypassed_by_message",
-                            f"Rank {rank} sent rank {other} {call.num_bytes:,} bytes by "
+                            f"Rank {rank} sent {call.num_bytes:,} bytes to rank {other} with "
                             f"{call_name(call)}{call_site(call)}. Workers and clients must "
-                            f"exchange data with the server, rank {SERVER}, only.",
+                            f"exchange data only with the server, rank {SERVER}.",
                             rank=rank,
                             other=other,
                             call=call_name(call),
@@ -157,10 +157,10 @@ def assert_star(trace: Trace) -> None:
                 raise RuleViolation(
                     found(
                         "server.bypassed_by_collective",
-                        f"Rank {rank} called {call_name(call)}{call_site(call)} on "
-                        f"{call.num_bytes:,} bytes, a collective that bypasses the server, "
+                        f"Rank {rank} called {call_name(call)}{call_site(call)} with "
+                        f"{call.num_bytes:,} bytes. This collective bypasses the server, "
                         f"rank {SERVER}.",
-                        help="workers and clients must exchange data with the server only",
+                        help="workers and clients must exchange data only with the server",
                         rank=rank,
                         call=call_name(call),
                         place=call_place(call),

@@ -30,16 +30,16 @@ def division_slip(step: Step, made: Mixture, rank: int, steps: Steps) -> Finding
         1.0: ("gradient.summed_not_divided", "a sum of gradients that is not divided"),
         BATCH_SIZE / num_ranks: (
             "gradient.not_divided_by_examples",
-            "the sum of each gradient times its number of examples, not divided by all examples",
+            "the sum of each gradient times its number of examples, not divided by their total",
         ),
         1 / BATCH_SIZE: (
             "gradient.not_times_examples",
-            f"gradients divided by all {BATCH_SIZE} examples, and not multiplied by any rank's "
-            "number of examples",
+            f"gradients divided by the number of all examples, {BATCH_SIZE}, but not multiplied by "
+            "each rank's own number",
         ),
         1 / num_ranks**2: (
             "gradient.divided_twice",
-            f"gradients divided by the number of {noun} twice",
+            f"gradients divided twice by the number of {noun}",
         ),
         1 / steps.trained.outcome.ranks: (
             "gradient.divided_by_server_too",
@@ -49,7 +49,7 @@ def division_slip(step: Step, made: Mixture, rank: int, steps: Steps) -> Finding
     shares = [made.shares[each] for each in made.present]
     otherwise = (
         "gradient.wrong_divisor",
-        f"gradients that do not count 1/{num_ranks} for each of the {num_ranks} {noun}",
+        f"gradients with factors other than 1/{num_ranks}, although there are {num_ranks} {noun}",
     )
     fitting = [
         slip

@@ -80,7 +80,7 @@ class Faults:
                 rank, num_bytes = silent[0], given[silent[0]]
                 text = (
                     f"Rank {rank} sent the other ranks {num_bytes:,} bytes in the whole training. "
-                    f"Its gradients, or its model, have {lenet.MODEL_NUM_BYTES:,} bytes each time."
+                    f"Its gradients or its model take {lenet.MODEL_NUM_BYTES:,} bytes each time."
                 )
                 raise RuleViolation(
                     found("traffic.gives_nothing", text, rank=rank, num_bytes=num_bytes)
@@ -136,8 +136,8 @@ def _assert_no_zeros(trace: Trace, given: Mapping[int, int]) -> None:
         if num_bytes - zeros < _LEAST_NUM_BYTES <= num_bytes:
             text = (
                 f"rank {rank} sent the other ranks {num_bytes:,} bytes, {zeros:,} of them in "
-                "messages and collectives that contain only zeros. The training might not come "
-                "from these; your instructor reviews this part"
+                "messages and collectives that contained only zeros. The training might not come "
+                "from messages; your instructor reviews this part"
             )
             raise NotProven(found("evidence.zeros_given", text, rank=rank, num_bytes=zeros))
 

@@ -10,9 +10,7 @@ from .differences import difference, fits
 from .explaining import Mixture, near
 from .rounds import Average, Rounds
 
-_RECEIVE = (
-    "compare when the server sends the global model with when each client receives and loads it"
-)
+_RECEIVE = "does each client receive and load the global model before it begins the round?"
 _START = "what does the sum hold before the first client's model is added?"
 
 
@@ -42,7 +40,9 @@ def assert_means(rounds: Rounds) -> None:
         _assert_all_present(average, made, rounds)
         total = sum(made.shares.values())
         if not near(total, 1.0) or not near(made.others[0], 0.0):
-            told = f"takes the clients' models with weights that add up to {total:.3g}, not to 1"
+            told = (
+                f"is made of the clients' models with weights that add up to {total:.3g}, not to 1"
+            )
             reason = _told("global.weights_not_1", average, told)
             kept = 1 - total + made.others[0]
             if near(total, 1.0) and not near(kept, 0.0):
@@ -52,7 +52,7 @@ def assert_means(rounds: Rounds) -> None:
             raise WrongAnswer(reason, _weights(made, rounds), _differs(average))
         if names := made.misfits:
             told = f"is a mean of the clients' models, except for {', '.join(names)}"
-            key, entries = "global.parameters_not_averaged", "which entries are averaged?"
+            key, entries = "global.parameters_not_averaged", "which entries does the code average?"
             reason = _told(key, average, told, help=entries, parameters=names)
             raise WrongAnswer(reason, _differs(average))
 
@@ -137,7 +137,7 @@ def _assert_all_present(average: Average, made: Mixture, rounds: Rounds) -> None
         reason = _told("global.unchanged", average, told, help=helps)
         raise WrongAnswer(reason, _differs(average))
     if missing:
-        told = f"lacks the model of {ranks_text(missing)}"
+        told = f"contains no model of {ranks_text(missing)}"
         reason = _told("global.client_missing", average, told, missing=missing)
         raise WrongAnswer(reason, _weights(made, rounds), _differs(average))
 

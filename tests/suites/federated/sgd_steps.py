@@ -37,7 +37,8 @@ def assert_sgd(steps: Steps, holders: Sequence[int]) -> None:
             if (names := made.misfits) and left is not None and not left.misfits:
                 reason = found(
                     "sgd.parameters_not_in_optimizer",
-                    f"{when} had the correct gradients, but a wrong step of {', '.join(names)}.",
+                    f"{when} had the correct gradients, but took a wrong step for "
+                    f"{', '.join(names)}.",
                     help="which parameters does the optimizer get?",
                     rank=rank,
                     parameters=names,
@@ -59,13 +60,13 @@ def _assert_momentum(made: Mixture, rank: int, step: Step) -> None:
         told = f"{when} used no momentum; {lenet.MOMENTUM} is required."
         reason = found("sgd.no_momentum", told, help=_ASKED, rank=rank)
     elif are(NOT_CLEARED) or are((1.0, 0.0)):
-        told = f"{when} took a step that still contains the gradient of the previous step."
+        told = f"{when} took a step that still contained the gradient of the previous step."
         reason = found("sgd.gradient_not_cleared", told, help=_CLEAR, rank=rank)
     else:
         momentum = f"{others[0]:.3g}"
         told = (
-            f"{when} added {momentum} x the previous step; a momentum of {lenet.MOMENTUM} adds "
-            f"{lenet.MOMENTUM} x it."
+            f"{when} added {momentum} x the previous step; momentum {lenet.MOMENTUM} "
+            f"adds {lenet.MOMENTUM} x."
         )
         reason = found("sgd.other_momentum", told, help=_ASKED, rank=rank, momentum=float(momentum))
     raise WrongAnswer(reason, difference_of(step))

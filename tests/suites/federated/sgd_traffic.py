@@ -40,9 +40,7 @@ def assert_models_served(case: Training, outcome: Outcome) -> None:
         workers = range(1, outcome.ranks)
         for rank in workers:
             if taken := int(outcome["optimizer_steps"][rank][0]):
-                text = (
-                    f"Rank {rank}, a worker, continued with {_steps(taken)} of its own optimizer."
-                )
+                text = f"Rank {rank}, a worker, took {_steps(taken)} with its own optimizer."
                 helps = "only the server takes steps; its workers get the new model from it"
                 facts = {"rank": rank, "number": taken}
                 raise RuleViolation(found("worker.steps_itself", text, help=helps, **facts))

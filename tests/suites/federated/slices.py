@@ -11,7 +11,7 @@ from .training_cases import Rows, Shared, Trained, counted, shared_example, some
 NUM_EPOCHS = 3
 BATCH_SIZE = 100
 
-_COMPARE = "compare the batch that each rank draws, and where its slice begins and ends"
+_COMPARE = "compare which batch each rank draws, and where its slice begins and ends"
 
 
 def assert_slice_sizes(trained: Trained, computing: Sequence[int]) -> None:
@@ -50,7 +50,7 @@ def _size_reasons(
         told = f"{when} computed the gradient of a whole batch, not of its slice."
         return [found("slice.whole_batch", told, rank=rank), *reasons]
     if number < num_ranks and size == BATCH_SIZE // num_ranks:
-        told = f"The batch is cut into {num_ranks} slices, one for each rank, the server included."
+        told = f"The batch was cut into {num_ranks} slices, one for each rank, the server included."
         return [found("slice.one_for_the_server", told, num_slices=num_ranks), *reasons]
     return reasons
 
@@ -71,7 +71,7 @@ def assert_whole_batches(trained: Trained, computing: Sequence[int]) -> None:
         rows = np.concatenate([rows for parts in of_epoch for rows in parts.values()])
         left_out = np.setdiff1d(everything, rows)
         if number := len(left_out):
-            told = f"In epoch {epoch}, no rank trained on {some_text(left_out, len(everything))}."
+            told = f"In epoch {epoch}, the ranks left out {some_text(left_out, len(everything))}."
             facts = {"epoch": epoch, "number": number}
             raise WrongAnswer(found("slice.examples_left_out", told, help=_COMPARE, **facts))
 
@@ -101,7 +101,7 @@ def assert_epochs(trained: Trained, computing: Sequence[int]) -> None:
         if number != asked:
             epochs = f"{NUM_EPOCHS} epochs of {examples} examples in batches of {BATCH_SIZE}"
             did = f"Rank {rank} trained on {counted(number, 'batch', 'batches')}"
-            text = f"{did}; {epochs} are {asked}."
+            text = f"{did}; {epochs} make {asked}."
             raise WrongAnswer(
                 found("epochs.wrong_number", text, rank=rank, num_batches=number, expected=asked)
             )

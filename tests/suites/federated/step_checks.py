@@ -20,12 +20,12 @@ from .step_mixtures import (
 from .steps import Steps, one_model
 
 _ONE_START = (
-    "compare where each rank calls set_random_seed(42) with where it makes Net(), or where its "
-    "first model comes from"
+    "does each rank call set_random_seed(42) before it makes Net(), or get its first model from "
+    "another rank?"
 )
 _FOLLOW = (
-    "compare when the server takes its step and sends the model with when the worker "
-    "receives and loads it"
+    "does the server send its model after each step, and does each worker load it before the next "
+    "batch?"
 )
 
 
@@ -68,7 +68,7 @@ def assert_summed(steps: Steps, holders: Sequence[int]) -> None:
             told = f"{when} used more of one rank's gradient than of another's."
             reason = found("gradient.uneven", told, rank=rank, step=number)
             if missing:
-                told = f"{when} did not use the gradient of {ranks_text(missing)}."
+                told = f"{when} used no gradient of {ranks_text(missing)}."
                 reason = found(
                     "gradient.rank_missing", told, rank=rank, step=number, missing=missing
                 )

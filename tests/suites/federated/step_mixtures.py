@@ -28,7 +28,7 @@ def mixture_of(step: Step, rank: int) -> Mixture:
             f"After step {step.number}, rank {rank}'s model differs from the serial one, and no "
             "sum of the ranks' gradients explains the difference."
         )
-        helps = "does each parameter get its own gradient, and only that?"
+        helps = "does each parameter get its own gradient, and no other?"
         reason = found("step.of_no_gradients", text, help=helps, rank=rank, step=step.number)
         raise WrongAnswer(reason, difference_of(step))
     return step.made_of
@@ -54,7 +54,9 @@ def not_of_others(step: Step, made: Mixture, rank: int, steps: Steps) -> WrongAn
         helps = "which ranks get the result of the reduction, and where is it written?"
         reason = found("step.of_own_gradient", text, help=helps, **facts)
     else:
-        helps = "does optimizer.step() follow the reduction, for the parameters of this model?"
+        helps = (
+            "does optimizer.step() come after the reduction, and update this model's parameters?"
+        )
         reason = found("step.without_gradient", f"{text}.", help=helps, **facts)
     return WrongAnswer(reason, difference_of(step))
 

@@ -220,7 +220,7 @@ def counted(number: int, singular: str, plural: str) -> str:
 
 def _finite(parameters: Any, rank: int, when: str) -> lenet.Vector:
     if not np.isfinite(parameters).all():
-        text = f"Rank {rank}'s model has values that are not finite numbers {when}."
+        text = f"Rank {rank}'s model had infinite or NaN values {when}."
         raise WrongAnswer(found("model.not_finite", text, rank=rank))
     return np.asarray(parameters, dtype=np.float64)
 

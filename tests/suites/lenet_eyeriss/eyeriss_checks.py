@@ -126,8 +126,8 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
             says_operands=not outcome["operands_problem"][0],
         )
         if 3 * in_order < num_adds:
-            text = f"Only {in_order} of {num_adds} adds have a cycle of their PE to themselves, "
-            text += "after their operands; the grader did not compare the times."
+            text = f"Only {in_order} of {num_adds} adds come after their operands, and are their "
+            text += "PE's only operation in that cycle. The grader did not compare the times."
             raise WrongAnswer(found("latency.no_order", text, number=in_order))
         offset = schedule[0].cycle - 1
         leaving = leaving_cycles(schedule)

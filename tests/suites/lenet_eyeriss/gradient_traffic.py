@@ -67,7 +67,7 @@ def assert_contributes(trace: Trace, ranks: Collection[int], epochs: int) -> Non
         number = given_num_bytes(trace, rank) / ITEM_NUM_BYTES
         if number < _LEAST_SHARE * epochs * NUM_PARAMETERS:
             given = round(number / epochs)
-            text = f"Rank {rank} sent {given} elements per epoch by messages and collectives; "
+            text = f"Rank {rank} sent {given} elements per epoch in messages and collectives; "
             text += f"it has {NUM_PARAMETERS} gradients."
             helps = "which call of torch.distributed sends them to the other ranks?"
             raise RuleViolation(
@@ -135,9 +135,8 @@ def _assert_sent(trace: Trace, times: int, formula: str, epochs: int) -> None:
             found(
                 "traffic.too_few_sent",
                 f"The {len(trace.ranks)} ranks together sent {sent / epochs:.0f} elements per "
-                "epoch "
-                f"in messages; expected {formula} = {least // epochs}, with L = {NUM_PARAMETERS} "
-                "gradients.",
+                f"epoch in messages; expected at least {formula} = {least // epochs}, with "
+                f"L = {NUM_PARAMETERS} gradients.",
                 help="how do the gradients get from rank to rank?",
                 sent=round(sent / epochs),
                 expected=least // epochs,

@@ -71,7 +71,7 @@ def wrong_divisor(rank: int, num_ranks: int, divisor: float) -> Finding:
         return found("mean.sum_not_divided", text, help=helps, rank=rank)
     # On 2 ranks a second division looks like a fixed divisor of 4.
     if num_ranks > 2 and abs(divisor / num_ranks**2 - 1) <= _DIVISOR_RTOL:
-        text = f"Rank {rank} ended with the mean divided by the number of ranks a second time."
+        text = f"Rank {rank} ended with the sum divided twice by the number of ranks."
         return found("mean.divided_twice", text, help="how many lines divide?", rank=rank)
     divisor = float(f"{divisor:.4g}")
     text = f"Rank {rank} ended with the sum over all ranks divided by {divisor:g}"
@@ -104,13 +104,13 @@ def _likely(own: Gradients, rank: int, epoch: int) -> Iterator[tuple[Gradients, 
         helps = "where are the other ranks' gradients added?"
         yield own[source], found("mean.of_one_rank", text, help=helps, rank=rank, source=source)
     for step, side in ((-1, "left"), (1, "right")):
-        text = f"{ends} its own gradients and those of its {side} neighbour only."
-        helps = "after how many steps has a gradient travelled the whole ring?"
+        text = f"{ends} only its own gradients and those of its {side} neighbour."
+        helps = "after how many steps has a gradient travelled around the whole ring?"
         mistake = found("mean.one_neighbour", text, help=helps, rank=rank, side=side)
         for divisor in (1, 2, num_ranks):
             yield (own[rank] + own[(rank + step) % num_ranks]) / divisor, mistake
     for source in range(num_ranks if num_ranks > 1 else 0):
-        text = f"{ends} a sum that lacks the gradients of rank {source}."
+        text = f"{ends} a sum without the gradients of rank {source}."
         helps = "follow that rank's gradients from message to message"
         mistake = found("mean.rank_missing", text, help=helps, rank=rank, missing=source)
         for divisor in (1, num_ranks - 1, num_ranks):
@@ -125,7 +125,7 @@ def _not_passed_on(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
     complete = np.array([sums_of(outcome, each, epoch).complete for each in range(n)])
     if complete.any(axis=0).mean() < _NEARLY_ALL or complete.mean(axis=1).max() > 1.5 / n:
         return None
-    text = f"Each rank completed one chunk of the sum; rank {rank} lacks those of the others."
+    text = f"Each rank completed one chunk of the sum; rank {rank} never got the others' chunks."
     helps = "what does a rank do with its chunk after it is complete?"
     return found("mean.chunks_not_passed_on", text, help=helps, rank=rank)
 

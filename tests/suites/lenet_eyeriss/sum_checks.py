@@ -48,7 +48,7 @@ def assert_adds_a_neighbour(case: Training, outcome: Outcome) -> None:
             composition = composition_of(outcome, rank, epoch=0)
             reached = {(source - rank) % n for source in range(n) if composition.reached_by(source)}
             if reached not in ({0, 1}, {0, n - 1}):
-                text = f"Rank {rank} did not add the gradients of one neighbour."
+                text = f"Rank {rank} did not end with its own gradients plus one neighbour's."
                 raise WrongAnswer(found("ring.no_neighbour_added", text, rank=rank))
 
 

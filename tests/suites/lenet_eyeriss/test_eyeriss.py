@@ -143,7 +143,7 @@ def test_ofmap_of_any_size(run):
 
 @points(0.5, requires=SCHEDULED_ANY)
 def test_narrow_shapes(run):
-    """handles a single kernel row, tap, output row or column
+    """handles a single kernel row, tap, output row, or column
 
     What is wrong in all shapes costs points in the tests about it, not here.
     """

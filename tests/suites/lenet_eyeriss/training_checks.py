@@ -46,8 +46,7 @@ def assert_trained_as_one(case: Training, outcome: Outcome) -> None:
                     f"After epoch {epoch + 1}, {serial.name_at(index)} on rank {rank} is "
                     f"{_moved(held[rank][index], start[index])}; expected "
                     f"{_moved(expected[epoch, index], start[index])}, as in one process with all "
-                    f"examples (differing: "
-                    f"{int(wrong[rank].sum())} of {wrong[rank].size} parameters).",
+                    f"examples ({_differ_text(int(wrong[rank].sum()), wrong[rank].size)}).",
                     rank=rank,
                     epoch=epoch + 1,
                 )
@@ -79,19 +78,20 @@ def assert_mean_to_rounding(case: Training, outcome: Outcome) -> None:
             wrong = ~(np.abs(gradients - mean) <= tolerance)
             if wrong.any():
                 epoch, index = (int(i) for i in np.argwhere(wrong)[0])
+                number = int(wrong[epoch].sum())
                 raise WrongAnswer.at(
                     [
                         found(
                             "mean.inexact",
-                            f"The mean on rank {rank} is off by more than the rounding of float32.",
-                            help="which dtype do the gradients have on their way?",
+                            f"The mean on rank {rank} is off by more than float32 rounding.",
+                            help="which dtype do the gradients have when they are sent and added?",
                             rank=rank,
                         ),
                         found(
                             "mean.inexact_element",
                             f"In epoch {epoch + 1}, the gradient of {serial.name_at(index)} is "
                             f"{gradients[epoch, index]:.8g}; expected {mean[epoch, index]:.8g} "
-                            f"(too far off: {int(wrong[epoch].sum())} of {mean.shape[1]}).",
+                            f"({_differ_text(number, mean.shape[1], 'gradients')}).",
                         ),
                     ],
                     [
@@ -118,7 +118,7 @@ def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
                     raise WrongAnswer(
                         found(
                             "replicas.differ",
-                            f"Ranks 0 and {rank} hold different parameters after epoch "
+                            f"Ranks 0 and {rank} held different parameters after epoch "
                             f"{epoch + 1}.",
                             help="do all ranks add the same values, in the same order?",
                             ranks=(0, rank),
@@ -128,7 +128,7 @@ def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
                             "replicas.first_difference",
                             f"{serial.name_at(index)} is {parameters[0][epoch, index]!s} on rank 0 "
                             f"and {parameters[rank][epoch, index]!s} on rank {rank} "
-                            f"(differing: {int(different.sum())} of {different.size} parameters).",
+                            f"({_differ_text(int(different.sum()), different.size)}).",
                         ),
                     )
 
@@ -173,3 +173,8 @@ def _moved(parameter: float, start: float) -> str:
     """Return a parameter as start and step: with so small a learning rate only the step tells."""
     step = float(parameter) - float(start)
     return f"{start:.7f} {'-' if step < 0 else '+'} {abs(step):.3e}"
+
+
+def _differ_text(number: int, num_all: int, what: str = "parameters") -> str:
+    """Return `1 of 10 parameters differs`, `3 of 10 parameters differ`."""
+    return f"{number} of {num_all} {what} differ{'s' if number == 1 else ''}"

@@ -94,8 +94,8 @@ def assert_results_come_from_messages(run: Run, cases: Cases) -> None:
             raise RuleViolation(
                 found(
                     "messages.beside_a_collective",
-                    f"Rank {rank} called {call_text(call)}, and its other messages do not "
-                    "carry the result.",
+                    f"Rank {rank} called {call_text(call)}, and its point-to-point "
+                    "messages did not carry the result.",
                     **call_facts(rank, call),
                 ),
                 why_not,
@@ -150,8 +150,8 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
                 )
         if not any(effect.influenced - {_receiver(trace, effect)} for effect in proof.effects):
             text = (
-                "No rank passed on what it received: each changed message changed at most its "
-                "receiver's result."
+                "No rank passed on what it received: each message that we altered changed at "
+                "most its receiver's result."
             )
             helps = "in a ring, a rank sends in each step what it received in the previous one"
             raise WrongAnswer(found("ring.not_passed_on", text, help=helps))

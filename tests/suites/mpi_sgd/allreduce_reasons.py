@@ -60,7 +60,7 @@ def old_recv_reduced(rank: int) -> Finding:
     """Return that what recv held before the call is in the result."""
     return found(
         "allreduce.old_recv_reduced",
-        f"Rank {rank} reduced the old content of recv, {GARBAGE} everywhere, into the result.",
+        f"Rank {rank} reduced the old content of recv ({GARBAGE} everywhere) into the result.",
         help="recv may contain anything before the call: overwrite it first",
         rank=rank,
     )
@@ -179,7 +179,7 @@ def _of_other_op(
     for send in sends[1:]:
         with_zero = SERIAL[op](with_zero, send)
     if np.array_equal(got, with_zero):
-        text = f"Rank {rank} also reduced a 0 into recv, but {op} does not ignore a 0."
+        text = f"Rank {rank} also reduced a 0 into recv, but a 0 changes the result of {op}."
         helps = "what is in the result before the first op?"
         reason = found("op.zero_reduced", text, help=helps, rank=rank, op=op)
         return "a 0 was reduced into it", reason
@@ -195,7 +195,7 @@ def _tail_left_out(got: Values, expected: Values, ranks: int) -> Finding | None:
     last = f"last of {length} elements was" if left == 1 else f"last {left} of {length} were"
     return found(
         "ring.tail_left_out",
-        f"The {last} left out: {length} elements do not divide evenly by {ranks} ranks.",
+        f"The {last} left out: {length} elements do not divide evenly among {ranks} ranks.",
         help="which rank's chunk does the remainder belong to?",
         length=length,
         ranks=ranks,

@@ -38,7 +38,7 @@ from .allreduce_reasons import (
 from .findings import call_facts, call_text, led_by
 
 _OTHER_WAYS = functions.BY_OTHER_THAN_MESSAGES
-_USE_COMM = "take rank, size and neighbours from comm, and send over comm, not MPI.COMM_WORLD"
+_USE_COMM = "take rank, size, and neighbours from comm, and send over comm, not MPI.COMM_WORLD"
 
 
 def assert_reduced(case: Reduction, outcome: Outcome) -> None:

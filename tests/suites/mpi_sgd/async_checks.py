@@ -80,7 +80,7 @@ def assert_no_gradient_is_lost(case: Fit, outcome: Outcome) -> None:
             if any(same(begin - np.sum(steps, axis=0), array, RTOL) for array in held):
                 continue
             _replayed(case, outcome)  # tells why, if it can
-            text = f"No master's {name} ended as its start value minus all steps."
+            text = f"No master ended with {name} equal to its start value minus all steps."
             raise WrongAnswer(found("async.last_value_missing", text, name=name))
 
 
@@ -145,7 +145,7 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
                     f"expected number_of_batches x epochs = {case.number_of_batches} x "
                     f"{case.epochs} = {asked}.",
                     help="the workers share number_of_batches; if it does not divide evenly, "
-                    "some train on one more",
+                    "some train on one batch more",
                     trained=trained,
                     expected=asked,
                 )
@@ -167,7 +167,7 @@ def uneven_trainings(launch: Launch) -> list[tuple[Fit, Outcome]]:
         share, rest = divmod(case.number_of_batches, num_workers)
         hint = found(
             "async.uneven_batches",
-            f"{case.number_of_batches} batches do not divide evenly by {num_workers} workers: "
+            f"{case.number_of_batches} batches do not divide evenly among {num_workers} workers: "
             f"{counted(rest, 'worker', 'workers')} must do {share + 1} per epoch, the others "
             f"{share}.",
             help="does each master expect as many batches from a worker as the worker trains on?",

@@ -130,7 +130,7 @@ def assert_rule(run: Run, cases: Cases, rule: Callable[[Fit, Outcome], None]) ->
     """
     judged = list(trainings(run, cases))
     if not judged:
-        not_run("needs a run whose gradients reach a master")
+        not_run("needs a run in which gradients reach a master")
     for case, outcome in judged:
         with case_context(case, outcome):
             rule(case, outcome)

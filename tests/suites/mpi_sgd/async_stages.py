@@ -57,7 +57,7 @@ def shown(run: Run, cases: Cases, *what: Shows) -> None:
         is_stopped = failure and failure.verdict in _STOPPED and not is_raised(failure)
         if is_stopped and all(shows(case, attempt) for shows in what):
             return
-    not_run("needs a run whose calls show this")
+    not_run("needs a run in which the calls show this")
 
 
 def asks_for_gradients(case: Fit, attempt: Attempt) -> bool:

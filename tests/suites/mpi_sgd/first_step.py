@@ -95,7 +95,10 @@ def same_contributions_as(case: Fit, outcome: Outcome) -> Callable[[Fit, Outcome
             now = _contributions(case, outcome, rank)
             for name, before in arrays.items():
                 if before.is_explained and not now[name].resembles(before):
-                    text = f"In the first step, rank {rank}'s {name} changed differently."
+                    text = (
+                        f"In a second run, rank {rank}'s {name} did not combine the same gradients "
+                        "in its first step."
+                    )
                     raise WrongAnswer(found("step.not_as_before", text, rank=rank, name=name))
 
     return check
@@ -162,7 +165,7 @@ def _told(
     own = tuple(float(other == rank) for other in range(n))
     if contributions.is_explained and not contributions.are(0):
         if np.allclose(contributions.factors, own, rtol=0, atol=_RTOL):
-            text = f"{place} changed by the rank's own gradients only."
+            text = f"{place} changed by only the rank's own gradients."
             helps = "the sum over all ranks is required: where does the step use it?"
             return [found("step.own_gradients_only", text, help=helps, **facts)]
         if contributions.are(1 / n):
@@ -188,7 +191,7 @@ def _told(
         wrong = found("step.no_change", f"{place} did not change.", **facts)
     else:
         text = (
-            f"{place} changed by {_listed(contributions.factors)}. The sum must contain each once."
+            f"{place} changed by {_listed(contributions.factors)}. The sum needs each of them once."
         )
         wrong = found("step.other_sum", text, **facts)
     reduced = _reduced_to_one(outcome) if rank > 0 and changes[0][name].are_equal else None

@@ -201,7 +201,7 @@ def assert_own_batches(case: Fit, outcome: Outcome, ranks: Iterable[int]) -> Non
                     found(
                         "evidence.batches_not_created",
                         f"rank {rank}'s batch {number} is not one that create_batches returned. If "
-                        "others know which examples it has, gradients need not be sent; your "
+                        "other ranks know its examples, they need no gradients from this one; your "
                         "instructor reviews this part",
                         rank=rank,
                         batch=number,

@@ -81,7 +81,7 @@ def assert_one_owner_per_layer(
             layers = _layers_per_batch(there, batches, sizes, worker, master)
             if owned.setdefault(master, layers) != layers:
                 sent = f"Rank {worker} sent rank {master} the gradients of {_told(layers)}"
-                text = f"{sent}; another worker sent it those of {_told(owned[master])}."
+                text = f"{sent}; another worker sent this rank those of {_told(owned[master])}."
                 raise RuleViolation(
                     found("layers.workers_disagree", text, rank=worker, master=master)
                 )
@@ -154,8 +154,9 @@ def _assert_replied(
     raise RuleViolation(
         found(
             "layers.reply_differs",
-            f"Master rank {master} sent rank {worker} {back:,} bytes in {_batches(num_batches)}; "
-            f"sending back {_told(layers)} once per batch takes {num_batches * one:,}.",
+            f"Master rank {master} sent {back:,} bytes to rank {worker} in "
+            f"{_batches(num_batches)}; sending back {_told(layers)} once per batch takes "
+            f"{num_batches * one:,}.",
             help="a reply contains the weights and biases of the layers whose gradients arrived",
             rank=master,
             worker=worker,

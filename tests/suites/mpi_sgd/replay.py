@@ -77,13 +77,13 @@ def assert_final(replayed: Replay, final: Arrays, *, rtol: float) -> None:
             )
             raise WrongAnswer(found("async.final_values_missing", text, help=_GATHER, name=name))
         if earlier is not None:
-            text = f"Rank 0 ended with the {name} that followed update {earlier} of {num_updates}."
+            text = f"Rank 0 ended with {name} as it was after update {earlier} of {num_updates}."
             facts = {"name": name, "number": earlier}
             raise WrongAnswer(found("async.final_values_outdated", text, help=_GATHER, **facts))
         try:
             assert_every_rank([held], equals=chain[-1], name=name, rtol=rtol, atol=rtol)
         except WrongAnswer as error:
-            text = f"Rank 0 did not end with the {name} that followed the last update."
+            text = f"Rank 0 did not end with {name} as it was after the last update."
             reason = found("async.final_values_wrong", text, help=_GATHER, name=name)
             raise led_by(error, reason) from None
 
@@ -94,7 +94,7 @@ def _assert_first_batches_saw(
     for update in updates:
         if update.batch == 0 and not same(update.before[name], start, rtol):
             rank = update.rank
-            text = f"Rank {rank} computed its first batch with a {name} other than the start value."
+            text = f"Rank {rank} did not use the start values of {name} for its first batch."
             helps = "a worker begins with the weights of the new network"
             raise WrongAnswer(found("async.other_start", text, help=helps, rank=rank, name=name))
 

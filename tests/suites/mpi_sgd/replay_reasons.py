@@ -34,7 +34,7 @@ def reason_of_break(
         if same(update.after[name], value, rtol):
             return found(
                 "async.reply_without_gradients",
-                f"The {name} sent back for {update} does not contain that batch's gradients.",
+                f"The {name} sent back for {update} did not contain that batch's gradients.",
                 help="compare the order: the master steps first, then it replies",
                 **_facts(update, name),
             )
@@ -43,8 +43,7 @@ def reason_of_break(
         if same(update.after[name] + steps[id(other)], value, rtol):
             return found(
                 "async.gradients_mixed_up",
-                f"The {name} that sent back for {update} was updated with the gradients of "
-                f"{other}.",
+                f"The {name} sent back for {update} was updated with the gradients of {other}.",
                 help="from which source does the master receive the rest of a worker's messages?",
                 **_facts(update, name),
                 other=other.rank,

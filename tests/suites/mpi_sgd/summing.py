@@ -95,7 +95,7 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
                 found(
                     "sync.gradients_given_twice",
                     f"Rank {rank} passed {num_bytes:,} bytes to collectives in "
-                    f"{case.num_steps} steps; the gradients of these steps have {once:,} bytes.",
+                    f"{case.num_steps} steps; the gradients of these steps take {once:,} bytes.",
                     help="the gradients of a step must be summed once",
                     rank=rank,
                     num_bytes=num_bytes,
@@ -210,7 +210,7 @@ def assert_ring_traffic(case: Fit, outcome: Outcome | Attempt, least_steps: int 
                 "sync_ring.traffic_unlike_a_ring",
                 f"All ranks together sent {sent:,} bytes in {case.num_steps} steps; ring "
                 f"all-reduces of the gradients send {least:,} to {most:,}.",
-                help=f"a ring sends 2(n - 1) times the size of the gradients per step, n = {n}",
+                help=f"a ring sends 2(n-1) times the size of the gradients per step, with n = {n}",
                 num_bytes=sent,
                 least_num_bytes=least,
                 most_num_bytes=most,

@@ -74,8 +74,8 @@ def assert_disjoint(parts: Mapping[str, Rows]) -> None:
         if shared:
             example, number, other = shared[0], len(shared), owners[shared[0]]
             text = f"{other.capitalize()} and {who} both trained on example {example}. "
-            text += f"Others also trained on {number} of the {len(own)} examples of {who}."
-            helps = "compare which examples each takes: the parts must be disjoint"
+            text += f"Of the {len(own)} examples of {who}, {number} also belonged to others."
+            helps = "compare which examples each one takes: the parts must be disjoint"
             facts: dict[str, Any] = {"owners": (other, who), "example": example, "number": number}
             raise WrongAnswer(found("data.parts_overlap", text, help=helps, **facts))
         owners.update(dict.fromkeys(own, who))

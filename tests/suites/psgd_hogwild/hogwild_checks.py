@@ -303,8 +303,10 @@ def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
         distance = float(np.linalg.norm(moved - expected) / np.linalg.norm(expected))
         if distance <= SUM_MARGIN:
             return
-        text = f"The returned weights are {distance:.0%} away from the start minus lr times the "
-        text += f"{len(steps)} gradients that were computed."
+        text = (
+            f"The returned weights are {distance:.0%} away from the start weights minus lr times "
+        )
+        text += f"the {len(steps)} gradients that were computed."
         helps = f"up to {SUM_MARGIN:.0%} may be lost because processes write at the same moment"
         facts: dict[str, Any] = {"distance": round(distance, 2), "num_gradients": len(steps)}
         off = found("hogwild.steps_do_not_add_up", text, help=helps, **facts)

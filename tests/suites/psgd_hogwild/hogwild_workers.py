@@ -38,7 +38,7 @@ def assert_seen(seen: int | None, said: int, what: str) -> None:
     """
     if seen is not None and seen < said:
         text = f"According to the record, {counted(said, 'process')} {what}; "
-        text += f"only {counted(seen, 'process')} were seen."
+        text += f"the grader saw only {counted(seen, 'process')}."
         raise NotProven(found("hogwild.processes_not_seen", text, recorded=said, seen=seen))
 
 
@@ -78,7 +78,7 @@ def all_batches(case: Hogwild, outcome: Outcome) -> list[Rows]:
     batches = trained_batches(case, outcome, 0)
     if not batches:
         text = "No process computed a gradient of the model that hogwild was given."
-        helps = "hogwild must train `model`, with model(inputs), a loss and backward()"
+        helps = "hogwild must train `model`, with model(inputs), a loss, and backward()"
         raise WrongAnswer(found("hogwild.model_not_trained", text, help=helps))
     writes: dict[str, Any] = {name: len(outcome[name][0]) for name in FOR_EACH_WRITE}
     if len(set(writes.values())) > 1:

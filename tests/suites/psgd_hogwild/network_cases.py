@@ -177,7 +177,7 @@ def _assert_output_follows(outcome: Outcome) -> None:
         text = "The output is not what the layers compute from the images and the parameters."
         raise NotProven(found("network.output_not_of_layers", text))
     if dropped.shape == output.shape and np.array_equal(dropped, output):
-        text = "A dropout is recorded in training, but the output is the same as in evaluation."
+        text = "The record shows dropout in training, but the output is the same as in evaluation."
         raise NotProven(found("network.dropout_not_in_output", text))
 
 
@@ -217,10 +217,10 @@ def assert_can_learn(case: Network, outcome: Outcome) -> None:
         ]
         number = sum(slope > 0 for slope in weights)
         if number < _NUM_WEIGHTED:
-            text = f"The network cannot be trained: backward gives {number} of the "
+            text = f"The network cannot be trained: backward gives only {number} of the "
             text += f"{_NUM_WEIGHTED} weight tensors of its layers a gradient"
             text += f" ({no_backward})." if no_backward else "."
-            helps = "look for detach(), no_grad(), .data or a conversion in forward"
+            helps = "look for detach(), no_grad(), .data, or a conversion in forward"
             raise WrongAnswer(found("network.no_gradient", text, help=helps, number=number))
 
 

@@ -88,8 +88,8 @@ def assert_come_together(case: Psgd, outcome: Outcome) -> None:
         for rank, batches in enumerate(_batches_by_rank(case, outcome)):
             _assert_learns(rank, batches)
             if is_same(own[rank], mean):
-                text = f"What rank {rank} learned itself equals the mean of all ranks: "
-                text += "they all learned the same, or nothing."
+                text = f"What rank {rank} itself learned equals the mean over all ranks: "
+                text += "they all learned the same thing, or nothing."
                 helps = "each rank must learn from its own part of the data"
                 raise WrongAnswer(found("psgd.ranks_learn_the_same", text, help=helps, rank=rank))
         together = [weights for weights, _, of_all in likely_ends(case, outcome, 0) if of_all]
@@ -130,8 +130,8 @@ def assert_plain_sgd_bit_for_bit(case: Psgd, outcome: Outcome) -> None:
             for name, array in unpacked(expected).items():
                 assert_every_rank([arrays[name].astype(np.float32)], equals=array, name=name)
         except WrongAnswer as error:
-            text = "On one rank, the weights must equal plain SGD's bit for bit; they differ "
-            "by rounding."
+            text = "On one rank, the weights must equal plain SGD's bit for bit; "
+            text += "they differ by rounding."
             helps = "what happens to the weights of a single rank after its last step?"
             rounded = [found("psgd.weights_rounded", text, help=helps)]
             reason = rounded if is_same(trained(outcome, 0), expected) else []
@@ -196,7 +196,7 @@ def _batches_by_rank(case: Psgd, outcome: Outcome) -> list[list[Rows]]:
     batches = [trained_batches(case, outcome, rank) for rank in range(outcome.ranks)]
     if not any(batches):
         text = "No rank computed a gradient of the model that it was given."
-        helps = "psgd must train `model`, with model(inputs), a loss and backward()"
+        helps = "psgd must train `model`, with model(inputs), a loss, and backward()"
         raise WrongAnswer(found("psgd.model_not_trained", text, help=helps))
     return batches
 

@@ -97,7 +97,7 @@ def why_not_sgd(
     if twice := softmax_twice(gradient, start - case.lr * before.sum(axis=0), given):
         return twice
     if is_taken_at(start - case.lr * before.cumsum(axis=0).sum(axis=0)):
-        text = f"The steps of rank {rank} before batch {number} contain earlier gradients."
+        text = f"The steps of rank {rank} before batch {number} contained earlier gradients."
         helps = "where are gradients set to zero before backward() adds to them?"
         return [found("psgd.gradients_pile_up", text, help=helps, rank=rank, batch=number)]
     epochs = [len(own) // case.epochs for own in batches]
@@ -106,7 +106,7 @@ def why_not_sgd(
     mean = np.mean([share.astype(np.float64).sum(axis=0) for share in shares], axis=0)
     since = outcome["gradients"][rank][done * epochs[rank] : number].astype(np.float64)
     if outcome.ranks > 1 and is_taken_at(start - case.lr * (mean + since.sum(axis=0))):
-        text = "The ranks average their weights after every epoch."
+        text = "The ranks averaged their weights after every epoch."
         helps = "the ranks must average once, at the end"
         return [found("psgd.averaged_every_epoch", text, help=helps, rank=rank, batch=number)]
     if is_taken_at(start):

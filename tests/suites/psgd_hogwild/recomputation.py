@@ -61,7 +61,7 @@ def _convolution(values: Floats, shape: tuple[int, ...], unused: list[Floats]) -
     num_places = len(values) * shape[2] * (values.shape[3] + 2 * padding)
     largest = max(weights[0].size, len(weights)) * num_places
     if size > values.shape[2] + 2 * padding or largest > _MOST_NUMBERS:
-        raise NotRecomputable("a convolution is larger than is computed here")
+        raise NotRecomputable("a convolution is too large for the grader to recompute")
     outputs, _ = oracles.conv2d(values, weights, _bias(unused, len(weights)), padding=padding)
     return outputs
 

@@ -92,7 +92,7 @@ def first_named(text: str, wanted: Sequence[str]) -> list[Finding]:
     text: the `names` of the sources.
     """
     return [
-        found("lock.named", f"{each.place} names {each.name}.", place=each.place, name=each.name)
+        found("lock.named", f"{each.place} mentions {each.name}.", place=each.place, name=each.name)
         for each in places(text)
         if each.name in wanted
     ][:1]

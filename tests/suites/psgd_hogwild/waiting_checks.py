@@ -73,7 +73,7 @@ def assert_nobody_waits(names: str) -> Check:
 def _lock_held(outcome: Outcome, places: Sequence[str]) -> list[Finding]:
     (held,) = outcome["held"]
     text = f"A process held a lock while it ran {held}."
-    helps = "no lock may be held during the forward pass, the backward pass or the step"
+    helps = "no lock may be held during the forward pass, the backward pass, or the step"
     return [found("hogwild.lock_held", text, help=helps, places=[held, *places])] if held else []
 
 
@@ -81,11 +81,11 @@ def _wait_in_a_step(case: Hogwild, outcome: Outcome, places: Sequence[str]) -> l
     num_arrived, num_gave_up, _ = _meeting(outcome)
     if num_gave_up or num_arrived < case.num_processes:
         text = "While one process was in the middle of a step, the others did not reach "
-        text += "theirs. Likely: they wait for it."
+        text += "theirs. They probably waited for it."
         return [found("hogwild.waits_in_step", text, help=_HELP, places=places)]
     if times_stopped(case, outcome) >= _TIMES_STOPPED:
-        text = "While one process was paused in a step, another took no batch in 0.2 s of "
-        text += "its own time, more than once. Likely: it waits."
+        text = "While one process was paused in a step, another more than once took no batch in "
+        text += "0.2 s of its own time. It probably waited."
         return [found("hogwild.waits_while_held_up", text, help=_HELP, places=places)]
     return []
 

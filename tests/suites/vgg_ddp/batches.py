@@ -65,7 +65,7 @@ def assert_nothing_left(case: Training, outcome: Outcome) -> None:
 
 
 def _not_zeroed(step: int, rank: int) -> Finding:
-    gradient = f"the gradient of rank {rank} still contains that of iteration {step - 1}"
+    gradient = f"the gradient of rank {rank} still contained that of iteration {step - 1}"
     text, helps = (
         f"In iteration {step}, {gradient}.",
         "look at where optimizer.zero_grad() is called",

@@ -9,7 +9,8 @@ from .steps import examples_of
 from .train_cases import BATCH_SIZE, Printing, Training
 
 _SAMPLER = (
-    "compare how each rank picks its examples, such as num_replicas and rank of DistributedSampler"
+    "compare how each rank picks its examples, for example num_replicas and rank of "
+    "DistributedSampler"
 )
 
 
@@ -75,7 +76,7 @@ def assert_batch_sizes(case: Training, outcome: Outcome) -> None:
             if size != wanted and not (is_last and size < wanted):
                 ranks = outcome.ranks
                 of_all = f" ({BATCH_SIZE} examples over {ranks} ranks)" if ranks > 1 else ""
-                text = f"Rank {rank} trained on a batch of {size} examples; "
+                text = f"Rank {rank} trained on a batch of {size} example{'s' * (size != 1)}; "
                 text += f"expected {wanted}{of_all}."
                 raise WrongAnswer(
                     found("batches.wrong_size", text, rank=rank, size=size, expected=wanted)

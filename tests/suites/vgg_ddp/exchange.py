@@ -53,7 +53,7 @@ def assert_gradients_given(
                     f"In iteration {step}, rank {rank} passed {number:.0f} numbers to "
                     f"{case.exchange}"
                 )
-                text = f"{gave}, but they are not those of its gradient."
+                text = f"{gave}, but these numbers are not its gradient."
                 helps = "compare what is exchanged with .grad directly after backward"
                 facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
                 raise WrongAnswer(found("exchange.not_the_gradient", text, help=helps, **facts))
@@ -99,7 +99,7 @@ def assert_something_given(
             if not (of_gradients > 0 or (number >= whole and 0 < middle < _VARIED * large)):
                 assert_gradients_given(case, outcome, ranks=[rank])
                 gave = f"rank {rank} passed {number:.0f} numbers to {case.exchange}"
-                text = f"In iteration {step}, {gave}, but no parameter's gradient."
+                text = f"In iteration {step}, {gave}, but not the gradient of any parameter."
                 facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
                 raise WrongAnswer(found("exchange.no_gradient", text, **facts))
 
@@ -155,7 +155,7 @@ def assert_num_elements(case: Training, outcome: Outcome, name: str, *, copies: 
     )
     if given < wanted:
         text = f"Between backward and step, all ranks together passed {given} numbers to {name}; "
-        text += f"all gradients of all steps are {wanted}."
+        text += f"the gradients of all steps have {wanted}."
         helps = f"in this part, all gradients must travel by {name}"
         facts: dict[str, Any] = {"call": name, "numbers": given, "expected": wanted}
         raise RuleViolation(found("exchange.too_few_numbers", text, help=helps, **facts))

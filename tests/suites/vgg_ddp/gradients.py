@@ -72,7 +72,7 @@ def recognised(
     stepped = f"In iteration {step}, rank {rank} stepped with"
     facts: dict[str, Any] = {"rank": rank, "iteration": step}
     if not used.any():
-        return found("step.zero_gradient", f"{stepped} a gradient that is zero.", **facts)
+        return found("step.zero_gradient", f"{stepped} a gradient of zero.", **facts)
     if is_like(used, local[rank], alike=alike):
         text = f"{stepped} only its own batch's gradient."
         helps = ".grad must hold the mean over the ranks when optimizer.step() begins"
@@ -107,8 +107,8 @@ def recognised_by_parameter(
         return None
     more = [f"{len(left) - _FEW} more"] if len(left) > _FEW else []
     only = f"only {len(averaged)} of {len(got)} parameters"
-    text = f"In iteration {step}, rank {rank} stepped with the mean in {only}. "
-    text += f"Its own batch's gradients remain in {listed([*left[:_FEW], *more])}."
+    text = f"In iteration {step}, rank {rank} stepped with the mean for {only}. "
+    text += f"It used its own batch's gradients for {listed([*left[:_FEW], *more])}."
     helps = "compare the parameters that are averaged with those that the optimizer updates"
     facts: dict[str, Any] = {"rank": rank, "iteration": step, "averaged": len(averaged)}
     return found("step.parameters_left_out", text, help=helps, left_out=left, **facts)

@@ -82,7 +82,7 @@ def _assert_not_by_others(run: Run, case: Training, outcome: Outcome, check: Che
                         "evidence.by_another_operation",
                         f"we altered what rank {effect.message.rank} sent by other operations "
                         f"({listed(operations)}), and the steps changed. The average might come "
-                        "from these; your instructor reviews this part",
+                        "from these operations; your instructor reviews this part",
                         operations=operations,
                         rank=effect.message.rank,
                     )

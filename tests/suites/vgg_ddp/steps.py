@@ -46,8 +46,8 @@ def assert_trained(case: Training | Printing, outcome: Outcome) -> None:
 def _seen_instead(forwards: int, backwards: int, steps: int) -> Finding:
     return found(
         "training.seen_instead",
-        f"Calls seen: VGG11 of model.py (outside torch.no_grad()) {forwards}, backward "
-        f"{backwards}, step of an optimizer of torch.optim {steps}.",
+        f"Calls seen: {forwards} of VGG11 of model.py (outside torch.no_grad()), {backwards} of "
+        f"backward, and {steps} of the step of an optimizer of torch.optim.",
         forwards=forwards,
         backwards=backwards,
         steps=steps,
@@ -100,7 +100,7 @@ def examples_of(case: Training | Printing, outcome: Outcome) -> list[list[int]]:
         if min(sizes.tolist()) < 1 or sum(sizes.tolist()) != number:
             few = ", ".join(map(str, sizes.tolist()[:3]))
             text = f"Rank {rank} trained on {number} examples; "
-            text += f"its batches of {few}, ... do not fit that."
+            text += f"its batches of {few}, ... do not add up to that."
             raise WrongAnswer(
                 found("training.batches_do_not_fit", text, rank=rank, examples=number)
             )
@@ -112,7 +112,7 @@ def examples_of(case: Training | Printing, outcome: Outcome) -> list[list[int]]:
     if strange:
         text = f"On {ranks_text(strange)}, some images that entered the network were not "
         text += "recognised as training images."
-        helps = "read them from datasets.CIFAR10(train=True), by a DataLoader or by their number"
+        helps = "read them from datasets.CIFAR10(train=True), with a DataLoader or by their number"
         raise WrongAnswer(found("training.unknown_images", text, help=helps, ranks=strange))
     return examples
 
@@ -123,7 +123,7 @@ def wrong_factor(outcome: Outcome, step: int, rank: int, factor: float) -> Findi
     stepped = f"In iteration {step}, rank {rank} stepped with"
     facts: dict[str, Any] = {"rank": rank, "iteration": step, "factor": times, "num_ranks": ranks}
     if ranks > 1 and abs(factor / ranks - 1) < _IS_SUM:
-        text = f"{stepped} the sum over the {ranks} ranks, {times:g} times the mean."
+        text = f"{stepped} the sum over the {ranks} ranks, which is {times:g} times the mean."
         helps = "where is the sum divided by the number of ranks?"
         return found("step.sum_not_divided", text, help=helps, **facts)
     text = f"{stepped} {times:g} times the mean over the ranks."

@@ -292,7 +292,7 @@ def test_runs_of_one_seed_are_compared_where_one_has_failed():
     }
     runs["serverless"][0] = Measurement("serverless", 1, (), "crashed: ValueError: no")
     (told,) = study.findings(Results(runs, MACHINE, {}))
-    assert "differ by at most 0.0 percentage points in 2 runs" in told
+    assert "differ by up to 0.0 percentage points in 2 runs" in told
 
 
 _REST = {"time_s": 1.0, "accuracies": [], "labels": [], "weights": [], "num_training": 10}
@@ -303,7 +303,7 @@ _REST = {"time_s": 1.0, "accuracies": [], "labels": [], "weights": [], "num_trai
     [
         ([0.1, 0.9], ""),
         ([0.1 + 1e-7, 0.9], ""),
-        ([0.5, 0.5], "client 2 has 90.0% of them, and its model counts for 50.0%."),
+        ([0.5, 0.5], "Client 2 has 90.0% of them, but its model counts for 50.0%."),
         ([], ""),
     ],
     ids=["by examples", "rounded", "unweighted", "not found"],

@@ -36,7 +36,7 @@ def _labels(results, split):
         f"labels_{split.replace('-', '_')}", f"FedAvg, {split}: labels of the clients",
         "", "examples", tuple(series),
         "From the first run. iid: equal random parts. non-iid: shares of each class drawn from a "
-        "Dirichlet distribution, alpha = 0.1.",
+        "Dirichlet distribution with alpha = 0.1.",
         is_bars=True, is_stacked=True,
     )  # fmt: skip
 
@@ -83,8 +83,8 @@ def _rounds(results):
         tuple(series),
         "The global model on the test images, with 4 clients. Each run has different seeds, so "
         f"a different split. {OF_COMMON_RUNS} "
-        f"The scripts train one local epoch per round. With {LONG_TIMES}, "
-        "a client takes as many steps as with that many times the examples.",
+        "The scripts train one local epoch per round. "
+        f"With {LONG_TIMES} local epochs, a client takes {LONG_TIMES} times as many steps.",
         x_ticks=tuple(range(1, ROUNDS + 1)), is_share=True,
     )  # fmt: skip
 
@@ -140,5 +140,5 @@ def _table(results):
         ("way", "ranks", "final accuracy", "time of the script (s)", "messages, modelled (ms)"),
         tuple(rows),
         "Time from the script's first line to its last, including what it measures itself. "
-        f"Modelled: all gradients and models on {NETWORK.describe()}.",
+        f"Modelled: the time to send all gradients and models. Network: {NETWORK.describe()}.",
     )  # fmt: skip

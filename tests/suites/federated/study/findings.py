@@ -24,8 +24,8 @@ def _weights(results):
     off, client, share, weight = max(pairs, default=(0.0, 0, 0.0, 0.0))
     if off > _ROUNDING:
         yield (
-            "WRONG: FedAvg weights a client's model by its share of the examples: client "
-            f"{client} has {share:.1%} of them, and its model counts for {weight:.1%}."
+            "WRONG: FedAvg must weight a client's model by its share of the examples. Client "
+            f"{client} has {share:.1%} of them, but its model counts for {weight:.1%}."
         )
 
 
@@ -55,6 +55,6 @@ def _same(results):
         verb = "reach" if most < 0.05 else "do NOT reach"
         yield (
             f"The first three ways {verb} about the same accuracy with the same seed: they "
-            f"differ by at most {100 * most:.1f} percentage points in "
+            f"differ by up to {100 * most:.1f} percentage points in "
             f"{len(runs)} run{'' if len(runs) == 1 else 's'}."
         )

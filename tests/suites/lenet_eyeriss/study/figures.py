@@ -46,7 +46,7 @@ def _curve(results, rate, key, label):
         series.append(Series(f"{shown}, {SHOWN} processes", dots))
     at = f"learning rate {rate:g}"
     why = "" if rate == LEARNING_RATE else (
-        f" At the sheet's rate, {LEARNING_RATE:g}, so few steps learn little."
+        f" At the sheet's rate, {LEARNING_RATE:g}, the network learns little in so few steps."
     )  # fmt: skip
     return Chart(
         f"{key}_{'sheet' if rate == LEARNING_RATE else 'fast'}",
@@ -77,7 +77,7 @@ def _accuracies(results):
         "accuracy_of_each_rank", "LeNet-5: training and validation accuracy of each rank",
         ("method", "rate", "rank", "training, its own examples", "validation"), tuple(rows),
         "After the last epoch. Each rank is measured on its own training examples, and on all "
-        "test images. The models are equal, so the latter must agree.",
+        "test images. The models are equal, so the validation accuracies must agree.",
     )  # fmt: skip
 
 
@@ -106,11 +106,11 @@ def _times(results):
         dots = [Dot.exact(n, time_s) for n, time_s in model.items() if time_s is not None]
         series.append(Series(f"{label}, modelled", tuple(dots), True))
     return Chart(
-        "training_time", "LeNet-5: training time by processes", "processes", "time (s)",
+        "training_time", "LeNet-5: training time by number of processes", "processes", "time (s)",
         tuple(series),
         "100 epochs with gloo over the loopback interface, without measuring accuracies. "
         "Modelled: process 0 collects and returns the ten tensors one by one, or one ring carries "
-        f"all gradients. Computing time shrinks with the share. {NETWORK.describe()}.",
+        f"all gradients. Computing time shrinks with the share. Network: {NETWORK.describe()}.",
         is_log_x=True, is_log_y=True, x_ticks=PROCESSES,
     )  # fmt: skip
 

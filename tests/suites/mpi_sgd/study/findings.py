@@ -45,8 +45,8 @@ def _equal_ranks(results):
                     break
                 if max(sums) - min(sums) > 1e-6 * abs(max(sums)):
                     yield (
-                        f"WRONG: {sync(way, ranks)}: the ranks ended with different networks, "
-                        "but synchronous training must not."
+                        f"WRONG: {sync(way, ranks)}: the ranks ended with different networks; "
+                        "after synchronous training, all must be equal."
                     )
                     break
 
@@ -69,9 +69,9 @@ def _equal_accuracy(results):
         if _are_few(alone, *found.values()):
             yield f"Synchronous training ({way}) {where}: {figures}{_FEW}"
         elif min(medians) > alone.low - _ALIKE:
-            yield f"Synchronous training ({way}) is about as accurate {where} as alone: {figures}"
+            yield f"Synchronous training ({way}) is about as accurate {where} as serial: {figures}"
         else:
-            yield f"Synchronous training ({way}) is less accurate {where} than alone: {figures}"
+            yield f"Synchronous training ({way}) is less accurate {where} than serial: {figures}"
 
 
 def _divergence(results):
@@ -89,7 +89,11 @@ def _divergence(results):
             continue
         workers, spread = lost
         age, most = staleness_of(results, masters, workers)
-        aged = f"; there a gradient is {age.median:.1f} steps old ({most} at most)" if age else ""
+        aged = (
+            f"; there the age of a gradient is {age.median:.1f} steps ({most} at most)"
+            if age
+            else ""
+        )
         few = _are_few(alone, spread)
         yield (
             f"With {masters} masters, asynchronous training{_LOSES * (not few)} from {workers} "

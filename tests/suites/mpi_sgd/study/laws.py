@@ -59,9 +59,9 @@ def amdahl(results):
         (*series, *laws),
         " ".join(said) + (
             f" Against the serial program, in as many steps with the same batches. {ONE_RANK} "
-            "The law ignores messages, whose share grows with the ranks. Fitted to modelled time "
-            f"where fewer than {LEAST_POINTS} measured points have a core for each rank. "
-            f"Model: {modelled.CLUSTER.describe()}."
+            "The law ignores messages, whose share grows with the number of ranks. Fitted to "
+            f"modelled time where fewer than {LEAST_POINTS} measured points have a core for each "
+            f"rank. Model: {modelled.CLUSTER.describe()}."
         ),
         is_log_x=True, x_ticks=RANKS,
     )  # fmt: skip

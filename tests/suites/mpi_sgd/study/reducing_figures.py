@@ -61,7 +61,8 @@ def _by_length(results, ranks):
         f"allreduce_{ranks}_ranks", f"All-reduce on {ranks} ranks by length",
         "numbers of 8 bytes", "time (microseconds)", tuple(series),
         "Median of up to 15 calls of one run, on the slowest rank; thin lines go from the first "
-        f"to the third quartile. Each result was checked. Modelled: {modelled.NETWORK.describe()}.",
+        "to the third quartile. Each result was checked. Modelled network: "
+        f"{modelled.NETWORK.describe()}.",
         is_log_x=True, is_log_y=True,
     )  # fmt: skip
 
@@ -84,8 +85,8 @@ def _crossings(results):
         "allreduce_crossings", "Length from which the ring is faster than the naive all-reduce",
         ("ranks", "measured (numbers of 8 bytes)", "modelled (numbers of 8 bytes)"), tuple(rows),
         "Modelled: S = a b n / (n - 2) bytes for latency a and bandwidth b. With two ranks, "
-        "both send equally many bytes, but the ring sends twice as many messages. "
-        f"{modelled.NETWORK.describe()}.",
+        "both algorithms send the same number of bytes, but the ring sends twice as many messages. "
+        f"Network: {modelled.NETWORK.describe()}.",
     )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ from .plan import (
 SERIAL = "serial"
 _SLOW = (
     ' With "rate / workers", the rate is divided by the number of workers (Zhang et al. 2016): '
-    "old gradients then do less harm, but so few steps learn little."
+    "old gradients then do less harm, but the network learns little in so few steps."
 )
 _SLOW_ALONE = " The serial program at that rate shows how little."
 
@@ -87,7 +87,7 @@ def _sync(results):
             **common,
         ),
         Chart(
-            "sync_accuracy", "Synchronous training: accuracy by ranks", y_label="accuracy",
+            "sync_accuracy", "Synchronous training: accuracy by rank count", y_label="accuracy",
             series=tuple(accuracies), is_share=True,
             caption=f"On the test images, after {work}.", **common,
         ),
@@ -214,5 +214,5 @@ def _table(results):
     columns = ("training", "ranks", "more ranks than cores", "time (s)", "speed-up", "accuracy")
     return Table(
         "trainings", "All trainings against the serial program", columns, tuple(rows),
-        f"{_work(results)}; asynchronous workers take whole batches each.",
+        f"{_work(results)}; each asynchronous worker takes whole batches.",
     )  # fmt: skip

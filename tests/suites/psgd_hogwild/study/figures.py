@@ -43,7 +43,7 @@ def figures(results):
         accuracies.append(Series(SERIAL, dots, has_marks=False))
     network = (
         " Modelled: the time of one rank divided by the number of ranks, plus two collectives of "
-        f"all parameters; {NETWORK.describe()}. Hogwild sends nothing to model."
+        f"all parameters. Network: {NETWORK.describe()}. Hogwild sends no messages."
     ) * bool(model)
     common: dict[str, Any] = {"x_label": "processes", "x_ticks": PROCESSES}
     return [

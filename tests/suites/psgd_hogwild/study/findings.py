@@ -22,7 +22,7 @@ def _network(results):
     names = [SERIAL, *(named(way, n) for way in WAYS for n in PROCESSES)]
     reports = [run[0] for name in names for run in results.reports(name)]
     if any(report["network"] == "plain" for report in reports):
-        yield "network.py was not handed in: measured with a plain network of two linear layers."
+        yield "network.py was not handed in, so a plain network of two linear layers was measured."
 
 
 def _equal_models(results):
@@ -57,7 +57,10 @@ def _accuracies(results):
         if min(few.num_runs, many.num_runs) < FEWEST_RUNS:
             yield f"{label}: {figures}. A claim needs {FEWEST_RUNS} runs of each."
         elif many.high < few.low:
-            yield f"{label} loses accuracy with more processes and equally many epochs: {figures}."
+            yield (
+                f"{label} loses accuracy with more processes and the same number of epochs: "
+                f"{figures}."
+            )
         else:
             yield f"{label} keeps its accuracy within the spread: {figures}."
     one, other = (results.spread(named(way, PROCESSES[-1]), "accuracy") for way in WAYS)

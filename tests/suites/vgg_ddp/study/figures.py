@@ -45,8 +45,8 @@ def _iteration_times(results):
         "iteration_time", "Mean time of iterations 1 to 9, five ways", "", "time (ms)",
         (Series("measured", tuple(measured)), Series("modelled", tuple(modelled), True)),
         f"{BATCH_SIZE} examples in all, one node or four; a narrow VGG-11 (4 channels first), with "
-        "all nodes as processes of this machine."
-        + " Modelled: measured computing time of one node on its share, plus messages: "
+        "all nodes as processes on this machine."
+        + " Modelled: measured computing time of one node on its share, plus messages. Network: "
         f"{NETWORK.describe()}." * bool(modelled),
         is_bars=True, bars=tuple(LABELS.values()),
     )  # fmt: skip
@@ -71,7 +71,7 @@ def _windows(results):
         "iteration_times", "Mean time of an iteration by program and nodes",
         ("program", "nodes", *heads, "modelled (ms)"), tuple(rows),
         "On the slowest node. Iteration 0, which includes one-time work, is left out. "
-        f"Modelled on {NETWORK.describe()}.",
+        f"Modelled network: {NETWORK.describe()}.",
     )  # fmt: skip
 
 
@@ -105,8 +105,8 @@ def _losses(results):
     return Chart(
         "losses", "Training loss by iteration, five ways", "iteration", "loss", tuple(series),
         f"{BATCH_SIZE} examples in all, one node or four; the mean over the nodes, in the first "
-        "run. Four nodes normalize batches of 64 each, one node a batch of 256, and they draw "
-        "different batches, so the series are alike, not equal. Where lines hide each other, "
+        "run. Four nodes normalize batches of 64 each, and one node a batch of 256. They also draw "
+        "different batches, so the series are similar, not equal. Where lines hide each other, "
         "they agree.",
     )  # fmt: skip
 
@@ -138,6 +138,6 @@ def _tests(results, key, title, y_label, is_share):
         key, title, "", y_label, (Series(y_label, tuple(dots)),),
         f"For node 0's model after {num_iterations(results)} iterations; the nodes of one program "
         "differ only in the running means of batch normalization. Few iterations of a narrow "
-        f"network learn little. {OF_COMMON_RUNS}",
+        f"network achieve little. {OF_COMMON_RUNS}",
         is_bars=True, is_share=is_share, bars=tuple(LABELS.values()),
     )  # fmt: skip

@@ -50,8 +50,8 @@ def _disagreement(results):
         common = [median(values) for values in zip(*found.values(), strict=False)]
         if max(abs(one - other) for one, other in zip(series, common, strict=False)) > _TOLERANCE:
             yield (
-                f"WRONG: the first losses of {LABELS[way]} on 4 nodes are not those of the other "
-                "ways, which take the same steps."
+                f"WRONG: the first losses of {LABELS[way]} on 4 nodes differ from those of the "
+                "other ways, which take the same steps."
             )
 
 
@@ -97,8 +97,8 @@ def _trend(results):
             first, last = sum(series[:NUM_LAST]) / NUM_LAST, last_loss(series)
             verb = "falls" if last < first else "does NOT fall"
             yield (
-                f"In one run, the loss of {LABELS[way]} {verb}: the first {NUM_LAST} have a mean "
-                f"of {first:.2f}, the last {NUM_LAST} one of {last:.2f}."
+                f"In one run, the loss of {LABELS[way]} {verb}: the mean of the first {NUM_LAST} "
+                f"is {first:.2f}, and that of the last {NUM_LAST} is {last:.2f}."
             )
 
 

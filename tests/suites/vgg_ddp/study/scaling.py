@@ -47,7 +47,7 @@ def _times(results, name, work, batch_sizes):
         name, f"Time of an iteration on 1, 2, and 4 nodes, {work}", "nodes", "time (ms)",
         tuple(series),
         f"{work}, iterations 1 to 9."
-        + f" Modelled: {NETWORK.describe()}." * has_model,
+        + f" Modelled network: {NETWORK.describe()}." * has_model,
         is_log_x=True, x_ticks=NODES,
     )  # fmt: skip
 

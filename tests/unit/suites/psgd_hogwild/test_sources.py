@@ -43,7 +43,11 @@ def test_a_lock_is_told_where_it_is_named_first():
     """Only the names that are asked for."""
     names = '[["a.py", 2, "Barrier"], ["a.py", 5, "Lock"]]'
     (lock,) = first_named(names, ["Lock"])
-    assert (lock.key, lock.text, lock.places) == ("lock.named", "a.py:5 names Lock.", ("a.py:5",))
+    assert (lock.key, lock.text, lock.places) == (
+        "lock.named",
+        "a.py:5 mentions Lock.",
+        ("a.py:5",),
+    )
     assert [each.facts["name"] for each in first_named(names, ["Lock", "Barrier"])] == ["Barrier"]
     assert first_named(names, ["flock"]) == []
 

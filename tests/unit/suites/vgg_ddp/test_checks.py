@@ -86,7 +86,7 @@ def test_parameters_that_are_left_out_of_the_mean_are_named():
     facts = {"rank": 0, "averaged": 24, "left_out": left_out}
     error = refused(checks.assert_steps_use_all, seen, "step.parameters_left_out", **facts)
     assert "only 24 of 26 parameters" in error.findings[0].text
-    assert "in classifier.weight and classifier.bias." in error.findings[0].text
+    assert "for classifier.weight and classifier.bias." in error.findings[0].text
 
 
 def test_a_wrong_element_is_named():

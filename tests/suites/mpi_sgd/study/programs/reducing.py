@@ -38,7 +38,7 @@ def check(reduce, length):
         wrong = int(np.flatnonzero(recv != expected)[0])
         raise WrongResult(
             f"on {size} ranks, length {length}, element {wrong} on rank {comm.Get_rank()} is "
-            f"{recv[wrong]:g}, expected {expected[wrong]:g}"
+            f"{recv[wrong]:g}; expected {expected[wrong]:g}"
         )
 
 
