@@ -95,7 +95,7 @@ def score_text(report: Report) -> str:
     if NOT_ALL_TESTS in report.notes:
         tests = [test for part in report.parts for test in part.tests]
         held = sum(test.verdict is Verdict.ACCEPTED for test in tests)
-        return f"{held} of {len(tests)} checks passed in {name}, no score."
+        return f"{held} of {len(tests)} checks passed in {name}; no score."
     points = f"{written(report.score)} of {points_text(report.max_score)}"
     full = ": all checks passed" if report.score == report.max_score else ""
     return f"{points} in {name}{full}."
@@ -111,9 +111,8 @@ def worth_texts(report: Report) -> list[str]:
     if report.pending_points:
         handed_in = dict.fromkeys(one_line(part.found) for part in report.manual_parts)
         told = f" ({'; '.join(handed_in)})" if len(handed_in) == 1 else ""
-        is_or_are = "is" if report.pending_points == 1 else "are"
-        pending = written(report.pending_points)
-        found.append(f"{pending} more {is_or_are} graded by hand{told}.")
+        more = "more point is" if report.pending_points == 1 else "more points are"
+        found.append(f"{written(report.pending_points)} {more} graded by hand{told}.")
     return found
 
 

@@ -202,8 +202,8 @@ def _teller(options: argparse.Namespace) -> Callable[[str], None]:
 
 def _ending(made: Made, out: Path) -> list[str]:
     lines = [*(f"- {one_line(each)}" for each in made.findings)]
-    missing = f"{len(made.missing)} of {made.num_points} runs are missing from the figures:"
-    failed = "left out of the figures, because they failed (others of the same kind passed):"
+    missing = f"runs missing from the figures ({len(made.missing)} of {made.num_points}):"
+    failed = "runs left out of the figures because they failed (others of the same kind passed):"
     for head, told in ((missing, by_reason(made.missing)), (failed, made.failed_runs)):
         shown = [f"  {one_line(who)}: {one_line(why)}" for who, why in told[:_MOST_REASONS]]
         lines += [head, *shown] if told else []

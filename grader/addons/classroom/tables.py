@@ -91,7 +91,7 @@ def read_table(
         problems += [f"has two columns called {each}" for each in known if head.count(each) > 1]
     if problems:
         columns = ", ".join(known or required)
-        raise UsageError(f"{file} {problems[0]}; expected a header with columns of {columns}")
+        raise UsageError(f"{file} {problems[0]}; expected a header with the columns {columns}")
     rows = []
     for number, row in lines[1:]:
         if not any(cell.strip() for cell in row):

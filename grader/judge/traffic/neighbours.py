@@ -49,7 +49,7 @@ def assert_one_neighbour(trace: Trace, *, may_be_silent: bool = False) -> None:
                     found(
                         "rule.both_ring_neighbours",
                         f"rank {first[1]} sent to rank {first[2].peer}{at(first[2])}, "
-                        f"{f'but rank {rank}' if rank != first[1] else 'and'} {here}; in a "
+                        f"{f'but rank {rank} sent' if rank != first[1] else 'and'} {here}; in a "
                         "ring, every rank sends to the same side",
                         rank=rank,
                         places=(place_of(first[2]), place_of(call)),

@@ -62,7 +62,7 @@ def try_reading_files(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable
 
 
 def try_reading_processes(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], object]]]:
-    """No other process can be looked into: not the judge, not what starts the ranks."""
+    """No other process can be read: neither the judge nor the one that starts the ranks."""
     for pid in foreign_processes():
         for name in ("environ", "maps"):
             yield f"read /proc/{pid}/{name}", partial(_read_something, f"/proc/{pid}/{name}")

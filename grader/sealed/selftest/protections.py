@@ -66,8 +66,8 @@ def note(protections: Sequence[Protection], *, is_for_students: bool = False) ->
     if not missing:
         return ""
     if is_for_students:
-        number = f"{len(missing)} protection{'' if len(missing) == 1 else 's'}"
-        return f"feedback, not your mark: it lacks {number} of the course's grading"
+        are = "1 protection is" if len(missing) == 1 else f"{len(missing)} protections are"
+        return f"feedback, not your mark: {are} missing that the course grades with"
     by_flag = "; ".join(f"{each.name} ({each.flag})" for each in missing if each.flag)
     others = "; ".join(f"{each.name} ({each.found})" for each in missing if not each.flag)
     return ". ".join(
