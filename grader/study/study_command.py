@@ -209,4 +209,6 @@ def _ending(made: Made, out: Path) -> list[str]:
         lines += [head, *shown] if told else []
         if len(told) > _MOST_REASONS:
             lines.append(f"  and {len(told) - _MOST_REASONS} more, listed in {PAGE}")
-    return [*lines, f"{out / PAGE}: {made.num_figures} figures and tables; this is not a mark"]
+    number = made.num_figures
+    figures = "1 figure or table" if number == 1 else f"{number} figures and tables"
+    return [*lines, f"{out / PAGE}: {figures}; this is not a mark"]

@@ -317,8 +317,8 @@ def drift(
     for relative, content in expected.items():
         if relative not in actual:
             sentences.append(
-                f"{template_dir / relative}, made from "
-                f"{sources.get(relative, reference_dir / relative)}, is missing"
+                f"{template_dir / relative} is missing (made from "
+                f"{sources.get(relative, reference_dir / relative)})"
             )
         elif actual[relative] != content:
             line = _first_difference(actual[relative], content)

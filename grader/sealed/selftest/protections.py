@@ -66,8 +66,8 @@ def note(protections: Sequence[Protection], *, is_for_students: bool = False) ->
     if not missing:
         return ""
     if is_for_students:
-        are = "1 protection is" if len(missing) == 1 else f"{len(missing)} protections are"
-        return f"feedback, not your mark: {are} missing that the course grades with"
+        are = "is" if len(missing) == 1 else "are"
+        return f"feedback, not your mark: {len(missing)} of the course's protections {are} missing"
     by_flag = "; ".join(f"{each.name} ({each.flag})" for each in missing if each.flag)
     others = "; ".join(f"{each.name} ({each.found})" for each in missing if not each.flag)
     return ". ".join(

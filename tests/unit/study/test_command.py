@@ -100,7 +100,7 @@ def test_a_study_of_a_course_of_ones_own(course):
     assert done.stdout.splitlines() == [
         "- 2 runs on 1 rank.",
         "- 2 runs on 2 ranks.",
-        "out/README.md: 1 figures and tables; this is not a mark",
+        "out/README.md: 1 figure or table; this is not a mark",
     ]
     out = course.parent / "out"
     assert {path.name for path in out.iterdir()} == {
@@ -116,7 +116,7 @@ def test_a_crashing_submission_yields_a_study_without_these_points(course):
     (course.parent / "work" / "my_sum.py").write_text("raise ValueError('no | sum')\n")
     done = grade_study(course, "--submission", "work", "--out", "out")
     assert done.returncode == 0, done.stderr
-    assert "2 of 2 runs are missing from the figures:" in done.stdout
+    assert "runs missing from the figures (2 of 2):" in done.stdout
     assert "1 rank and 1 more: crashed: ValueError: no | sum" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
     page = (course.parent / "out" / "README.md").read_text()

@@ -123,7 +123,7 @@ def test_after_the_time_limit_the_rest_of_a_series_is_left_out(tmp_path):
     results = study(points, tmp_path, fake)
     assert fake.asked == [("a", 0), ("c", 0)]
     assert results.why_missing("a") == "did not end"
-    assert "a run of slow before it did not finish" in results.why_missing("b")
+    assert "an earlier run of slow did not finish" in results.why_missing("b")
     assert results.why_missing("c") == ""
 
 

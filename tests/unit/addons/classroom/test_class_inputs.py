@@ -103,7 +103,7 @@ def test_a_class_is_set_some_parts(tmp_path):
             "parts: mpi_sgd has no part .* Did you mean naive_all",
         ),
         ('parts = ["ring"]\n', "parts: only a named assignment has them"),
-        ('teams = { blue = ["ann"] }\n', "teams: only a roster uses them"),
+        ('teams = { blue = ["ann"] }\n', "teams: no effect without a roster"),
         (
             f'{SETTINGS}[teams]\nblue = ["anne"]\n',
             "teams.blue has 'anne', which is not an id .* ann?",
@@ -176,7 +176,7 @@ def test_an_empty_file_has_no_rules(tmp_path):
     [
         ("dealine = 2026-11-20T23:59:00", "dealine: unknown key; .* Did you mean deadline"),
         ("deadline = 'soon'", 'deadline: found "soon"; expected a date and time'),
-        ("[late]\nper_day = 0.1", "late: only a deadline uses it"),
+        ("[late]\nper_day = 0.1", "late: no effect without a deadline"),
         ("deadline = 2026-11-20T23:59:00\n[late]\nper_day = 10", "late.per_day: found 10"),
         ("timezone = 'Mars/North'", "timezone: found 'Mars/North'; expected a name such as"),
         (

@@ -155,7 +155,7 @@ def test_a_late_hand_in_stays_late_whatever_one_is_called_on_canvas():
     name = "eve_999_5__LATE_999_5000_x.zip"
     found = Naming("canvas", roster=CLASS).parse(name)
     assert not found.who and found.problem.startswith(
-        f"{name} can mean canvas 999 or canvas 999, and the roster does not decide it. Move all"
+        f"{name} can mean canvas 999 or canvas 999, and the roster does not say which. Move all"
     )
 
 

@@ -240,7 +240,7 @@ def test_a_request_that_is_never_completed():
         (
             lambda run: run.isend(1, 0, request_freed=True),
             "rank 1: the Isend to rank 0 at ring.py:50 was freed before it was complete, so "
-            "the program cannot know when its array may be used; 1 request in all",
+            "the program cannot know when its array may be used; 1 such request in all",
         ),
     ],
 )
@@ -257,7 +257,7 @@ def test_requests_of_one_kind_alone(left, other):
     run = naive(2, 5)
     run.isend(0, 1) if left == "sends" else run.irecv(0, 1)
     rules.assert_requests_completed(run.trace(), only=other)
-    assert "1 request in all" in violation(rules.assert_requests_completed, run, only=left)
+    assert "1 such request in all" in violation(rules.assert_requests_completed, run, only=left)
 
 
 def test_requests_that_need_no_completion():
