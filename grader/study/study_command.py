@@ -125,7 +125,7 @@ def _require_ours(out: Path) -> None:
         raise UsageError(f"{out / PAGE} cannot be read: {error.strerror}") from None
     if not text.startswith("# Study of "):
         raise UsageError(
-            f"{out} has a {PAGE} of something else, which this study would replace; name "
+            f"{out} has a {PAGE} that is not of a study, and this study would replace it; name "
             "another folder with --out"
         )
 

@@ -120,7 +120,7 @@ def class_file_mistakes(table: strict_toml.Table) -> Iterator[str]:
         )
     if title and platform not in BEGIN_WITH_ASSIGNMENT:
         expected = " or ".join(BEGIN_WITH_ASSIGNMENT)
-        yield f"platform_assignment: only platform = {expected} uses it; remove it"
+        yield f"platform_assignment: no effect unless platform is {expected}; remove it"
     for key in ("late", "extensions"):
         if table.get(key) and not table.get("deadline"):
             yield f"{key}: no effect without a deadline; add one, or leave {key} out"
@@ -185,7 +185,7 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     naming = arrivals.naming_of(options.folder, declared)
     if naming != declared:
         print(
-            f"All hand-ins are named as {naming.platform.capitalize()} names them, and are "
+            f"All hand-ins are named as {naming.platform.capitalize()} names them, so they are "
             f'read that way. To keep this, write platform = "{naming.platform}" in class.toml.'
         )
     hand_ins = arrivals.read_folder(options.folder, out / "assembled", said.zone, naming)
@@ -204,7 +204,7 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     assignment = courses.assignment(name) if name else None
     if said.parts is not None:
         if assignment is None:
-            raise UsageError(f"{file}: parts: only a named assignment has them; set `assignment`")
+            raise UsageError(f"{file}: parts: no effect without an assignment; set `assignment`")
         if sentence := assignment.wrong_part(said.parts):
             raise UsageError(f"{file}: parts: {sentence}")
     return ClassInputs(

@@ -63,7 +63,7 @@ def csv_lines(text: str, file: str) -> list[tuple[int, list[str]]]:
         return [(reader.line_num, row) for row in reader]
     except csv.Error as error:
         raise UsageError(
-            f"{file}, line {reader.line_num}: is not CSV ({error}); save it as CSV in UTF-8"
+            f"{file}, line {reader.line_num} is not CSV ({error}); save it as CSV in UTF-8"
         ) from None
 
 
@@ -97,7 +97,7 @@ def read_table(
         if not any(cell.strip() for cell in row):
             continue
         if len(row) != len(head):
-            raise UsageError(f"{file}, line {number}: has {len(row)} cells; expected {len(head)}")
+            raise UsageError(f"{file}, line {number} has {len(row)} cells; expected {len(head)}")
         rows.append((number, dict(zip(head, map(str.strip, row), strict=True))))
     return rows
 

@@ -32,7 +32,7 @@ _NOT_ASKED_FOR = "is not one of the expected files"
 _RUNS_ALONG = f"{_NOT_ASKED_FOR}; the graded files can import it"
 _LATER = (
     "it is the unchanged template",
-    "its name is that of a test or an old version",
+    "its name suggests a test or an old version",
     "its name is less similar",
     "it is in a deeper folder",
     "it is a cell of a notebook, not a script",

@@ -50,7 +50,7 @@ class TraceDoubts:
             if not self._is_counted[rank]:
                 raise GraderError(
                     f"MPI does not count the messages of rank {rank}: without its monitoring "
-                    "component (pml_monitoring), the grader cannot prove any message"
+                    "component (pml_monitoring), the grader cannot confirm any message"
                 )
             text = f"MPI stopped counting the messages of rank {rank}"
             stopped.append(Doubt(text, (rank,)))

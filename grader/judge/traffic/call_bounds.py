@@ -117,7 +117,7 @@ def _of_rank(expected: Bounds | Mapping[int, Bounds], rank: int) -> Bounds:
         return expected
     if rank not in expected:
         raise ValueError(
-            f"expected has numbers for {ranks_text(expected)}, but none for rank {rank}"
+            f"`expected` has numbers for {ranks_text(expected)}, but none for rank {rank}"
         )
     return expected[rank]
 

@@ -201,6 +201,6 @@ def assert_graph_of(graph: Graph, num_ranks: int) -> None:
     known = set(graph).union(*graph.values())
     if set(graph) != set(range(num_ranks)) or known != set(graph):
         raise ValueError(
-            f"a graph with neighbours of {sorted(graph)} among {sorted(known)}: expected those of "
-            f"each rank from 0 to {num_ranks - 1}; make it for {num_ranks} ranks"
+            f"a graph with neighbours of {sorted(graph)} among {sorted(known)}: expected "
+            f"neighbours of each rank from 0 to {num_ranks - 1}; make it for {num_ranks} ranks"
         )

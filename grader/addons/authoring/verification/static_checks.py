@@ -73,7 +73,7 @@ def _suite_problems(
         yield Problem(suite, str(error))
         return
     for wrong in sorted({price.part for price in found} - {part.name}):
-        yield Problem(suite, f"it says part({wrong!r}); expected part({part.name!r})")
+        yield Problem(suite, f"found part({wrong!r}); expected part({part.name!r})")
     known = [price.test for price in found]
     for wrong in sorted({*part.course_only} - {*known}) if suite == part.suite else ():
         meant = did_you_mean(wrong, known)

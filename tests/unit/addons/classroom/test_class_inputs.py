@@ -102,7 +102,7 @@ def test_a_class_is_set_some_parts(tmp_path):
             PARTS.replace("naive_", "native_"),
             "parts: mpi_sgd has no part .* Did you mean naive_all",
         ),
-        ('parts = ["ring"]\n', "parts: only a named assignment has them"),
+        ('parts = ["ring"]\n', "parts: no effect without an assignment"),
         ('teams = { blue = ["ann"] }\n', "teams: no effect without a roster"),
         (
             f'{SETTINGS}[teams]\nblue = ["anne"]\n',
@@ -185,7 +185,7 @@ def test_an_empty_file_has_no_rules(tmp_path):
         ),
         ("platform = 'mooodle'", 'platform: found "mooodle"; expected one of moodle, canvas, bl'),
         ("platform = 'github'", "platform_assignment: missing. Names on github begin with"),
-        ("platform_assignment = 'hw3'", "platform_assignment: only platform = "),
+        ("platform_assignment = 'hw3'", "platform_assignment: no effect unless platform is "),
         ("counts = 'first'", 'counts: found "first"; expected last or best'),
     ],
 )

@@ -54,8 +54,8 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "tcp:// rendezvous: port number missing", command="python a.py --rank 0"),
-            "init_process_group needs rank, world_size and, on every rank, the same address and "
-            "port of rank 0, as in init_method='tcp://ADDRESS:29500'; the grader starts the "
+            "init_process_group needs rank, world_size, and the address and port of rank 0, the "
+            "same on every rank, as in init_method='tcp://ADDRESS:29500'; the grader starts the "
             "program as `python a.py --rank 0`",
         ),
         (

@@ -73,7 +73,7 @@ def test_a_new_assignment_is_right(root, ranks):
             SUITE,
             'part("sum")',
             'part("smu")',
-            r"says part\('smu'\); expected part\('sum'\)",
+            r"found part\('smu'\); expected part\('sum'\)",
         ),
         (
             SUITE,
@@ -151,7 +151,7 @@ def test_a_part_has_its_name_in_three_kinds_of_files(root):
     """Those that `grade new` names; where one is left out, it is told."""
     change(root / TOML, 'name = "sum"', 'name = "scan"')
     told = "\n".join(found(root))
-    assert "says part('sum'); expected part('scan')" in told
+    assert "found part('sum'); expected part('scan')" in told
     assert told.count("names the part 'sum', which does not exist") == 3
     change(root / SUITE, 'part("sum")', 'part("scan")')
     for label in root.glob("tests/submissions/*/sums/*/expected.toml"):
