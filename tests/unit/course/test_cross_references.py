@@ -58,7 +58,7 @@ def test_what_agrees_is_not_told(told):
         (
             ("parts", 1, "suite"),
             "test_ring.py",
-            'parts.fit.suite: found "test_ring.py", which parts.ring has already; '
+            'parts.fit.suite: found "test_ring.py", which parts.ring already has; '
             "expected another suite",
         ),
         (
