@@ -261,7 +261,9 @@ def test_shared_files_are_copied_and_watched(tmp_path: Path):
     assert drift(reference, tmp_path / "out", shared) == []
     (tmp_path / "images.py").write_text("x = 2\n")
     (sentence,) = drift(reference, tmp_path / "out", shared)
-    assert sentence.endswith(f"images.py differs in line 1 from what {tmp_path}/images.py makes")
+    assert sentence.endswith(
+        f"images.py differs in line 1 from what is made from {tmp_path}/images.py"
+    )
 
 
 @pytest.mark.parametrize("name", bundled().names())

@@ -43,11 +43,11 @@ def test_the_gradebook_keeps_raw_and_final_and_the_reasons():
     (row,) = table([standing(grading(doubtful), marks=marks)])
     assert (row["id"], row["score"], row["final"], row["max"]) == ("anna", "6", "6", "8")
     assert (row["ring"], row["ring verdict"]) == ("0", "NOT_PROVEN")
-    assert row["tests"] == "" and row["reasons"] == "ring by hand: 4: looked at"
+    assert row["tests"] == "" and row["reasons"] == "ring, graded by hand: 4: looked at"
     (before,) = table([standing(grading(doubtful))])
     assert "ring: your instructor reviews this part" in before["reasons"]
     (whole,) = table([standing(grading(doubtful), marks={"anna": {"all": Given(4, "", "x")}})])
-    assert whole["reasons"] == "all by hand: 4"
+    assert whole["reasons"] == "all, graded by hand: 4"
     assert row["pseudonym"] == NAMES.of("anna")
 
 

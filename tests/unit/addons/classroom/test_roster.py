@@ -157,7 +157,7 @@ def test_an_author_who_is_not_on_the_roster_is_told(students):
         ),
         ("id,name,name\na,b,c\n", "has two columns called name"),
         (f"id\n{'a' * 200_000}\n", "is not CSV"),
-        ("id\na,b\n", "line 2: has 2 cells; expected 1"),
+        ("id\na,b\n", "line 2 has 2 cells; expected 1"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path, text, problem):

@@ -141,7 +141,7 @@ def test_bytes_per_edge_are_exact_or_between():
     assert_bytes_per_edge(trace, dict.fromkeys(edges_of(ROW), 240))
     assert_bytes_per_edge(trace, dict.fromkeys(edges_of(ROW), (80, 240)))
     assert violation(assert_bytes_per_edge, trace, {(1, 2): (0, 239)}) == (
-        "rank 1 sent rank 2 240 bytes in 3 messages, the first by Send at ring.py:30; expected 0 "
+        "rank 1 sent rank 2 240 bytes in 3 messages, the first with Send at ring.py:30; expected 0 "
         "to 239 bytes"
     )
     assert violation(assert_bytes_per_edge, trace, {(0, 1): 241}).endswith("expected 241 bytes")

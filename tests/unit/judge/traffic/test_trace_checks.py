@@ -220,7 +220,7 @@ def test_a_request_that_is_never_completed():
     run = naive(2, 5)
     rules.assert_requests_completed(run.trace())
     run.isend(0, 1, file="/x/ring.py", line=31)
-    for number in ("1 request", "2 requests"):
+    for number in ("1 such request", "2 such requests"):
         assert violation(rules.assert_requests_completed, run) == (
             "rank 0: the Isend to rank 1 at ring.py:31 was never completed (no Wait or successful "
             f"Test); {number} in all"
@@ -297,7 +297,7 @@ def test_both_directions():
     run = ring(4, even(8, 4))
     run.isend(2, 1)
     assert violation(neighbours.assert_one_neighbour, run) == (
-        "rank 0 sent to rank 1 at ring.py:10, but rank 2 to rank 1 at ring.py:190; in a ring, "
+        "rank 0 sent to rank 1 at ring.py:10, but rank 2 sent to rank 1 at ring.py:190; in a ring, "
         "every rank sends to the same side"
     )
     run = ring(4, even(8, 4))

@@ -211,7 +211,7 @@ def test_a_mistake_in_the_reference_that_no_test_finds_is_told(root, ranks):
     change(reference, "    # end of solution", "    arrived.clear()\n    # end of solution")
     told = found(root, ranks, with_mutants=True)
     assert [each.partition(": ")[0] for each in told] == ["mutants"]
-    assert "no test notices 'arrived.clear()' changed to 'pass'" in told[0]
+    assert "no test notices when 'arrived.clear()' is changed to 'pass'" in told[0]
     key = told[0].partition("are correct: '")[2].partition("'")[0]
     (root / "tests/mutation").mkdir()
     (root / "tests/mutation/equivalent.toml").write_text(f"'{key}' = 'nobody looks at it again'\n")
