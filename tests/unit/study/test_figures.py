@@ -48,7 +48,7 @@ def test_a_caption_says_on_how_many_cores_and_what_marks_mean():
     plain = chart(Series("ring", (Dot.exact(1, 2.0),)), Series("ring, modelled", (), True))
     assert caption(plain, MACHINE) == "632 steps. Measured on 2 cores (a processor)."
     bars = caption(chart(MEASURED, MODELLED, is_bars=True), MACHINE)
-    assert "Hollow bars: " in bars and "Pale, hatched bars are modelled" in bars
+    assert "Hollow bars have " in bars and "Pale, hatched bars are modelled" in bars
     assert caption(TABLE, Machine(1, "p", {})) == "Two runs. Measured on 1 core (p)."
 
 

@@ -55,7 +55,7 @@ def test_mistakes_of_a_plan_are_told():
     (twice,) = problems([point("a"), point("a")])
     assert "two points are called 'a'" in twice
     (none,) = problems([point("a", ranks=0)])
-    assert "found 0, 1 and 30 s" in none
+    assert "found 0, 1, and 30 s" in none
 
 
 def test_what_is_measured_is_not_measured_again(tmp_path):

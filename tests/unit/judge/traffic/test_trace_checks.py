@@ -308,7 +308,7 @@ def test_both_directions():
     run = Run(3)
     run.send(0, 1)
     run.send(1, 0)
-    assert "rank 1 to rank 0" in violation(neighbours.assert_one_neighbour, run)
+    assert "rank 1 sent to rank 0" in violation(neighbours.assert_one_neighbour, run)
     neighbours.assert_one_neighbour(naive(2, 5).trace())
     assert "neighbour" in violation(neighbours.assert_one_neighbour, naive(4, 5))
 
