@@ -111,8 +111,9 @@ def worth_texts(report: Report) -> list[str]:
     if report.pending_points:
         handed_in = dict.fromkeys(one_line(part.found) for part in report.manual_parts)
         told = f" ({'; '.join(handed_in)})" if len(handed_in) == 1 else ""
-        more = "more point is" if report.pending_points == 1 else "more points are"
-        found.append(f"{written(report.pending_points)} {more} graded by hand{told}.")
+        is_or_are = "is" if report.pending_points == 1 else "are"
+        pending = written(report.pending_points)
+        found.append(f"{pending} more {is_or_are} graded by hand{told}.")
     return found
 
 
