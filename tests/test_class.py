@@ -250,7 +250,7 @@ def test_a_regrade_is_shown_before_it_is_published(course, work, tmp_path):
     grade(*arguments(other), cwd=work, code=3)
     assert marks(work) == before
     said = grade(*arguments(other, "--regrade"), cwd=work, code=0).stdout
-    assert "anna: 10 -> 9 by sum: test_send_is_left_alone" in said and " became " in said
+    assert "anna: 10 -> 9 (sum: test_send_is_left_alone)" in said and " changed from " in said
     assert marks(work) == before
     grade(*arguments(other, "--regrade", "--publish"), cwd=work, code=3)
     assert marks(work)["anna"][1] == "9"

@@ -48,7 +48,7 @@ HELP = {
     "Authors": {
         "new": "write a new assignment that is ready to grade",
         "verify": "check that assignments grade correctly",
-        "list": "list the assignments, their parts and prices",
+        "list": "list the assignments, their parts, and prices",
     },
 }
 """What each command does, by who needs it."""
@@ -88,7 +88,7 @@ _ASSIGNMENT = _value("assignment", "ASSIGNMENT")
 _DIR = _value("submission", "DIR", None, Path)
 _DATA_HELP = "read MNIST or CIFAR-10 from here [GRADER_DATA, or small digits]"
 _DATA = _value("--data", "FOLDER", _DATA_HELP, Path)
-_SEED = _value("--seed-of", "REPORT", "repeat the inputs of a report written by --full-json", Path)
+_SEED = _value("--seed-of", "REPORT", "reuse the inputs of a report written by --full-json", Path)
 _RANKS = _value("-n --ranks", "N", "run only on this number of ranks", positive)
 _PLAIN = _flag("--plain", "use no colour and no line drawing")
 _SHOW_HIDDEN = _flag("--show-hidden", "show hidden checks (courses only)")
@@ -104,7 +104,7 @@ _HOW_MUCH = [
 ]
 _SELECTING = (
     _value(
-        "submission", "DIR", "grade this folder, zip or tar [the current folder]", Path, nargs="?"
+        "submission", "DIR", "grade this folder, zip, or tar [the current folder]", Path, nargs="?"
     ),
     _value("--assignment", "NAME", "grade as this assignment [recognised by its files]"),
     _values("--part", "NAME", "grade only this part"),
@@ -156,7 +156,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
     ),
     "trace": (
         _DIR,
-        _value("--part", "NAME", "show ranks of this part [the only one handed in]"),
+        _value("--part", "NAME", "show the ranks of this part [the only one handed in]"),
         _value("--assignment", "NAME", "use this assignment [recognised by its files]"),
         _value("-k --only", "CHECK", "show this check [the first that starts ranks]"),
         _RANKS,
@@ -190,7 +190,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
         *(*_SELECTING, *_REPORT, _ALSO_RECORDING),
     ),
     "class": (
-        _value("folder", "DIR", "the hand-ins as the platform delivers them", Path),
+        _value("folder", "DIR", "grade these hand-ins, as the platform delivers them", Path),
         _value("--out", "DIR", "write the results here [graded-DIR]", Path),
         _value(
             "--config", "FILE", "read the class settings from this file [class.toml in DIR]", Path
@@ -207,11 +207,11 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
         ),
         _value("--cluster", "FILE", "grade on the cluster described in this TOML file", Path),
         _flag("--unsealed", "grade without containers, on a cluster without Docker"),
-        _flag("--regrade", "grade again with the present versions, and show changes"),
-        _flag("--judge-again", "as --regrade, but from recordings: no containers, no ranks"),
-        _flag("--publish", "with either: replace the marks that changed"),
+        _flag("--regrade", "grade again with the current versions, and show changes"),
+        _flag("--judge-again", "grade again from recordings, without containers or ranks"),
+        _flag("--publish", "with --regrade or --judge-again: replace changed marks"),
         _value("--fill", "FILE", "fill in Canvas's gradebook or Moodle's grading worksheet", Path),
-        _value("--column", "NAME", "with --fill: fill this column of Canvas"),
+        _value("--column", "NAME", "with --fill: fill this column of the Canvas gradebook"),
         _flag("--sheets", "write a sheet for grading each submission by hand"),
         _value("--forget", "ID", "remove everything about this student for good"),
         *(_DATA, _IMAGE),
@@ -231,7 +231,10 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
         ),
         _value("--files", "FOLDER", "write the images' files, for your own Dockerfile", Path),
         _value(
-            "--installation", "FOLDER", "write what students install with pip, not images", Path
+            "--installation",
+            "FOLDER",
+            "write what students install with pip, instead of images",
+            Path,
         ),
         _value(
             "--wheels",
@@ -264,8 +267,8 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
         ],
     ),
     "list": (
-        _flag("--markdown", "print it as a page"),
-        _value("--prices", "ASSIGNMENT", "print what each check asks for and is worth"),
+        _flag("--markdown", "print the list as a Markdown page"),
+        _value("--prices", "ASSIGNMENT", "print what each check asks for, and what it is worth"),
     ),
 }
 """What each command takes beside --course; of a list, one at most."""

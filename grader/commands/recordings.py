@@ -60,13 +60,13 @@ def judge(options: argparse.Namespace) -> int:
     if not header.is_whole:
         raise GraderError(
             f"{options.recording} lacks launches of its grading, because there were too many or "
-            "a judge died; grade it again"
+            "a judge died; grade the submission again"
         )
     is_mark = recording.is_authentic and header.host == "sealed" and not options.observer
     if options.require_mark and not is_mark:
         raise GraderError(
-            f"{options.recording} gives no mark: it was not both made by a sealed grading and "
-            "signed with the key that GRADER_RECORDING_KEY_FILE names; grade it again"
+            f"{options.recording} gives no mark, because no sealed grading made it and signed it "
+            "with the key that GRADER_RECORDING_KEY_FILE names; grade the submission again"
         )
     secret = secret_of(recording.header, named_seed(options))
     start = replaying(recording.launches.get, recording.launches.values)
@@ -95,7 +95,7 @@ def secret_of(header: Header, seed: str) -> Secret:
     if header.host == "sealed":
         return named_secret(seed)
     if seed:
-        raise UsageError("--seed-of: a local recording has public inputs; leave it out")
+        raise UsageError("--seed-of: a local recording has public inputs; leave --seed-of out")
     return PUBLIC
 
 

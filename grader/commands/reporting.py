@@ -109,7 +109,9 @@ def finish(report: Report, options: argparse.Namespace, *, is_for_client: bool =
         raise GraderError(problem)
     if (options.min_score or 0) > report.max_score:
         most = points_text(report.max_score)
-        raise UsageError(f"--min-score {written(options.min_score)}: the assignment has {most}")
+        raise UsageError(
+            f"--min-score {written(options.min_score)}: the assignment has only {most}"
+        )
     if options.min_score is not None and report.score is not None and not report.review:
         return 0 if report.score >= options.min_score else 1
     return report.exit_code
@@ -161,10 +163,10 @@ def _earlier(options: argparse.Namespace) -> Report | SavedByOtherVersionError |
 
 def _changes(earlier: Report | SavedByOtherVersionError | None, report: Report, page: Page) -> str:
     if earlier is None:
-        return "Since the last report: there was none yet."
+        return "There is no earlier report to compare with."
     if isinstance(earlier, SavedByOtherVersionError):
-        return "Since the last report: not comparable: another version of the grader wrote it."
+        return "No comparison with the last report: another version of the grader wrote it."
     try:
         return comparison.changes_text(comparison.compare(earlier, report), page)
     except ValueError as error:
-        return f"Since the last report: not comparable: {error}."
+        return f"No comparison with the last report: {error}."

@@ -17,11 +17,13 @@ Name = Annotated[
     str,
     Meta(
         pattern=strict_toml.NAME,
-        description="a name of small letters, digits and underscores that begins with a letter",
+        description=(
+            "a name of lower-case letters, digits, and underscores that begins with a letter"
+        ),
     ),
 ]
-Line = Annotated[str, Meta(pattern=r"\A\S[^\n\r]*\Z", description="a text of one line")]
-Lines = Annotated[tuple[Line, ...], Meta(description="a list of texts, one line each")]
+Line = Annotated[str, Meta(pattern=r"\A\S[^\n\r]*\Z", description="a string of one line")]
+Lines = Annotated[tuple[Line, ...], Meta(description="a list of strings, one line each")]
 FilePath = Annotated[
     str,
     Meta(
@@ -29,9 +31,9 @@ FilePath = Annotated[
         description="the path of a file such as part1/main.py, with no name that begins with a dot",
     ),
 ]
-FilePaths = Annotated[tuple[FilePath, ...], Meta(description="a list of paths of files")]
+FilePaths = Annotated[tuple[FilePath, ...], Meta(description="a list of file paths")]
 AskedFiles = Annotated[
-    tuple[FilePath, ...], Meta(min_length=1, description="a list of paths of files, at least one")
+    tuple[FilePath, ...], Meta(min_length=1, description="a list of file paths, at least one")
 ]
 SuiteFile = Annotated[
     str,
@@ -50,8 +52,8 @@ Module = Annotated[
         description="the name of a module such as torch.nn",
     ),
 ]
-TestNames = Annotated[tuple[Name, ...], Meta(description="a list of names of tests")]
-Modules = Annotated[tuple[Module, ...], Meta(description="a list of names of modules")]
+TestNames = Annotated[tuple[Name, ...], Meta(description="a list of test names")]
+Modules = Annotated[tuple[Module, ...], Meta(description="a list of module names")]
 Backend = Annotated[str, Meta(description=f"one of {', '.join(BACKENDS)}")]
 Level = Annotated[Feedback, Meta(description=f"one of {', '.join(Feedback)}")]
 Points = Annotated[
@@ -68,11 +70,15 @@ PartSeconds = Annotated[
 ]
 Pages = Annotated[int, Meta(ge=1, le=1000, description="a number of pages from 1 to 1000")]
 AcceptedNames = Annotated[
-    dict[FilePath, AskedFiles], Meta(description="a table from a file to a list of other names")
+    dict[FilePath, AskedFiles],
+    Meta(description="a table that maps a file to a list of other names"),
 ]
 StandIn = Annotated[
     dict[FilePath, SuiteFile],
-    Meta(min_length=1, description="a table from a file to our path for it, at least one"),
+    Meta(
+        min_length=1,
+        description="a table that maps a file to the path of the course's version, at least one",
+    ),
 ]
 
 
@@ -157,7 +163,7 @@ class Manual(Struct, frozen=True, forbid_unknown_fields=True):
     max_pages: Pages | None = None
     """How many pages a person reads; a report says if there are more."""
     rubric: Annotated[tuple[RubricLine, ...], Meta(description="tables [[manual.rubric]]")] = ()
-    """What a person gives the points for: `points` and `asked`, a text of one line; they add
+    """What a person gives the points for: `points` and `asked`, a string of one line; they add
     up to `points`."""
 
 

@@ -21,12 +21,12 @@ from grader.model.report import Feedback
 from grader.model.spelling import did_you_mean
 
 FILE = "course.toml"
-Line = Annotated[str, Meta(pattern=r"\A\S[^\n\r]*\Z", description="a text of one line")]
+Line = Annotated[str, Meta(pattern=r"\A\S[^\n\r]*\Z", description="a string of one line")]
 Name = Annotated[
     str,
     Meta(
         pattern=r"\A[a-z][a-z0-9_-]*\Z",
-        description="a name of small letters, digits, - and _ that begins with a letter",
+        description="a name of lower-case letters, digits, - and _ that begins with a letter",
     ),
 ]
 
@@ -72,8 +72,8 @@ class Course:
         file = root / FILE
         if not file.is_file():
             raise UsageError(
-                f"{root} is not a course: expected a folder with {FILE}, found "
-                f"{'none there' if root.is_dir() else 'no such folder'}; name another folder"
+                f"{root} is not a course: expected a folder with {FILE}, but "
+                f"{'it has none' if root.is_dir() else 'there is none'}; name another folder"
             )
         data = strict_toml.read(file, CourseTable, _engine_problems)
         return cls(

@@ -126,7 +126,9 @@ def find_courses(
             last = Course.read(root)
             courses += [last] if last.name not in named_before else []
     if requires_one and not courses:
-        raise GraderError(f"no course is installed: name its folder with --course or in {VARIABLE}")
+        raise GraderError(
+            f"no course is installed: name the folder of one with --course or in {VARIABLE}"
+        )
     by_name: dict[str, Course] = {}
     for course in courses:
         other = by_name.setdefault(course.name, course)

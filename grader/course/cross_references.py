@@ -69,7 +69,7 @@ def _shared(tables: Mapping[str, Table], key: str) -> Iterator[str]:
         value = table.get(key)
         if value in first:
             yield (
-                f"{path}.{key}: found {found_text(value)}, which {first[value]} has already; "
+                f"{path}.{key}: found {found_text(value)}, which {first[value]} already has; "
                 f"expected another {key}"
             )
         elif value is not None:
@@ -171,6 +171,6 @@ def _files_of_two(data: Table, parts: Mapping[str, Table]) -> Iterator[str]:
             for other in others or ():
                 if other in support or meant.setdefault(other, file) != file:
                     yield (
-                        f"{where}: found {found_text(other)}, which stands for another file; "
-                        "expected a name that nothing else has"
+                        f"{where}: found {found_text(other)}, which already stands for another "
+                        "file; expected a name that nothing else has"
                     )

@@ -241,7 +241,9 @@ def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> Par
         # As a hidden test of its own, for students read what is made of a full report, too.
         tests = (*tests, _suite_failure(problem))
     if problem:
-        problem = "its hidden checks could not be graded; your course sees why with --show-hidden"
+        problem = (
+            "its hidden checks could not be graded; your instructor sees why with --show-hidden"
+        )
     hidden = _part_result(part, tests, 0, 0, problem)
     is_worse = hidden.verdict.severity > visible.verdict.severity
     return replace(

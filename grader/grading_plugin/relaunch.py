@@ -288,7 +288,7 @@ class Answers(Sequence[Answer]):
             return self._answers[index]
         if index in self._known:
             return NotRun("same cause as above")
-        return NotRun(self._budget.why_ended or "too many cases before it failed")
+        return NotRun(self._budget.why_ended or "too many earlier cases failed")
 
     def _may_go_on(self) -> bool:
         allows = self._injects_faults or self._budget.allows_another

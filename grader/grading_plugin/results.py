@@ -90,8 +90,8 @@ def _place(item: pytest.Item, error: BaseException) -> str:
 def _first_line(error: BaseException) -> str:
     if isinstance(error, pytest.FixtureLookupError):  # which has its words from nothing but itself
         return (
-            f"the test has an argument {error.argname}, which is not a fixture; expected run, and "
-            "what the test is parametrised with"
+            f"the test has an argument {error.argname}, which is not a fixture; expected `run` "
+            "or a parameter of the test"
         )
     return str(error).split("\n", 1)[0]
 

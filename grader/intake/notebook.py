@@ -91,7 +91,8 @@ def _target(arguments: str) -> tuple[str, bool, str]:
         return (
             "",
             False,
-            f"has a cell `%%writefile {shown_text(arguments[:60])}` that does not name one file",
+            f"has a cell `%%writefile {shown_text(arguments[:60])}` that does not name exactly one "
+            "file",
         )
     name = names[0].removeprefix(_HOSTED_FOLDER)
     path = PurePosixPath(name)

@@ -177,7 +177,9 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
         (f"{' and '.join(each)} are the same name on some systems") for each in names.alike(files)
     ]
     if len(not_read) > MAX_NOT_READ:
-        notes.insert(0, f"{len(not_read) - MAX_NOT_READ} more files were not read")
+        notes.insert(
+            0, f"files that were not read and are not listed: {len(not_read) - MAX_NOT_READ}"
+        )
     more = len(notes) - _MAX_NOTES
     return of_files(
         origin,
@@ -218,7 +220,7 @@ def _with_opened(listed: Listing, wanted: Collection[str]) -> tuple[dict[str, En
     for number, name in enumerate(_nearest(found, ARCHIVES)):
         try:
             if number >= _MAX_OPENED:
-                raise UsageError(f"there are too many archives: only {_MAX_OPENED} are opened")
+                raise UsageError(f"there are too many archives; only {_MAX_OPENED} are opened")
             if num_bytes <= MAX_TOTAL_NUM_BYTES:  # else none is unpacked any more
                 inside = _opened(name, listed[name].read(), wanted)
                 num_bytes += sum(each.num_bytes for each in inside.values() if not each.problem)

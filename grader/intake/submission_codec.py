@@ -107,7 +107,7 @@ def unpack(data: bytes) -> SubmissionMessage:
         raise BrokenMessageError(f"no message ({type(error).__name__})") from None
     ends = list(accumulate(sizes.values(), initial=start))
     if min(sizes.values(), default=0) < 0 or ends[-1] != len(data):
-        raise BrokenMessageError(f"{len(data)} bytes, which are not those of its files")
+        raise BrokenMessageError(f"{len(data)} bytes, which do not fit its files")
     contents = (data[begin:end] for begin, end in pairwise(ends))
     found = replace(said, files=dict(zip(sizes, contents, strict=True)))
     if wrong := next(_mistakes(found), ""):
@@ -124,7 +124,7 @@ def _mistakes(found: SubmissionMessage) -> Iterator[str]:
         (found.notes, _MAX_NOTES),
     ):
         if len(held) > most:
-            yield f"{len(held)} of what there are at most {most} of"
+            yield f"{len(held)} entries where at most {most} are allowed"
     if sum(map(len, found.files.values())) > MAX_TOTAL_NUM_BYTES:
         yield "files that add up to more than is accepted"
     if len({*found.files, *found.folders}) < len(found.files) + len(found.folders):

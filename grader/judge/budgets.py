@@ -54,8 +54,9 @@ def assert_within_factor(
             found(
                 "budget.time",
                 f"{what} took {_duration(min(student_s))}, {ratio:.3g} times the "
-                f"{_duration(min(yardstick_s))} of {yardstick} (fastest of {len(student_s)} "
-                f"and of {len(yardstick_s)} runs); this part allows {factor:g} times",
+                f"{_duration(min(yardstick_s))} of {yardstick} (the fastest of "
+                f"{len(student_s)} and of {len(yardstick_s)} runs); this part allows a factor of "
+                f"{factor:g}",
                 factor=factor,
             ),
             (budget,),

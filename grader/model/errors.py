@@ -5,7 +5,7 @@ EXIT_CODES = {
     1: "Points were lost. With `--min-score N`, fewer than N points.",
     2: "The command is wrong, or the folder contains no file of any known assignment. Nothing was "
     "graded.",
-    3: "The grader, Docker or the image failed. There is no mark; this is never a zero.",
+    3: "The grader, Docker, or the image failed. There is no mark; this is never a zero.",
     4: "The submission needs a review: the evidence is contradictory, or the grader failed in one "
     "check. This is never a zero.",
 }

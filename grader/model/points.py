@@ -8,7 +8,7 @@ MAX_NUM_DECIMALS = 6
 MAX_POINTS = 10**6
 """With so many digits, a float stands for one decimal number only."""
 
-MARK_OF_CLASS = "graded unsealed, and the course accepts it as the mark"
+MARK_OF_CLASS = "graded unsealed; the course accepts the result as the mark"
 """The note of a report that a class without containers gives to its students."""
 UNSIGNED = "judged from a recording without the course's signature: feedback, not a mark"
 """The note of a report that was judged from such a recording."""

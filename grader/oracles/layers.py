@@ -51,8 +51,8 @@ def assert_upstream(layer: str, upstream: NDArray[Any], outputs: NDArray[Any]) -
     """Assert that a gradient has the shape of the outputs it is taken at. Raises ValueError."""
     if upstream.shape != outputs.shape:
         raise ValueError(
-            f"{layer}, backward: found shape {upstream.shape}; expected {outputs.shape}. It takes "
-            "the gradient at the layer's outputs, a number for each of them"
+            f"{layer}, backward: found shape {upstream.shape}; expected {outputs.shape}. "
+            "backward takes the gradient at the layer's outputs, one number for each"
         )
 
 
@@ -63,7 +63,9 @@ def linear(inputs: Values, weight: Values, bias: Values | None = None) -> Pass:
     Returns outputs (batch, outputs), and the way back to inputs, weight, and bias if given.
     Raises ValueError for shapes that do not fit.
     """
-    assert_shape("linear, inputs", inputs, ("batch", "features"), "flatten() makes that of images")
+    assert_shape(
+        "linear, inputs", inputs, ("batch", "features"), "flatten() gives images that shape"
+    )
     assert_floating("linear, inputs", inputs)
     assert_shape(
         "linear, weight", weight, ("outputs", inputs.shape[1]), "it has a row for each output"
@@ -182,7 +184,7 @@ def softmax(inputs: Values) -> Pass:
 
 
 _IMAGES = ("batch", "channels", "height", "width")
-_IMAGES_HINT = "give a batch of images, of one image as images[None]"
+_IMAGES_HINT = "give a batch of images; for a single image, image[None]"
 
 
 def conv2d(

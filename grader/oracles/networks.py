@@ -134,7 +134,7 @@ def packed(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> NDArray[Any]:
             f"{', '.join(shapes) or 'none'}. Give each array its name"
         )
     for name, shape in shapes.items():
-        assert_shape(name, arrays[name], shape, "an array is packed as the shapes have it")
+        assert_shape(name, arrays[name], shape, "`shapes` names the shape of each array")
     return np.concatenate([arrays[name].ravel() for name in shapes]) if shapes else np.zeros(0)
 
 
@@ -143,7 +143,7 @@ def unpacked(vector: NDArray[Any], shapes: Shapes) -> dict[str, NDArray[Any]]:
 
     Raises ValueError if the vector's length does not match the shapes.
     """
-    hint = "it has all arrays of the shapes, one after the other"
+    hint = "it contains the arrays of all shapes, one after another"
     assert_shape("packed vector", vector, (num_elements(shapes),), hint)
     places = slices(shapes)
     return {name: vector[places[name]].reshape(shape) for name, shape in shapes.items()}

@@ -37,8 +37,9 @@ def replaying(find: Find, known: Callable[[], Iterable[RecordedLaunch]]) -> Obse
         found = find(key_of(fields))
         if found is None:
             raise GradingLost(
-                f"the recording does not have {label_of(plan)}: {_nearest(fields, known())}; make "
-                "it again with `grade observe`, or name the seed of a sealed one with --seed-of"
+                f"the recording does not have {label_of(plan)}: {_nearest(fields, known())}. "
+                "Record again with `grade observe`, or name a sealed recording's seed with "
+                "--seed-of"
             )
         try:
             return observation_of(plan, found)
@@ -117,7 +118,7 @@ def _inconsistencies(plan: LaunchPlan, observed: LaunchObservation) -> Iterator[
         if not any(each.said for each in end.ranks) and end.kind is EndKind.TROUBLE:
             yield "no rank says what is wrong"
     if nums_ranks != {plan.ranks}:
-        yield "it is of other ranks"
+        yield "it is of a different number of ranks"
     times_s = [observed.wall_time_s, *(case.lasted.clock_s for case in observed.cases)]
     times_s += [case.lasted.run_queue_delay_s for case in observed.cases]
     if end is not None and end.lasted is not None:
@@ -134,6 +135,6 @@ def _nearest(fields: Mapping[str, str], known: Iterable[RecordedLaunch]) -> str:
     )
     names, nearest = min(differing, key=lambda pair: len(pair[0]), default=([], None))
     if nearest is None:
-        return "it has none"
+        return "it has no launch at all"
     told = ", ".join(_WHAT.get(name, name) for name in names[:_MOST_NAMED])
     return f"{nearest.label} differs in {told}"

@@ -48,7 +48,7 @@ def compare(before: Report, now: Report) -> Comparison:
         and not _is_unknown(test, earlier[part.name, test.name])
     ]
     if before.assignment != now.assignment or not both:
-        raise ValueError(f"it is about {one_line(before.assignment)} and has none of these checks")
+        raise ValueError(f"it is for {one_line(before.assignment)} and has none of these checks")
     changed = (
         Change(part.name, test, old.verdict)
         for part, test, old in both

@@ -97,7 +97,8 @@ def _checks(page: Page, part: PartResult, cause: Cause) -> Iterator[str]:
     for test in shown:
         yield from check_line(page, test)
     if left := priced[len(shown) :]:
-        yield from page.paragraph(f"and {checks_text(left)} more ({points_text(lost(left))})")
+        more = "1 more check" if len(left) == 1 else f"{len(left)} more checks"
+        yield from page.paragraph(f"and {more} ({points_text(lost(left))})")
     if cause.blocked:
         yield from page.paragraph(blocked_text(cause))
     if page.verbose:

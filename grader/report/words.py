@@ -95,7 +95,7 @@ def score_text(report: Report) -> str:
     if NOT_ALL_TESTS in report.notes:
         tests = [test for part in report.parts for test in part.tests]
         held = sum(test.verdict is Verdict.ACCEPTED for test in tests)
-        return f"{held} of {len(tests)} checks passed in {name}, no score."
+        return f"{held} of {len(tests)} checks passed in {name}; no score."
     points = f"{written(report.score)} of {points_text(report.max_score)}"
     full = ": all checks passed" if report.score == report.max_score else ""
     return f"{points} in {name}{full}."

@@ -34,11 +34,11 @@ def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
         )
     num_runs = [dot.num_runs for dot in measured if dot.num_runs]
     if 1 in num_runs:
-        few = "Each mark is" if {*num_runs} == {1} else "Some marks are"
-        said.append(f"{few} of one run, which does not show how much runs vary.")
+        few = "Each mark shows" if {*num_runs} == {1} else "Some marks show"
+        said.append(f"{few} a single run, which does not tell how much runs vary.")
     if any(dot.is_oversubscribed for dot in measured):
         little = "" if figure.is_share else ", so their times say little about a machine"
-        said.append(f"Hollow {marks}: more ranks than cores{little}.")
+        said.append(f"Hollow {marks} have more ranks than cores{little}.")
     if any(each.is_modelled and each.dots for each in figure.series):
         said.append(f"{modelled} are modelled, not measured.")
     return " ".join(said)

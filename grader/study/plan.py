@@ -80,8 +80,9 @@ def problems(points: Iterable[Point]) -> list[str]:
         names.add(point.name)
         if point.ranks < 1 or point.num_repeats < 1 or point.limit_s <= 0:
             found.append(
-                f"{point.name}: expected 1 or more ranks and repeats and a time limit above 0, "
-                f"found {point.ranks}, {point.num_repeats} and {point.limit_s:g} s"
+                f"{point.name}: expected 1 or more ranks, 1 or more repeats, and a time limit "
+                "above "
+                f"0 s; found {point.ranks}, {point.num_repeats}, and {point.limit_s:g} s"
             )
     return found
 

@@ -240,7 +240,7 @@ def run(
                 continue
             why = _TIME_UP if left_s < _LEAST_LIMIT_S else ""
             if point.series in late:
-                why = f"left out: a run of {point.series} before it did not finish"
+                why = f"left out: an earlier run of {point.series} did not finish"
             if not why:
                 tell(_progress(order, index, left_s))
                 found = measured(point, each.repeat, min(point.limit_s, left_s), left_s)

@@ -125,7 +125,7 @@ def _require_ours(out: Path) -> None:
         raise UsageError(f"{out / PAGE} cannot be read: {error.strerror}") from None
     if not text.startswith("# Study of "):
         raise UsageError(
-            f"{out} has a {PAGE} of something else, which this study would replace; name "
+            f"{out} has a {PAGE} that is not of a study, and this study would replace it; name "
             "another folder with --out"
         )
 
@@ -202,11 +202,13 @@ def _teller(options: argparse.Namespace) -> Callable[[str], None]:
 
 def _ending(made: Made, out: Path) -> list[str]:
     lines = [*(f"- {one_line(each)}" for each in made.findings)]
-    missing = f"{len(made.missing)} of {made.num_points} runs are missing from the figures:"
-    failed = "left out of the figures, because they failed (others of the same kind passed):"
+    missing = f"runs missing from the figures ({len(made.missing)} of {made.num_points}):"
+    failed = "runs left out of the figures because they failed (others of the same kind passed):"
     for head, told in ((missing, by_reason(made.missing)), (failed, made.failed_runs)):
         shown = [f"  {one_line(who)}: {one_line(why)}" for who, why in told[:_MOST_REASONS]]
         lines += [head, *shown] if told else []
         if len(told) > _MOST_REASONS:
             lines.append(f"  and {len(told) - _MOST_REASONS} more, listed in {PAGE}")
-    return [*lines, f"{out / PAGE}: {made.num_figures} figures and tables; this is not a mark"]
+    number = made.num_figures
+    figures = "1 figure or table" if number == 1 else f"{number} figures and tables"
+    return [*lines, f"{out / PAGE}: {figures}; this is not a mark"]

@@ -100,7 +100,7 @@ def test_the_student_image_has_no_solution_and_no_hidden_test(course):
     assert "10 of 10 points in" in done.stdout
     assert "your course grades 3 further points" in done.stdout
     (told,) = [line for line in done.stdout.splitlines() if "protection" in line]
-    assert told.startswith("note: feedback, not your mark: it lacks ")
+    assert told.startswith("note: feedback, not your mark: ")
 
 
 def test_hidden_lines_in_what_students_get_stop_the_build(course):
@@ -111,7 +111,7 @@ def test_hidden_lines_in_what_students_get_stop_the_build(course):
     done = grade("--course", course, "build", "--tag", LEAK_IMAGE)
     leak.write_text(before)
     assert done.returncode == 3
-    assert "students get it, but it has a line of hidden_sum.py" in done.stderr
+    assert "students get this file, but it has a line of hidden_sum.py" in done.stderr
     with pytest.raises(ImageNotFound):
         docker.from_env().images.get(LEAK_IMAGE)
 

@@ -213,7 +213,7 @@ WEAKENED = {
         "observe/forkserver/run_users.py",
         "        os.setgroups([] if rank is None else [own])\n",
         "        os.setgroups([0] if rank is None else [own, 0])\n",
-        "Ranks are another user, and not root",
+        "Ranks run as another user, not as root",
         "user ",
     ),
     "the canary is readable": (

@@ -331,11 +331,13 @@ def test_what_changed_since_the_last_report_is_told(tmp_path):
     last = tmp_path / "last.json"
     options = ("--part", "ring_allreduce", "--since", last, "--json", last)
     first, second = (grade("check", TEMPLATE, *options).stdout for _ in range(2))
-    assert first.endswith("Since the last report: there was none yet.\n")
+    assert first.endswith("There is no earlier report to compare with.\n")
     assert second.endswith("Since the last report: 0 -> 0 of 25; no check has changed.\n")
     last.write_text(json.dumps({**json.loads(last.read_text()), "schema_version": 1}))
     done = grade("check", TEMPLATE, *options)
-    assert done.stdout.endswith("not comparable: another version of the grader wrote it.\n")
+    assert done.stdout.endswith(
+        "No comparison with the last report: another version of the grader wrote it.\n"
+    )
     assert grade("check", TEMPLATE, *options).stdout == second
     last.write_text("{}")
     done = grade("check", TEMPLATE, *options)

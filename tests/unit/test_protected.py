@@ -64,7 +64,9 @@ def test_a_sealed_grading_does_not_start_without(grade, protection, flags_are_ou
 def test_the_students_edition_has_a_short_note(grade):
     """Which is the one that holds no solution."""
     report, _ = grade(WRITABLE, sealed=True, has_solution=False)
-    assert report.notes[0].startswith("feedback, not your mark: it lacks 1 protection ")
+    assert report.notes[0].startswith(
+        "feedback, not your mark: 1 of the course's protections is missing"
+    )
 
 
 def test_plain_docker_run_is_graded_with_a_note(grade):

@@ -38,13 +38,16 @@ def write_new(options: argparse.Namespace) -> int:
     variable = os.environ.get(VARIABLE, "").split(os.pathsep)
     folders = named_courses(options) or [Path(each) for each in variable if each] or [Path()]
     if len(folders) > 1:
-        raise UsageError("name one --course, in which to write the assignment")
+        raise UsageError("name one course with --course, to write the assignment into")
     for path in skeleton.write(folders[0], options.name):
         print(path)
     named = f"--course {folders[0]} "
-    print(f"ready; `grade {named}verify {options.name}` shows that it grades correctly")
     print(
-        "the part is called `sum`; rename it in assignment.toml, in part(...) of test_sum.py "
+        f"the assignment is ready; `grade {named}verify {options.name}` shows that it grades "
+        "correctly"
+    )
+    print(
+        "its part is called `sum`; rename it in assignment.toml, in part(...) of test_sum.py, "
         "and in each expected.toml"
     )
     return 0

@@ -24,7 +24,7 @@ _ROOT_ALONE = 0o600
 def build(options: argparse.Namespace) -> int:
     """Build the images of a course, or what its students install."""
     if len(named_courses(options)) > 1:
-        raise UsageError("name the one --course to build")
+        raise UsageError("--course names several courses; name only the one to build")
     if options.installation is None and options.url is not None:
         raise UsageError("--url says where an installation is published; add --installation FOLDER")
     course = courses_of(options).courses[0]
@@ -54,8 +54,8 @@ def _write_installation(options: argparse.Namespace, course: Course) -> int:
     lock = lock_file()
     if lock is None:
         raise GraderError(
-            "this engine has no requirements.lock, which students need to get the same packages: "
-            "run it from a checkout, or from its wheel"
+            "this engine has no requirements.lock, which students need to get the same packages. "
+            "Run `grade build` from a checkout or from the engine's wheel"
         )
     engine = EngineWheels.find(options.wheels)
     files = edition(course, is_for_students=True)
@@ -63,7 +63,10 @@ def _write_installation(options: argparse.Namespace, course: Course) -> int:
         options.installation, course, files, engine, lock.read_text(), options.url
     ):
         print(path)
-    say(f"students install it in a virtual environment with: {folder.install_line(options.url)}")
+    say(
+        "students install the course in a virtual environment with: "
+        f"{folder.install_line(options.url)}"
+    )
     return 0
 
 
@@ -79,7 +82,8 @@ def _build_images(options: argparse.Namespace, course: Course) -> int:
     if held != engine_digest():
         say(
             f"note: {options.base} has engine {held[:12] or 'unknown'}, but this is engine "
-            f"{engine_digest()[:12]}. The images grade with the former; `make image` rebuilds it"
+            f"{engine_digest()[:12]}. The new images grade with that of {options.base}; "
+            "`make image` rebuilds it"
         )
     for name, kind in ((tag, "course"), (f"{tag}-student", "student")):
         files = edition(course, is_for_students=kind == "student")
@@ -101,8 +105,8 @@ def _refusals(course: Course) -> Iterator[str]:
         for file in assignment.support_paths().values():
             if file.is_relative_to(course.references):
                 yield (
-                    f"{file} uses a file of the reference, which students do not get. help: "
-                    f"grade template {assignment.name}"
+                    f"{file} uses a file of the reference, which students do not get. Write the "
+                    f"template, which they get: `grade template {assignment.name} FOLDER`"
                 )
 
 

@@ -18,7 +18,8 @@ _HEAD = """\
 
 *For instructors: a reference.*
 
-Every part of every assignment. The `HANDOUT.md` of each template says what students must write.
+This page lists every part of every assignment. The `HANDOUT.md` of each template says what students
+must write.
 """
 _COLUMNS = ("part", "points", "asked", "handed in", "rules, besides correct results")
 _BY_A_PERSON = "graded by hand, pending until then"
@@ -121,12 +122,13 @@ def prices(assignment: Assignment, prices_by_part: Mapping[str, "Sequence[Price]
     lines = [
         f"# Prices: {assignment.name}\n",
         "*For instructors: a reference.*\n",
-        "What each check asks for, and what it is worth. A check earns all of its points or none;",
-        "a bug costs only the checks that are about it ([pricing](../pricing.md)).\n",
+        "This page lists what each check asks for, and what it is worth. A check earns all of its",
+        "points or none; a bug costs only the points of the checks that are about it",
+        "([pricing](../pricing.md)).\n",
     ]
     for part in assignment.parts:
         lines += [f"## {part.name}: {written(part.points)} points\n"]
-        lines += [row(("points", "test", "what it asks")), row(("---:", "---", "---"))]
+        lines += [row(("points", "test", "what it asks for")), row(("---:", "---", "---"))]
         found = prices_by_part[part.name]
         for price in found:
             if price.at_least is None:
@@ -141,7 +143,7 @@ def _stages(found: "Sequence[Price]") -> list[str]:
         ((each.at_least, each.asks) for each in found if each.at_least is not None), reverse=True
     )
     lines = [
-        f"- At least {written(points)} point{'' if points == 1 else 's'} if it {asks}."
+        f"- At least {written(points)} point{'' if points == 1 else 's'} if the code {asks}."
         for points, asks in stages
     ]
     return [*lines, ""] if lines else []

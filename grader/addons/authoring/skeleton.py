@@ -48,8 +48,9 @@ def _require_name(name: str) -> None:
     is_hidden = name.startswith(("hidden", "test_hidden"))  # which no student gets
     if not re.match(NAME, name) or is_taken or is_hidden:
         raise UsageError(
-            f"{name!r} cannot name an assignment: expected small letters, digits and "
-            "underscores, such as halo_exchange; not a name of Python or of a hidden file"
+            f"{name!r} cannot name an assignment: expected lower-case letters, digits, and "
+            "underscores, such as halo_exchange. It must not be a keyword or a standard module of "
+            "Python, nor begin with hidden or test_hidden"
         )
 
 

@@ -88,17 +88,19 @@ def _find_solutions(lines: list[str], file: str) -> list[_Solution]:
         if match := _BEGIN.match(line):
             if begin is not None:
                 raise GraderError(
-                    f"{file}:{number}: a solution begins inside that of line {begin}; end that "
-                    "with `# end of solution` first"
+                    f"{file}:{number}: this solution begins inside the one of line {begin}; end "
+                    "that one with `# end of solution` first"
                 )
             begin, indent, words = number, match["indent"], match["words"]
         elif match := _END.match(line):
             if begin is None:
-                raise GraderError(f"{file}:{number}: no solution begins before this end")
+                raise GraderError(
+                    f"{file}:{number}: no solution begins before this `# end of solution`"
+                )
             if match["indent"] != indent:
                 raise GraderError(
-                    f"{file}:{number}: indented by {len(match['indent'])}, but its solution "
-                    f"begins in line {begin} with {len(indent)}"
+                    f"{file}:{number}: this end is indented by {len(match['indent'])} characters, "
+                    f"but the beginning of its solution, in line {begin}, by {len(indent)}"
                 )
             solutions.append(_Solution(begin, number, indent, words))
             begin = None
@@ -309,20 +311,20 @@ def drift(
     expected, actual = _template_of(reference_dir, shared), _files_in(template_dir)
     sources = {Path(relative): path for relative, path in shared.items()}
     sentences = [
-        f"{template_dir / relative} comes from no file of {reference_dir}"
+        f"{template_dir / relative} is not made from any file of {reference_dir}"
         for relative in actual.keys() - expected.keys()
     ]
     for relative, content in expected.items():
         if relative not in actual:
             sentences.append(
-                f"{template_dir / relative} is missing; "
-                f"{sources.get(relative, reference_dir / relative)} makes it"
+                f"{template_dir / relative} is missing (made from "
+                f"{sources.get(relative, reference_dir / relative)})"
             )
         elif actual[relative] != content:
             line = _first_difference(actual[relative], content)
             sentences.append(
-                f"{template_dir / relative} differs in line {line} from what "
-                f"{sources.get(relative, reference_dir / relative)} makes"
+                f"{template_dir / relative} differs in line {line} from what is made from "
+                f"{sources.get(relative, reference_dir / relative)}"
             )
     return sorted(sentences)
 

@@ -59,7 +59,7 @@ _TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 _PAUSE_S = 0.1
 Core = tuple[int, ...]
 """The processors of one physical core."""
-Text = Annotated[str, Meta(description="a text")]
+Text = Annotated[str, Meta(description="a string")]
 ClusterKind = Annotated[
     str,
     Meta(pattern=rf"\A({'|'.join(PROVIDERS)})\Z", description=f"one of: {', '.join(PROVIDERS)}"),
@@ -129,7 +129,9 @@ def grade_all(
                 say(_progress(len(tasks), len(left), started_s))
     except KeyboardInterrupt:
         done = f"{len(tasks) - len(left)} of {len(tasks)} are graded"
-        raise GraderError(f"{INTERRUPTED}: {done}; run the same command again to go on") from None
+        raise GraderError(
+            f"{INTERRUPTED}: {done}; run the same command again to continue"
+        ) from None
     return problems
 
 
@@ -339,7 +341,9 @@ def _of_what_was_meant(task: Task, outcome: Outcome) -> Outcome:
         is_same = False
     if is_same:
         return outcome
-    return replace(outcome, exit_code=3, error="it changed since the command began; start again")
+    return replace(
+        outcome, exit_code=3, error="it has changed since the command began; start again"
+    )
 
 
 def nameless(said: str, path: str) -> str:

@@ -29,17 +29,19 @@ from grader.model.errors import UsageError
 from grader.model.points import total
 
 _CLASS_FILE = "class.toml"
-Text = Annotated[str, Meta(min_length=1, max_length=200, description="a text")]
+Text = Annotated[str, Meta(min_length=1, max_length=200, description="a string")]
 Time = Annotated[datetime, Meta(description="a date and time such as 2026-11-20T23:59:00+01:00")]
-Times = Annotated[dict[Text, Time], Meta(description="a table from an id or a group to a time")]
+Times = Annotated[
+    dict[Text, Time], Meta(description="a table that maps an id or a group to a time")
+]
 Share = Annotated[float, Meta(ge=0, le=1, description="a share from 0 to 1")]
 Minutes = Annotated[int, Meta(ge=0, le=1440, description="a number of minutes from 0 to 1440")]
 Days = Annotated[int, Meta(ge=1, le=366, description="a number of days from 1 to 366")]
 Which = Annotated[str, Meta(pattern="^(last|best)$", description="last or best")]
-Texts = Annotated[tuple[Text, ...], Meta(min_length=1, description="a list of texts")]
+Texts = Annotated[tuple[Text, ...], Meta(min_length=1, description="a list of strings")]
 Files = Annotated[str | tuple[Text, ...], Meta(description="the name of a file, or a list of them")]
 Teams = Annotated[
-    dict[Text, Texts], Meta(description="a table from the name of a team to a list of ids")
+    dict[Text, Texts], Meta(description="a table that maps the name of a team to a list of ids")
 ]
 Missing = Annotated[str, Meta(pattern="^(person|zero)$", description="person or zero")]
 Platform = Annotated[
@@ -118,12 +120,12 @@ def class_file_mistakes(table: strict_toml.Table) -> Iterator[str]:
         )
     if title and platform not in BEGIN_WITH_ASSIGNMENT:
         expected = " or ".join(BEGIN_WITH_ASSIGNMENT)
-        yield f"platform_assignment: only platform = {expected} uses it; remove it"
+        yield f"platform_assignment: no effect unless platform is {expected}; remove it"
     for key in ("late", "extensions"):
         if table.get(key) and not table.get("deadline"):
-            yield f"{key}: only a deadline uses it; add one, or leave this out"
+            yield f"{key}: no effect without a deadline; add one, or leave {key} out"
     if table.get("teams") and not table.get("roster"):
-        yield "teams: only a roster uses them; name one, with the column id"
+        yield "teams: no effect without a roster; name one that has the column id"
     deadline = table.get("deadline")
     if deadline is None:
         return
@@ -183,7 +185,7 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     naming = arrivals.naming_of(options.folder, declared)
     if naming != declared:
         print(
-            f"All hand-ins are named as {naming.platform.capitalize()} names them, and are "
+            f"All hand-ins are named as {naming.platform.capitalize()} names them, so they are "
             f'read that way. To keep this, write platform = "{naming.platform}" in class.toml.'
         )
     hand_ins = arrivals.read_folder(options.folder, out / "assembled", said.zone, naming)
@@ -202,7 +204,7 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     assignment = courses.assignment(name) if name else None
     if said.parts is not None:
         if assignment is None:
-            raise UsageError(f"{file}: parts: only a named assignment has them; set `assignment`")
+            raise UsageError(f"{file}: parts: no effect without an assignment; set `assignment`")
         if sentence := assignment.wrong_part(said.parts):
             raise UsageError(f"{file}: parts: {sentence}")
     return ClassInputs(

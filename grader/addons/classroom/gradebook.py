@@ -87,7 +87,7 @@ def _reasons(each: Standing) -> list[str]:
         for name, given in each.mark.overruled.items():
             why = f": {given.comment}" if given.comment else ""
             by = given.by or "hand"
-            reasons.append(f"{name} by {by}: {written(given.points)}{why}")
+            reasons.append(f"{name}, graded by {by}: {written(given.points)}{why}")
     reasons += [each.decision.problem] if each.decision.problem else []
     reasons += _of_zeros(each.report, each.mark) if each.report else []
     return [*reasons, *each.decision.reasons]
@@ -195,7 +195,7 @@ def mark_lines(standing: Standing) -> list[str]:
             how = ", graded unsealed" if is_unsealed else ""
             lines.append(f"checks: {written(mark.automatic)} of {written(mark.automatic_max)}{how}")
         for name, given in mark.overruled.items():
-            what = "all of it" if name == WHOLE else f"{name}, reviewed and graded by hand"
+            what = "the whole hand-in" if name == WHOLE else f"{name}, reviewed and graded by hand"
             lines.append(f"{what}: {written(given.points)}{_why(given)}")
         for row in mark.rows:
             most = written(row.max_points)

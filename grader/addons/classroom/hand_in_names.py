@@ -156,7 +156,7 @@ class Naming:
                 f"Add all students' {self.platform} numbers to the roster, or move all the "
                 "author's files into a folder named after the author's id on the roster"
             )
-        return f"{name} can mean {first} or {second}, and the roster does not decide it. {remedy}"
+        return f"{name} can mean {first} or {second}, and the roster does not say which. {remedy}"
 
     def _is_possible(self, reading: Named) -> bool:
         """Return whether the roster may have this author: it has not where it has all others."""

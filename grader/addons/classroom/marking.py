@@ -247,7 +247,7 @@ def _as_a_whole(
         return None if grading is None else Mark(None, most, (), (settled,), None, problem)
     _require_no_more(WHOLE, whole, most or whole.points)
     automatic = report.score if report is not None and not report.review else None
-    row = Row(WHOLE, problem or "all of it", most, "", whole)
+    row = Row(WHOLE, problem or "the whole hand-in", most, "", whole)
     return Mark(automatic, most, (), (row,), whole.points, "")
 
 

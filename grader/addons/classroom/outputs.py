@@ -102,7 +102,7 @@ def _write_table_to_fill(
     file = out / marking.TO_FILL
     text = marking.to_fill(list(lines.values()))
     if kept := marking.replace_unread(file, text):
-        show(f"{kept} is the previous {file.name}: class.toml lacks some of its points")
+        show(f"{kept} is the previous {file.name}; some of its points are not in class.toml")
     show(f"{out / MARKING} has a sheet for each hand-in; {file} has a line")
     show("  for each question, and for everything else to settle by hand. Fill it in, and")
     show("  name it under `marks` in class.toml")
@@ -146,13 +146,13 @@ def give_back(table: PlatformTable, found: Sequence[Standing], out: Path) -> Non
     feedback = out / f"{table.platform}-feedback.zip"
     write_atomically(grades, filled.text)
     write_atomically(feedback, platform_return.feedback_zip(found))
-    show(
-        f"{grades} has {filled.num_filled} grades for {table.platform}; {feedback} has the feedback"
-    )
+    number = "1 grade" if filled.num_filled == 1 else f"{filled.num_filled} grades"
+    platform = table.platform.capitalize()
+    show(f"{grades} has {number} for {platform}; {feedback} has the feedback")
     for reason in filled.left[:_MOST_SHOWN]:
         show(f"  unchanged: {reason}")
     if len(filled.left) > _MOST_SHOWN:
-        show(f"  and {len(filled.left) - _MOST_SHOWN} more lines, unchanged")
+        show(f"  other lines that are unchanged: {len(filled.left) - _MOST_SHOWN}")
 
 
 def write(
@@ -201,11 +201,11 @@ def summary(
     different = {each.identity: each.mark for each in standings if each.mark}.values()
     rows = [row for each in different for row in each.rows]
     if missing := sum(row.is_missing and row.given is None for row in rows):
-        yield f"lines for files that were not handed in, which stay pending: {missing}"
+        yield f"lines that stay pending because their files were not handed in: {missing}"
         yield '  unless class.toml says not_handed_in = "zero"'
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
-        yield f"without a time, so counted as on time: {len(untimed)}; to change this, add times"
-        yield "  to the table that `times` in class.toml names"
+        yield f"hand-ins without a time, counted as on time: {len(untimed)}; to change this, add"
+        yield "  times to the table that `times` in class.toml names"
     yield from (f"note on every grading: {each}" for each in _shared_notes(standings))
     # Of what is nobody's the gradebook has no line: this is where it is told.
     nobodys = [*strays.hand_ins, *strays.authors, *strays.keys]
@@ -217,7 +217,7 @@ def summary(
         yield "For you to decide:"
         yield from (f"  {problem}" for problem in (*nobodys, *problems[:_MOST_SHOWN]))
         if len(problems) > _MOST_SHOWN:
-            yield f"  and {len(problems) - _MOST_SHOWN} more problems, listed in {GRADEBOOK}"
+            yield f"  and {len(problems) - _MOST_SHOWN} more, listed in {GRADEBOOK}"
     if counts["cannot be graded"] or counts["not graded"] or counts["needs review"]:
         yield "  --sheets writes a line for each into to-mark.csv, for you to settle by hand"
     if missing := counts["no hand-in found"]:
@@ -227,4 +227,4 @@ def summary(
     yield f"and {out / CLASS_PAGE} an overview of the class"
     if num_pairs:
         are = "1 pair of files is" if num_pairs == 1 else f"{num_pairs} pairs of files are"
-        yield f"{are} nearly the same; {out / PAIRS} has them side by side"
+        yield f"{are} nearly identical; {out / PAIRS} has them side by side"

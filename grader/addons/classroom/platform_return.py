@@ -85,11 +85,9 @@ def _canvas_column(head: Sequence[str], file: str, column: str | None) -> int:
         if column is None or (cell.startswith(column) and not cell[len(column) :][:1].isalnum())
     ]
     if len(wanted) != 1:
-        raise UsageError(
-            f"{file}: {len(wanted)} columns match "
-            f"{repr(column) if column else 'an assignment'}; name one with --column: "
-            f"{', '.join(known) or 'there is none'}"
-        )
+        what = repr(column) if column else "an assignment"
+        remedy = f"name one with --column: {', '.join(known)}" if known else "export it again"
+        raise UsageError(f"{file}: {len(wanted) or 'no'} columns match {what}; {remedy}")
     return head.index(wanted[0])
 
 

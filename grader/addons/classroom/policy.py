@@ -139,15 +139,15 @@ def _judged(attempt: Attempt, policy: Policy, deadline: datetime | None) -> _Jud
         return _Judged(attempt, attempt.score)
     if attempt.submitted_at is None:
         unclear = (
-            "the platform says it is late, but not by how much: no points were deducted; add its "
-            "time to the table of times"
+            "the platform says that the hand-in is late, but not by how much: no points were "
+            "deducted; add its time to the table of times"
         )
         return _Judged(attempt, attempt.score, (unclear,) if attempt.is_called_late else ())
     days = days_late(attempt.submitted_at, deadline, policy.grace)
     if days == 0:
         return _Judged(attempt, attempt.score)
     if policy.last_day is not None and days > policy.last_day:
-        why = f"{_days(days)} late; at most {_days(policy.last_day)} are accepted"
+        why = f"{_days(days)} late; hand-ins are accepted up to {_days(policy.last_day)} late"
         return _Judged(attempt, None, (why,), is_accepted=False)
     share = min(1.0, days * policy.late_per_day)
     final = None if attempt.score is None else attempt.score * (1 - share)

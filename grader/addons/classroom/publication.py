@@ -89,7 +89,7 @@ class Regrade:
             said = self.now.outcome.error or self.before.outcome.error
             return (Line("", *self.scores, one_line(said)),)
         if old.assignment != new.assignment:
-            return (Line("", *self.scores, f"it was on {one_line(old.assignment)}"),)
+            return (Line("", *self.scores, f"it was graded as {one_line(old.assignment)} before"),)
         return tuple(_changes(old, new))
 
 
@@ -107,7 +107,7 @@ def _changes(old: Report, new: Report) -> Iterator[Line]:
         elif was.verdict is not test.verdict:
             yield Line(name, was.verdict.value, test.verdict.value, one_line(test.message))
         elif points[0] != points[1]:
-            yield Line(name, *points, "other points")
+            yield Line(name, *points, "different points")
     given, is_given = (
         {each.name: written(each.max_points) for each in one.manual_parts} for one in (old, new)
     )
@@ -128,8 +128,10 @@ def _why(old: Versions, new: Versions) -> list[str]:
         "course": courses,
         "packages": (old.lock_digest[:12], new.lock_digest[:12]),
     }
-    found = [f"{what} {was} became {now}" for what, (was, now) in pairs.items() if was != now]
-    return found or ["the same engine, course and packages"]
+    found = [
+        f"{what} changed from {was} to {now}" for what, (was, now) in pairs.items() if was != now
+    ]
+    return found or ["the same engine, course, and packages"]
 
 
 def render(regrades: Sequence[Regrade]) -> str:
@@ -158,10 +160,10 @@ def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
     for each in changed:
         before, now = each.scores
         tests = ", ".join(line.test for line in each.lines[:3] if line.test)
-        yield f"  {each.label}: {before} -> {now}{f' by {tests}' if tests else ''}"
+        yield f"  {each.label}: {before} -> {now}{f' ({tests})' if tests else ''}"
     if others := sum(bool(each.lines) for each in regrades if not each.changes_mark):
         more = " more" if changed else ""
-        yield f"  the same mark, but other points or verdicts: {others}{more}"
+        yield f"  the same mark, but different points or verdicts: {others}{more}"
 
 
 def _score(report: Report | None) -> str:

@@ -186,7 +186,7 @@ def read(file: Path) -> Roster:
     students: dict[str, Student] = {}
     for number, row in rows:
         if not row["id"]:
-            raise UsageError(f"{file}, line {number}: has no id; expected one for each student")
+            raise UsageError(f"{file}, line {number} has no id; expected one for each student")
         if row["id"] in students:
             raise UsageError(f"{file}, line {number}: the id {row['id']} appears twice")
         known_as = {key: value for key, value in row.items() if value and key != "group"}
@@ -198,7 +198,9 @@ def read(file: Path) -> Roster:
                 f"and extensions are ambiguous; rename it to group-{group}"
             )
     if not students:
-        raise UsageError(f"{file} names no student; expected a line for each below its header")
+        raise UsageError(
+            f"{file} names no student; expected a line for each student below its header"
+        )
     return Roster(tuple(students.values()))
 
 

@@ -134,7 +134,7 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
         if not authors:
             strays.append(hand_in.problem or _nobodys(hand_in, roster))
         for name in roster.unknown_authors(hand_in):
-            unknown.append(f"{hand_in.label} also belongs to {name}, not on the roster")
+            unknown.append(f"{hand_in.label} also belongs to {name}, a student not on the roster")
         if roster.are_of_groups(hand_in):
             unknown.append(
                 f"{hand_in.label} belongs to several groups of the roster; it counts only "

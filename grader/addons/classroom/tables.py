@@ -63,7 +63,7 @@ def csv_lines(text: str, file: str) -> list[tuple[int, list[str]]]:
         return [(reader.line_num, row) for row in reader]
     except csv.Error as error:
         raise UsageError(
-            f"{file}, line {reader.line_num}: is not CSV ({error}); save it as CSV in UTF-8"
+            f"{file}, line {reader.line_num} is not CSV ({error}); save it as CSV in UTF-8"
         ) from None
 
 
@@ -91,13 +91,13 @@ def read_table(
         problems += [f"has two columns called {each}" for each in known if head.count(each) > 1]
     if problems:
         columns = ", ".join(known or required)
-        raise UsageError(f"{file} {problems[0]}; expected a header with columns of {columns}")
+        raise UsageError(f"{file} {problems[0]}; expected a header with the columns {columns}")
     rows = []
     for number, row in lines[1:]:
         if not any(cell.strip() for cell in row):
             continue
         if len(row) != len(head):
-            raise UsageError(f"{file}, line {number}: has {len(row)} cells; expected {len(head)}")
+            raise UsageError(f"{file}, line {number} has {len(row)} cells; expected {len(head)}")
         rows.append((number, dict(zip(head, map(str.strip, row), strict=True))))
     return rows
 

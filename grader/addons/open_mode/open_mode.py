@@ -182,10 +182,12 @@ class OpenMode(SuiteMode):
         part = next(each for each in assignment.parts if each.name == asked.part)
         backend = asked.backend or part.backend
         if backend.startswith("torch"):
-            pytest.skip(f"starts its own processes: grade check --part {part.name}")
+            pytest.skip(f"this part starts its own processes; use grade check --part {part.name}")
         if any(case.message_fault is not None for case in cases):
             only = f"--part {part.name} --only {function_of(item)}"
-            pytest.skip(f"changes messages, which may end the ranks: grade check {only}")
+            pytest.skip(
+                f"this check changes messages, which may end the ranks; use grade check {only}"
+            )
         if ranks > self._world.size:
             # A rule is judged by the cases that there are.
             self._most_ranks = max(ranks, self._most_ranks)
@@ -336,7 +338,8 @@ class OpenMode(SuiteMode):
         except (CaseNotRun, pytest.skip.Exception) as error:
             if self._most_ranks and isinstance(error, CaseNotRun | TestNotRun):
                 # Whatever it says: with more ranks there might be something to look at.
-                pytest.skip(f"needs {self._most_ranks} ranks: start with -n {self._most_ranks}")
+                most = self._most_ranks
+                pytest.skip(f"this check needs {most} ranks; start with -n {most}")
             if isinstance(error, CaseNotRun):
                 not_run(str(error))
             raise

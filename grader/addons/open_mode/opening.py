@@ -243,7 +243,7 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
     inside = placement.folder_of(options.part or [])
     if not (folder / inside).is_dir():
         raise UsageError(
-            f"{inside} is not a folder, but holds the files: unpack it and name its folder"
+            f"{inside} is not a folder, but holds the files: unpack it and name the new folder"
         )
     there = _files_in(inside, placement, options.part or [])
     arguments = (
@@ -317,7 +317,7 @@ def ended(page: Page, test: str, failure: RunFailure) -> list[str]:
     name = one_line(test.partition("[")[0].removeprefix("test_"))
     next_step = (
         "The session stopped, because a rank that hangs or has crashed cannot continue. To "
-        f'run the other tests, leave this one out: -k "not {name}"'
+        f'run the other checks, leave this one out: -k "not {name}"'
     )
     return [*lines, "", *page.paragraph(next_step)]
 

@@ -19,7 +19,7 @@ _RESTARTED = "GRADER_OPEN_MODE_TRACE"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that turns open mode on."""
-    group = parser.getgroup("grader", "grading a submission openly, inside mpirun")
+    group = parser.getgroup("grader", "run the checks of a submission inside mpirun")
     group.addoption("--submission", metavar="DIR", help="folder of the submission to test")
 
 

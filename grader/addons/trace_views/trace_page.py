@@ -109,7 +109,7 @@ def _heading(rank: int, seen: RankTrace, file: str) -> str:
     if number and file:
         told.append(f"lines of {one_line(file)}")
     if seen.truncated:
-        told.append("others were lost, because there were too many")
+        told.append("more calls were lost, because there were too many")
     return f"rank {rank}: {', '.join(told)}"
 
 

@@ -10,7 +10,7 @@ MAX_ENTRIES = 100_000
 MAX_FILE_NUM_BYTES = 32 << 20
 IS_A_LINK = "is a link, and links are not followed"
 IS_SPECIAL = "is not a regular file"
-IS_OF_NO_KIND = "is not a type of file that the assignment uses"
+IS_OF_NO_KIND = "is not of a type that the assignment uses"
 IS_OF_A_TOOL = "belongs to a tool, not to the submission"
 
 

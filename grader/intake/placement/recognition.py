@@ -131,7 +131,7 @@ def missing_text(placement: Placement, part: Part, file: str) -> str:
         return f"{meant} was not read: it {reason}"
     if _defines(submission.files[meant], part):
         return f"{absence}. {meant} defines {_called(part)}: rename {meant} to {file}"
-    return f"{absence}. Is {meant} meant to be {file}? Then rename it"
+    return f"{absence}. Is {meant} meant to be {file}? If so, rename it"
 
 
 def unused_text(placement: Placement, part: Part) -> str:
@@ -159,7 +159,7 @@ def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
         files = _listed(nearest.handed_in)
         expected = [f"The closest assignment is {full_name(nearest, known)}, which expects {files}"]
         expected += [
-            f"Is {path} meant to be {name}? Then rename it"
+            f"Is {path} meant to be {name}? If so, rename it"
             for name, path in sorted(names.items())[:_MAX_MEANT]
         ]
     else:

@@ -32,13 +32,13 @@ _NOT_ASKED_FOR = "is not one of the expected files"
 _RUNS_ALONG = f"{_NOT_ASKED_FOR}; the graded files can import it"
 _LATER = (
     "it is the unchanged template",
-    "its name is that of a test or an old version",
+    "its name suggests a test or an old version",
     "its name is less similar",
-    "it is farther from its place",
+    "it is in a deeper folder",
     "it is a cell of a notebook, not a script",
     "it is older in its archive",
     "it has the lower number",
-    "both are equal, and the first by name is graded",
+    "both are equal, so the first by name is graded",
 )
 """Why a file is not graded, by what it differs in from the one that is."""
 _Candidate = tuple[bool, bool, Rule, int, bool, int, tuple[int, ...], str]
@@ -161,7 +161,7 @@ class Placement:
             if row.is_graded or self._is_worth_a_word(row)
         ]
         more = len(told) - _MAX_NOTES
-        told = [*told[:_MAX_NOTES], *([f"and {more} more files of this kind"] if more > 0 else [])]
+        told = [*told[:_MAX_NOTES], *([f"and {more} more of this kind"] if more > 0 else [])]
         return (*told, *self._not_expected())
 
     def _not_expected(self) -> Iterator[str]:

@@ -79,7 +79,7 @@ def _other_message(situation: StalledRun) -> Finding | None:
     return found(
         "deadlock.other_message",
         f"A message and a waiting receive do not match: their {differs} differ.",
-        help="compare the two lines: source, destination, tag and communicator must match",
+        help="compare the two lines: source, destination, tag, and communicator must match",
         differs=differs,
     )
 

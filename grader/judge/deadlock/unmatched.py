@@ -49,7 +49,7 @@ def ungathered(situation: StalledRun) -> Iterator[str]:
 def _disagreement(gathering: Gathering) -> str:
     by_call: dict[str, list[int]] = defaultdict(list)
     for rank, call in sorted(gathering.calls.items()):
-        left = f"{at(call)}, which it has left" if call.left_ns else ""
+        left = f"{at(call)}, which has returned" if call.left_ns else ""
         by_call[signature_of(call) + left].append(rank)
     texts: list[str] = []
     for call_text, ranks in list(by_call.items())[:_MOST_ITEMS]:
@@ -171,7 +171,8 @@ def _pending(messages: Sequence[Posted]) -> str:
         return "no send is pending"
     shown = [f"rank {m.rank}'s {signature_of(m.call)}{at(m.call)}" for m in messages[:_MOST_ITEMS]]
     more = len(messages) - len(shown)
-    return f"the pending sends are {', '.join(shown)}{f' and {more} more' if more else ''}"
+    sends = "send is" if len(messages) == 1 else "sends are"
+    return f"the pending {sends} {', '.join(shown)}{f' and {more} more' if more else ''}"
 
 
 def left_behind(trace: Trace, returned: frozenset[int]) -> str:

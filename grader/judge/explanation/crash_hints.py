@@ -144,8 +144,8 @@ def _of_rendezvous(crash: Crash, trace: Trace) -> str:
     if not crash.command or not any(words in crash.message for words in _RENDEZVOUS):
         return ""
     return (
-        "init_process_group needs rank, world_size and, on every rank, the same address and port "
-        f"of rank 0, as in init_method='tcp://ADDRESS:29500'; {started_as(crash.command)}"
+        "init_process_group needs rank, world_size, and the address and port of rank 0, the same "
+        f"on every rank, as in init_method='tcp://ADDRESS:29500'; {started_as(crash.command)}"
     )
 
 
@@ -159,7 +159,7 @@ def _of_what_shows_others(crash: Crash, trace: Trace) -> str:
         return ""
     return (
         "ranks cannot read /proc or /sys, because these show other processes; use "
-        "os.cpu_count(), resource.getrusage() or the time module"
+        "os.cpu_count(), resource.getrusage(), or the time module"
     )
 
 
@@ -183,8 +183,9 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
         return f"ranks cannot use {_SHM}; multiprocessing finds shared memory elsewhere"
     if _is_refused(crash):
         return (
-            "ranks can communicate only by MPI or torch.distributed, not by other sockets, files, "
-            "file locks or programs. Each rank can use files only in its own folder"
+            "ranks can communicate only through MPI or torch.distributed, not through other "
+            "sockets, files, file locks, or programs. Each rank can use files only in its own "
+            "folder"
         )
     return ""
 

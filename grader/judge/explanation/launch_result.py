@@ -144,7 +144,7 @@ def _of_time_limit(end: End, makes_progress: bool) -> RunFailure:
     told = sorted(late, key=lambda rank: end.trace.ranks[rank].inside >= 0)
     places = [_where(end, rank) for rank in told[:_MOST_RANKS]]
     more = len(late) - _MOST_RANKS
-    others = f"the same for {more} more ranks" if more > 0 else ""
+    others = f"the same for {more} more rank{'s' * (more > 1)}" if more > 0 else ""
     reason = "" if makes_progress else left_behind(end.trace, end.returned)
     machines_part = _machines_part(end.lasted, end.limit_s)
     clauses = "; ".join(filter(None, [*places, others, reason, machines_part]))

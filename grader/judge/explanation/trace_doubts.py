@@ -50,7 +50,7 @@ class TraceDoubts:
             if not self._is_counted[rank]:
                 raise GraderError(
                     f"MPI does not count the messages of rank {rank}: without its monitoring "
-                    "component (pml_monitoring), the grader cannot prove any message"
+                    "component (pml_monitoring), the grader cannot confirm any message"
                 )
             text = f"MPI stopped counting the messages of rank {rank}"
             stopped.append(Doubt(text, (rank,)))
@@ -194,8 +194,8 @@ def beside_calls(nums_messages: Sequence[int]) -> Iterator[Doubt]:
     for rank, number in enumerate(nums_messages):
         if number:
             yield Doubt(
-                f"on rank {rank}, MPI sent {_messages(number)} as it does in collectives, but in "
-                "none of the recorded calls",
+                f"on rank {rank}, MPI sent {_messages(number)} of the kind that collectives send, "
+                "but outside all recorded calls",
                 (rank,),
             )
 
@@ -211,7 +211,7 @@ def _disorder(rank: int, seen: RankTrace, began_ns: int, read_ns: int) -> Iterat
     timed = seen.calls.where(~seen.calls.function_is(_POLLS.__contains__))
     entered_ns = timed.column("entered_ns")
     if (entered_ns[1:] < entered_ns[:-1]).any():
-        yield f"the calls of rank {rank} are not in order of time"
+        yield f"the calls of rank {rank} are not in chronological order"
     is_outside = (entered_ns < began_ns) | (entered_ns > read_ns)
     for name in ("left_ns", "completed_ns"):
         ends_ns = timed.column(name)
@@ -219,7 +219,7 @@ def _disorder(rank: int, seen: RankTrace, began_ns: int, read_ns: int) -> Iterat
     for call in timed.where(is_outside)[:1]:
         yield f"{name_of(call)} of rank {rank}{at(call)} has times outside the case"
     if not np.isin(seen.calls.column("phase"), (0, 1)).all():
-        yield f"the calls of rank {rank} belong to phases that do not exist"
+        yield f"some calls of rank {rank} belong to phases that do not exist"
 
 
 def _may_send(calls: Calls) -> Mask:

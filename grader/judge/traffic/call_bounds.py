@@ -100,7 +100,7 @@ def _assert_per_iteration(
                     found(
                         "rule.calls_per_iteration",
                         f"rank {rank} {doing.format(number, 's' * (number != '1'))} per iteration "
-                        f"({len(before)} in {shorter}, {len(after)} in {longer} iterations); "
+                        f"({len(before)} in {_iterations(shorter)}, {len(after)} in {longer}); "
                         f"expected {bounds_text(bounds)}{_places(after)}",
                         rank=rank,
                         per_iteration=more / iterations,
@@ -108,11 +108,17 @@ def _assert_per_iteration(
                 )
 
 
+def _iterations(number: int) -> str:
+    return f"{number} iteration{'' if number == 1 else 's'}"
+
+
 def _of_rank(expected: Bounds | Mapping[int, Bounds], rank: int) -> Bounds:
     if not isinstance(expected, Mapping):
         return expected
     if rank not in expected:
-        raise ValueError(f"numbers of {ranks_text(expected)} are expected, and none of rank {rank}")
+        raise ValueError(
+            f"`expected` has numbers for {ranks_text(expected)}, but none for rank {rank}"
+        )
     return expected[rank]
 
 
@@ -240,5 +246,5 @@ def assert_bytes_per_edge(trace: Trace, expected: Mapping[tuple[int, int], Bound
 def _account(num_bytes: int, sent: Sequence[Call]) -> str:
     if not sent:
         return "nothing"
-    how = "by" if len(sent) == 1 else f"in {len(sent)} messages, the first by"
+    how = "with" if len(sent) == 1 else f"in {len(sent)} messages, the first with"
     return f"{num_bytes} bytes {how} {name_of(sent[0])}{at(sent[0])}"

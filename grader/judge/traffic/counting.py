@@ -318,7 +318,7 @@ def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
                 found(
                     "evidence.envelopes_could_tell",
                     f"rank {rank} sent {len(sent)} messages of {num_kinds} kinds, told apart "
-                    f"by receiver, tag and length. The kinds alone can carry {num_bytes:.0f} "
+                    f"by receiver, tag, and length. The kinds alone can carry {num_bytes:.0f} "
                     f"bytes; {needed_num_bytes:.0f} are enough. The result might not come from "
                     "the messages' content; your instructor reviews this part",
                     rank=rank,

@@ -64,7 +64,7 @@ def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
                 found(
                     "evidence.altered_message_noticed",
                     f"{_told(trace, effect.message)}, and the run ended without results. Code "
-                    "that notices a changed number may get the correct one from elsewhere; "
+                    "that notices a changed number might get the correct one from elsewhere; "
                     f"{_LOOK}",
                     rank=effect.message.rank,
                 )
@@ -165,9 +165,9 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
             raise NotProven(
                 found(
                     "evidence.influences_unlike_a_ring",
-                    f"we changed each of rank {rank}'s {len(own)} messages. This changed the "
-                    f"results of {listed(map(str, num_influenced))} ranks. In a ring, it would "
-                    f"change those of {listed(map(str, expected))}. The results might not come "
+                    f"we changed rank {rank}'s {len(own)} messages one at a time. The results of "
+                    f"{listed(map(str, num_influenced))} ranks changed. In a ring, those of "
+                    f"{listed(map(str, expected))} would change. The results might not come "
                     f"from the messages alone; {_LOOK}",
                     rank=rank,
                     influenced=num_influenced,

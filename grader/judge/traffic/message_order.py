@@ -47,7 +47,7 @@ def assert_message_depth(trace: Trace, most: int) -> None:
         found(
             "rule.messages_in_a_row",
             f"{len(chain)} messages form a chain, but {most} are enough; each sender waited "
-            f"for the message before: rank {' -> '.join(way)}",
+            f"for the previous message: rank {' -> '.join(way)}",
             depth=len(chain),
             most=most,
             rank=first.source,

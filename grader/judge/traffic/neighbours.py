@@ -49,7 +49,7 @@ def assert_one_neighbour(trace: Trace, *, may_be_silent: bool = False) -> None:
                     found(
                         "rule.both_ring_neighbours",
                         f"rank {first[1]} sent to rank {first[2].peer}{at(first[2])}, "
-                        f"{f'but rank {rank}' if rank != first[1] else 'and'} {here}; in a "
+                        f"{f'but rank {rank} sent' if rank != first[1] else 'and'} {here}; in a "
                         "ring, every rank sends to the same side",
                         rank=rank,
                         places=(place_of(first[2]), place_of(call)),
@@ -201,6 +201,6 @@ def assert_graph_of(graph: Graph, num_ranks: int) -> None:
     known = set(graph).union(*graph.values())
     if set(graph) != set(range(num_ranks)) or known != set(graph):
         raise ValueError(
-            f"a graph with neighbours of {sorted(graph)} among {sorted(known)}: expected those of "
-            f"each rank from 0 to {num_ranks - 1}; make it for {num_ranks} ranks"
+            f"a graph with neighbours of {sorted(graph)} among {sorted(known)}: expected "
+            f"neighbours of each rank from 0 to {num_ranks - 1}; make it for {num_ranks} ranks"
         )

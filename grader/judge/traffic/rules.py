@@ -110,7 +110,7 @@ def assert_requests_completed(
             found(
                 "rule.request_not_completed",
                 f"rank {rank}: the {name_of(call)}{_partner(call)}{at(call)} {how}; "
-                f"{number} {noun} in all",
+                f"{number} such {noun} in all",
                 rank=rank,
                 call=name_of(call),
                 place=place_of(call),

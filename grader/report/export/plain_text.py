@@ -76,7 +76,7 @@ def require_mark(report: Report, platform: str) -> None:
     """Raise GraderError for a report without a mark, where a platform cannot be told so."""
     if not has_mark(report):
         raise GraderError(
-            f"no file was written for {platform}, which would show it as a mark: "
+            f"no file was written for {platform}, which would show the score as a mark: "
             f"{why_no_mark(report)}"
         )
 

@@ -190,8 +190,8 @@ def _why_unreachable(error: BaseException) -> str:
     causes = list(_causes(error))
     if any(isinstance(cause, PermissionError) for cause in causes):
         return (
-            "you may not use Docker on this machine: ask for the group `docker` and log in "
-            f"again, {_INSTEAD}"
+            "you may not use Docker on this machine: ask to be added to the group `docker` and log "
+            f"in again, {_INSTEAD}"
         )
     host = os.environ.get("DOCKER_HOST")
     if any(isinstance(cause, FileNotFoundError | ConnectionRefusedError) for cause in causes):

@@ -72,7 +72,7 @@ def _of_the_ranks(found: Mapping[str, Any], judges: str) -> Iterator[Protection]
     groups = status_field(status, "Groups").split()
     is_nobody_else = "0" not in {*user, *group} and not groups
     yield _essential(
-        "Ranks are another user, and not root",
+        "Ranks run as another user, not as root",
         is_nobody_else,
         f"user {user[0]}, groups {' '.join(groups) or 'none'}",
     )
@@ -180,7 +180,7 @@ def _of_the_container(seen: Surroundings) -> Iterator[Protection]:
     yield _by_flag(
         "No port shows a connection that has ended",
         seen.max_ended_connections == "0",
-        f"the kernel keeps {seen.max_ended_connections or 'an unknown number'}",
+        f"the kernel keeps {seen.max_ended_connections or 'an unknown number'} of these",
         "--sysctl net.ipv4.tcp_max_tw_buckets=0",
     )
     yield from _limits(seen)
@@ -208,7 +208,7 @@ def _of_mounts(foreign: Sequence[Foreign], ipc_namespace: str) -> Iterator[Prote
     yield Protection(
         "The ranks can open nothing on the machine",
         not is_open,
-        _some([f"{each.path}: {each.opens}" for each in is_open]) or "nothing is",
+        _some([f"{each.path}: {each.opens}" for each in is_open]) or "nothing is open",
         is_essential=True,
         flag=_without(is_open, ipc_namespace),
     )
@@ -216,7 +216,8 @@ def _of_mounts(foreign: Sequence[Foreign], ipc_namespace: str) -> Iterator[Prote
     yield _by_flag(
         "The container mounts only what grading needs",
         not others,
-        _some([f"{each.path}, closed to the ranks or empty" for each in others]) or "nothing is",
+        _some([f"{each.path}, closed to the ranks or empty" for each in others])
+        or "no other mounts",
         _without(others, ipc_namespace),
     )
 

@@ -62,7 +62,7 @@ def try_reading_files(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable
 
 
 def try_reading_processes(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], object]]]:
-    """No other process can be looked into: not the judge, not what starts the ranks."""
+    """No other process can be read: neither the judge nor the one that starts the ranks."""
     for pid in foreign_processes():
         for name in ("environ", "maps"):
             yield f"read /proc/{pid}/{name}", partial(_read_something, f"/proc/{pid}/{name}")
@@ -93,7 +93,7 @@ def try_system_calls(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[
     if bit := _BIT_OF_OTHERS.get(machine):
         number = library.resolve_syscall(arch, "getpid") | 1 << bit
         other = partial(_checked, libc.syscall, c_long(number))
-        yield "getpid by another set of numbers", partial(_in_a_child, other)
+        yield "getpid by another set of system call numbers", partial(_in_a_child, other)
     yield "trace a child", _trace_a_child
     yield "show its memory", partial(_checked, libc.prctl, _PR_SET_DUMPABLE, 1, 0, 0, 0)
     yield "set the clock", partial(time.clock_settime, time.CLOCK_REALTIME, 0)

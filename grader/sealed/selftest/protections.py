@@ -66,8 +66,8 @@ def note(protections: Sequence[Protection], *, is_for_students: bool = False) ->
     if not missing:
         return ""
     if is_for_students:
-        number = f"{len(missing)} protection{'' if len(missing) == 1 else 's'}"
-        return f"feedback, not your mark: it lacks {number} of the course's grading"
+        are = "is" if len(missing) == 1 else "are"
+        return f"feedback, not your mark: {len(missing)} of the course's protections {are} missing"
     by_flag = "; ".join(f"{each.name} ({each.flag})" for each in missing if each.flag)
     others = "; ".join(f"{each.name} ({each.found})" for each in missing if not each.flag)
     return ". ".join(

@@ -63,7 +63,7 @@ def test_a_course_says_how_much_is_told_where_a_part_does_not(make):
     ("old", "new", "told"),
     [
         ("title", "titel", "titel: unknown key; .* Did you mean title.*title: missing"),
-        ('"A course"', "3", "title: found 3; expected a text of one line"),
+        ('"A course"', "3", "title: found 3; expected a string of one line"),
         ('">=0"', '"0 to 1"', 'engine: found "0 to 1"; expected a range such as'),
         ('">=0"', '">=0"\nfeedback = "much"', 'feedback: found "much"; expected one of verdict'),
         ('">=0"', '">=99"', f'found ">=99", but this is {__version__}'),
@@ -79,9 +79,11 @@ def test_a_course_file_that_is_not_right_is_the_graders_failure(make, old, new, 
 
 
 def test_a_folder_that_is_no_course_is_named(tmp_path):
-    with pytest.raises(UsageError, match=r"is not a course: expected .* course\.toml, found none"):
+    with pytest.raises(
+        UsageError, match=r"is not a course: expected .* course\.toml, but it has none"
+    ):
         Course.read(tmp_path)
-    with pytest.raises(UsageError, match="no such folder; name another folder"):
+    with pytest.raises(UsageError, match="but there is none; name another folder"):
         Course.read(tmp_path / "none")
 
 
@@ -131,7 +133,7 @@ def test_two_named_courses_of_one_name_are_refused(make, tmp_path):
 
 def test_without_any_course_it_is_said_how_to_name_one(monkeypatch):
     monkeypatch.setattr(courses, "bundled_root", lambda: None)
-    with pytest.raises(GraderError, match="no course is installed: name its folder with --course"):
+    with pytest.raises(GraderError, match="no course is installed: name the folder of one with"):
         find_courses((), {})
     assert find_courses((), {}, requires_one=False).courses == ()
     with pytest.raises(GraderError, match="this installation has no course"):

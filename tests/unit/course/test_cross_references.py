@@ -48,17 +48,17 @@ def test_what_agrees_is_not_told(told):
         (
             ("parts", 1, "name"),
             "ring",
-            'parts[1].name: found "ring", which parts[0] has already; expected another name',
+            'parts[1].name: found "ring", which parts[0] already has; expected another name',
         ),
         (
             ("manual", 0, "name"),
             "fit",
-            'manual.fit.name: found "fit", which parts.fit has already; expected another name',
+            'manual.fit.name: found "fit", which parts.fit already has; expected another name',
         ),
         (
             ("parts", 1, "suite"),
             "test_ring.py",
-            'parts.fit.suite: found "test_ring.py", which parts.ring has already; '
+            'parts.fit.suite: found "test_ring.py", which parts.ring already has; '
             "expected another suite",
         ),
         (
@@ -132,20 +132,20 @@ def test_what_agrees_is_not_told(told):
         (
             ("parts", 1, "accepted_names", "net.py"),
             ["ring.py"],
-            'parts.fit.accepted_names."net.py": found "ring.py", which stands for another file; '
-            "expected a name that nothing else has",
+            'parts.fit.accepted_names."net.py": found "ring.py", which already stands for '
+            "another file; expected a name that nothing else has",
         ),
         (
             ("parts", 1, "accepted_names", "net.py"),
             ["images.py"],
-            'parts.fit.accepted_names."net.py": found "images.py", which stands for another file; '
-            "expected a name that nothing else has",
+            'parts.fit.accepted_names."net.py": found "images.py", which already stands for '
+            "another file; expected a name that nothing else has",
         ),
         (
             ("parts", 1, "accepted_names", "fit.py"),
             ["network.py"],
-            'parts.fit.accepted_names."fit.py": found "network.py", which stands for another '
-            "file; expected a name that nothing else has",
+            'parts.fit.accepted_names."fit.py": found "network.py", which already stands for '
+            "another file; expected a name that nothing else has",
         ),
         (
             ("support",),

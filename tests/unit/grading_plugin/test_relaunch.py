@@ -79,7 +79,7 @@ def test_who_is_known_to_fail_and_who_came_too_late_is_told_apart():
     ranks = Ranks({name: CRASH for name in names if name != "b"})
     answers = ranks.answers(cases(*names, a="one", b="one"), LaunchBudget(has_answered=True))
     assert answers[1] == NotRun("same cause as above")
-    assert answers[-1] == NotRun("too many cases before it failed")
+    assert answers[-1] == NotRun("too many earlier cases failed")
     assert len(ranks.launches) == 1 + MOST_FRESH_LAUNCHES
 
 

@@ -61,7 +61,7 @@ def test_an_archive_in_an_archive_is_opened_once(tmp_path):
     assert list(found.files) == ["sync.py"]
     assert set(found.not_read) == {"more.zip", "more.zip/code.zip"}
     (tmp_path / "alone.zip").write_bytes(zip_of({"more.zip": outer}))
-    with pytest.raises(UsageError, match=r"more\.zip/code\.zip is not a type of file"):
+    with pytest.raises(UsageError, match=r"more\.zip/code\.zip is not of a type"):
         submissions.read(tmp_path / "alone.zip", WANTED)
 
 

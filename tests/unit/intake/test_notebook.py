@@ -79,7 +79,7 @@ def test_a_cell_must_name_one_file(head):
     """Jupyter itself would refuse these."""
     found = notebook.read(of(f"{head}\nx"))
     assert found.files == {}
-    assert "that does not name one file" in found.problems[0]
+    assert "that does not name exactly one file" in found.problems[0]
 
 
 def test_a_notebook_without_such_cells_says_so():

@@ -97,10 +97,10 @@ def test_no_rank_is_started_where_there_is_only_a_recording():
     assert str(told.value) == (
         "the recording does not have the launch of 2 ranks, 'case 0' and 1 more case: the launch "
         "of 2 ranks, 'case 0' and 1 more case differs in probes of the suite, files of the "
-        "submission; make it again with `grade observe`, or name the seed of a sealed one with "
+        "submission. Record again with `grade observe`, or name a sealed recording's seed with "
         "--seed-of"
     )
-    with pytest.raises(GradingLost, match="it has none"):
+    with pytest.raises(GradingLost, match="it has no launch at all"):
         replaying({}.get, lambda: [])(plan())
 
 
@@ -111,7 +111,7 @@ def test_a_recording_of_other_ranks_is_damaged(name):
     filling(launches.get, ranks.observe, launches.__setitem__)(plan())
     (found,) = launches.values()
     assert encode(observation_of(plan(), found)) == found.observed
-    with pytest.raises(UnreadableRecording, match="it is of other ranks"):
+    with pytest.raises(UnreadableRecording, match="it is of a different number of ranks"):
         observation_of(replace(plan(), ranks=3), found)
     if ranks.observed.end is None:
         with pytest.raises(UnreadableRecording, match="more cases than were asked for"):

@@ -314,7 +314,7 @@ def usual() -> Report:
                 "notes.txt",
                 "",
                 False,
-                "was not read: it is not a type of file that the assignment uses",
+                "was not read: it is not of a type that the assignment uses",
             ),
         ),
         is_recognised=True,

@@ -64,7 +64,7 @@ def test_what_may_be_meant_by_a_file_is_told_below_the_table():
     """A message that names no file of the hand-in says no more than the table."""
     report = example.every_verdict()
     *others, missing = report.parts
-    hint = "missing.py was not handed in. Is misssing.py meant to be missing.py? Then rename it"
+    hint = "missing.py was not handed in. Is misssing.py meant to be missing.py? If so, rename it"
     files = tuple(HandedInFile(name, "", False, "") for name in ("misssing.py", "ssing.py"))
     hinted = replace(report, files=files, parts=(*others, replace(missing, message=hint)))
     assert f"  missing: {hint[:40]}" in render(hinted)

@@ -100,7 +100,7 @@ def test_a_study_of_a_course_of_ones_own(course):
     assert done.stdout.splitlines() == [
         "- 2 runs on 1 rank.",
         "- 2 runs on 2 ranks.",
-        "out/README.md: 1 figures and tables; this is not a mark",
+        "out/README.md: 1 figure or table; this is not a mark",
     ]
     out = course.parent / "out"
     assert {path.name for path in out.iterdir()} == {
@@ -116,7 +116,7 @@ def test_a_crashing_submission_yields_a_study_without_these_points(course):
     (course.parent / "work" / "my_sum.py").write_text("raise ValueError('no | sum')\n")
     done = grade_study(course, "--submission", "work", "--out", "out")
     assert done.returncode == 0, done.stderr
-    assert "2 of 2 runs are missing from the figures:" in done.stdout
+    assert "runs missing from the figures (2 of 2):" in done.stdout
     assert "1 rank and 1 more: crashed: ValueError: no | sum" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
     page = (course.parent / "out" / "README.md").read_text()
@@ -368,7 +368,7 @@ def test_a_measurement_survives_the_way_through_json():
 def test_a_folder_with_a_page_of_somebody_elses_is_left_alone(tmp_path):
     """It would be replaced by the page of the study."""
     (tmp_path / "README.md").write_text("mine")
-    with pytest.raises(UsageError, match="which this study would replace"):
+    with pytest.raises(UsageError, match="and this study would replace it"):
         study_command._require_ours(tmp_path)
     assert (tmp_path / "README.md").read_text() == "mine"
     (tmp_path / "README.md").write_text("# Study of sums\n")

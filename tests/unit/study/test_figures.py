@@ -42,13 +42,13 @@ def test_the_csv_of_a_table():
 def test_a_caption_says_on_how_many_cores_and_what_marks_mean():
     assert caption(chart(MEASURED, MODELLED), MACHINE) == (
         "632 steps. Measured on 2 cores (a processor). Marks are medians of several runs; thin "
-        "lines show their range. Hollow marks: more ranks than cores, so their times "
+        "lines show their range. Hollow marks have more ranks than cores, so their times "
         "say little about a machine. Broken lines are modelled, not measured."
     )
     plain = chart(Series("ring", (Dot.exact(1, 2.0),)), Series("ring, modelled", (), True))
     assert caption(plain, MACHINE) == "632 steps. Measured on 2 cores (a processor)."
     bars = caption(chart(MEASURED, MODELLED, is_bars=True), MACHINE)
-    assert "Hollow bars: " in bars and "Pale, hatched bars are modelled" in bars
+    assert "Hollow bars have " in bars and "Pale, hatched bars are modelled" in bars
     assert caption(TABLE, Machine(1, "p", {})) == "Two runs. Measured on 1 core (p)."
 
 
@@ -89,7 +89,7 @@ def test_what_is_no_finite_number_has_no_mark_and_is_told():
     assert [len(each.dots) for each in drawn.series] == [1, 0, 2]
     assert "nan" not in csv_text(drawn) and "inf" not in csv_text(drawn)
     assert drawn.caption == (
-        "632 steps. No finite number, so nothing is drawn: "
+        "632 steps. Not drawn, because there is no finite number: "
         "lost at 2, 3, 4, 5, 6 and 2 more; all at a."
     )
     assert chart(MEASURED).finite() == chart(MEASURED)
@@ -255,12 +255,15 @@ def test_a_number_stands_above_each_bar(tmp_path):
 
 
 def test_marks_of_one_run_are_said_to_be():
-    for numbers, told in (([[1.0], [2.0]], "Each mark is"), ([[1.0], [1, 2, 3]], "Some marks are")):
+    for numbers, told in (
+        ([[1.0], [2.0]], "Each mark shows"),
+        ([[1.0], [1, 2, 3]], "Some marks show"),
+    ):
         dots = tuple(Dot.of(x, Spread.of(each)) for x, each in enumerate(numbers))
         chart = Chart("a", "A", "x", "y", (Series("s", dots),), "")
-        assert f"{told} of one run" in caption(chart, Machine(2, "p", {}))
+        assert f"{told} a single run" in caption(chart, Machine(2, "p", {}))
     exact = Chart("a", "A", "x", "y", (Series("s", (Dot.exact(1, 1.0),)),), "")
-    assert "one run" not in caption(exact, Machine(2, "p", {}))
+    assert "single run" not in caption(exact, Machine(2, "p", {}))
 
 
 def test_a_legend_hides_no_mark(tmp_path):

@@ -55,7 +55,7 @@ def test_mistakes_of_a_plan_are_told():
     (twice,) = problems([point("a"), point("a")])
     assert "two points are called 'a'" in twice
     (none,) = problems([point("a", ranks=0)])
-    assert "found 0, 1 and 30 s" in none
+    assert "found 0, 1, and 30 s" in none
 
 
 def test_what_is_measured_is_not_measured_again(tmp_path):
@@ -123,7 +123,7 @@ def test_after_the_time_limit_the_rest_of_a_series_is_left_out(tmp_path):
     results = study(points, tmp_path, fake)
     assert fake.asked == [("a", 0), ("c", 0)]
     assert results.why_missing("a") == "did not end"
-    assert "a run of slow before it did not finish" in results.why_missing("b")
+    assert "an earlier run of slow did not finish" in results.why_missing("b")
     assert results.why_missing("c") == ""
 
 

@@ -73,8 +73,7 @@ def _require_this_engine(file: Path) -> None:
             wheel.extractall(folder)
         if engine_digest(Path(folder) / "grader") != engine_digest():
             raise GraderError(
-                f"{file} was made from other sources than this engine's; make it again with "
-                "`make wheels`"
+                f"{file} was not made from this engine's sources; make it again with `make wheels`"
             )
 
 
@@ -241,8 +240,8 @@ def requirements(
         f"{name_of(course)}=={version_of(files)}": name_of(course),
     }
     lines = [
-        f"# To grade as {course.name} does, by `pip install -r` of this file in a virtual",
-        "# environment. Written by `grade build`: every file is checked against its hash.",
+        f"# To grade as {course.name} does, run `pip install -r` on this file in a virtual",
+        "# environment. `grade build` wrote it; pip checks every package against its hash.",
         *(indexes(locked) if _TORCH in extras else []),
         f"--find-links {where}",
     ]

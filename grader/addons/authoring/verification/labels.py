@@ -20,8 +20,8 @@ MOST_UNFAIR = 0.10
 """By how much of a part what is paid may differ from what a fair person pays."""
 
 
-Text = Annotated[str, Meta(description="a text")]
-Tests = Annotated[tuple[str, ...], Meta(description="a list of names of tests")]
+Text = Annotated[str, Meta(description="a string")]
+Tests = Annotated[tuple[str, ...], Meta(description="a list of test names")]
 
 
 class Label(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -34,7 +34,7 @@ class Label(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The key of a finding of a failed test, or of a note."""
     facts: Annotated[dict[str, Any], Meta(description="a table of facts")] = {}
     """What that finding has to say, as far as the label names it."""
-    points: Annotated[str | float, Meta(description="all, some or a number")] | None = None
+    points: Annotated[str | float, Meta(description="all, some, or a number")] | None = None
     """`all`, `some` or a number; may be left out where there is a fair share."""
     subject: Tests | None = None
     """The tests about this bug: no other may lose points. None when the label does not say."""
@@ -75,7 +75,7 @@ def disagreements(label: Label, result: PartResult) -> Iterator[str]:
     lost = {test.name for test in result.tests if test.points < test.max_points}
     if label.subject is not None and not lost <= set(label.subject):
         others = ", ".join(sorted(lost - set(label.subject)))
-        yield f"points are lost in {others}, which the label does not list as its subject"
+        yield f"points are lost in tests that the label's `subject` does not list: {others}"
     if label.fair_share is not None and result.max_points:
         share = result.points / result.max_points
         if round(abs(share - label.fair_share), 9) > MOST_UNFAIR:
@@ -83,8 +83,8 @@ def disagreements(label: Label, result: PartResult) -> Iterator[str]:
     names = {test.name for test in failing}
     if label.failing_tests is not None and names != set(label.failing_tests):
         yield (
-            f"expected that {', '.join(sorted(label.failing_tests)) or 'no test'} fails, found "
-            f"{', '.join(sorted(names)) or 'none'}"
+            f"tests expected to fail: {', '.join(sorted(label.failing_tests)) or 'none'}; "
+            f"tests that failed: {', '.join(sorted(names)) or 'none'}"
         )
 
 
@@ -127,10 +127,10 @@ def _cross_check(data: Table, folder: Path) -> Iterator[str]:
     elif verdict is not None and verdict != lies_in.upper():
         yield f"verdict: found {verdict}; expected {lies_in.upper()}, as its folder {lies_in} says"
     if isinstance(data.get("points"), str) and data["points"] not in ("all", "some"):
-        yield f"points: found {found_text(data['points'])}; expected all, some or a number"
+        yield f"points: found {found_text(data['points'])}; expected all, some, or a number"
     if "points" not in data and "fair_share" not in data:
         yield "points: missing; expected points or fair_share"
     if not data.get("cause") and verdict != Verdict.ACCEPTED.value:
         yield "cause: missing; expected the key of a finding, because a failure has a reason"
     if data.get("facts") and not data.get("cause"):
-        yield "facts: they need a cause"
+        yield "facts: found without a cause; add the cause, or leave the facts out"

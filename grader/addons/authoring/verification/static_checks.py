@@ -63,7 +63,9 @@ def _suite_problems(
     assignment: Assignment, part: Part, suite: str, points: float
 ) -> Iterator[Problem]:
     if not (assignment.folder / suite).is_file():
-        yield Problem(suite, f"the part {part.name} names it, but there is no such file; write it")
+        yield Problem(
+            suite, f"the part {part.name} names this file, but it does not exist; write it"
+        )
         return
     try:
         found = prices(assignment.folder / suite)
@@ -71,7 +73,7 @@ def _suite_problems(
         yield Problem(suite, str(error))
         return
     for wrong in sorted({price.part for price in found} - {part.name}):
-        yield Problem(suite, f"it says part({wrong!r}); expected part({part.name!r})")
+        yield Problem(suite, f"found part({wrong!r}); expected part({part.name!r})")
     known = [price.test for price in found]
     for wrong in sorted({*part.course_only} - {*known}) if suite == part.suite else ():
         meant = did_you_mean(wrong, known)
@@ -93,7 +95,9 @@ def _suite_problems(
 
 def _largest(found: tuple[Price, ...]) -> str:
     shown = sorted(found, key=lambda price: -price.points)[:3]
-    return "the most: " + ", ".join(f"{written(price.points)} {price.test}" for price in shown)
+    return "the largest prices: " + ", ".join(
+        f"{written(price.points)} {price.test}" for price in shown
+    )
 
 
 def check_files(course: Course, assignment: Assignment) -> Iterator[Problem]:
@@ -103,10 +107,10 @@ def check_files(course: Course, assignment: Assignment) -> Iterator[Problem]:
     else:
         for file in assignment.handed_in:
             if not (assignment.reference / file).is_file():
-                text = "assignment.toml names it, but the reference does not have it"
+                text = "assignment.toml names this file, but the reference does not have it"
                 yield Problem(file, f"{text}; add it to {assignment.reference}")
     if not (assignment.template / HANDOUT).is_file():
-        text = "students need a handout; write it into the reference folder"
+        text = "students need a handout; write one in the reference folder"
         yield Problem(str(assignment.template / HANDOUT), f"{text}, and make the template")
     try:
         assignment.support_paths()
@@ -125,7 +129,7 @@ def check_template(course: Course, assignment: Assignment) -> Iterator[Problem]:
         return
     for sentence in sentences:
         again = f"grade --course {course.root} template {assignment.name} FOLDER"
-        yield Problem("template", f"{sentence}; write it again: `{again}`")
+        yield Problem("template", f"{sentence}; write the template again: `{again}`")
 
 
 def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Problem]:
@@ -146,7 +150,9 @@ def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Pr
     for file in public:
         for line in sorted(_telling_lines(file) & secret_lines.keys())[:1]:
             source = secret_lines[line].name
-            yield Problem(str(file), f"students get it, but it has a line of {source}: {line!r}")
+            yield Problem(
+                str(file), f"students get this file, but it has a line of {source}: {line!r}"
+            )
 
 
 def _files(folder: Path) -> list[Path]:
@@ -191,7 +197,7 @@ def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
     for folder in sorted(course.submissions.glob("*/*")):
         if folder.is_dir() and folder.name not in course.names():
             meant = did_you_mean(folder.name, course.names())
-            text = f"no assignment has this name, so it is never read; rename the folder{meant}"
+            text = f"no assignment has this name, so the folder is never read; rename it{meant}"
             yield Problem(folder.relative_to(course.submissions).as_posix(), text)
     verdicts = {folder.parent.parent.name for folder in folders}
     if not verdicts - {"accepted"}:
@@ -249,7 +255,7 @@ def _wrong_parts(table: _Table, assignment: Assignment) -> Iterator[str]:
         found = rows.pop(part.name, None)
         if found is None:
             meant = did_you_mean(part.name, rows)
-            yield f"no row names the part {part.name}; add one, of {_points(part.points)}{meant}"
+            yield f"no row names the part {part.name}; add one with {_points(part.points)}{meant}"
         elif not _NUMBER.fullmatch(found) or float(found) != part.points:
             yield (
                 f"{part.name} has {found or 'no'} points here, but {written(part.points)} in "

@@ -104,8 +104,8 @@ def check_near_misses(grader: Grader) -> Iterator[Problem]:
                 if not explained.get(key) and not explained.get(of_test):
                     yield Problem(
                         f"{part.name}, {test}",
-                        f"passes where {name} is {NEAR_MISS:.0%} too large, but fails where it "
-                        "is doubled. Compare it with a smaller tolerance, or say in "
+                        f"passes when {name} is {NEAR_MISS:.0%} too large, but fails when it "
+                        f"is doubled. Compare {name} with a smaller tolerance, or say in "
                         f"{grader.course.mutation / EQUIVALENT} why this is correct: '{key}' = "
                         '"..."',
                     )
@@ -149,8 +149,8 @@ def check_mutants(grader: Grader) -> Iterator[Problem]:
         if unexplained([row], explained):
             yield Problem(
                 f"{row.file}:{row.line}",
-                f"no test notices {row.before!r} changed to {row.after!r}; add one that does, or "
-                f"say in {file} why both are correct: '{row.key}' = \"...\"",
+                f"no test notices when {row.before!r} is changed to {row.after!r}; add one that "
+                f"does, or say in {file} why both are correct: '{row.key}' = \"...\"",
             )
 
 

@@ -37,6 +37,6 @@ def test_stages_stand_below_the_table(tmp_path):
     assert page.endswith(
         "| 2.5 | `test_sums` | sums |\n"
         "\n"
-        "- At least 1 point if it sends its first chunk to the right.\n"
-        "- At least 0.5 points if it sends its array to the right.\n"
+        "- At least 1 point if the code sends its first chunk to the right.\n"
+        "- At least 0.5 points if the code sends its array to the right.\n"
     )

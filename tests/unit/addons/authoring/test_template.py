@@ -98,7 +98,7 @@ def test_the_words_name_the_file_without_its_folder():
         (
             "    # solution: x\n    pass\n    # solution: y\n    pass\n    # end of solution\n",
             4,
-            "inside that of line 2",
+            "inside the one of line 2",
         ),
         ("    # solution: x\n    pass\n  # end of solution\n", 4, "indented by 2"),
         ("    # Solution: x\n    pass\n    # end of solution\n", 2, "is not a marker"),
@@ -246,7 +246,7 @@ def test_drift_names_changed_missing_and_foreign_files(tmp_path: Path):
     (template / "left_over.py").write_text("")
     changed, foreign, missing = drift(reference, template)
     assert "a.py differs in line 9" in changed
-    assert "left_over.py comes from no file" in foreign
+    assert "left_over.py is not made from any file" in foreign
     assert "support.py is missing" in missing
 
 
@@ -261,7 +261,9 @@ def test_shared_files_are_copied_and_watched(tmp_path: Path):
     assert drift(reference, tmp_path / "out", shared) == []
     (tmp_path / "images.py").write_text("x = 2\n")
     (sentence,) = drift(reference, tmp_path / "out", shared)
-    assert sentence.endswith(f"images.py differs in line 1 from what {tmp_path}/images.py makes")
+    assert sentence.endswith(
+        f"images.py differs in line 1 from what is made from {tmp_path}/images.py"
+    )
 
 
 @pytest.mark.parametrize("name", bundled().names())

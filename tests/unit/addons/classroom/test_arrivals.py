@@ -102,7 +102,7 @@ def test_a_folder_beside_an_archive_of_one_name_is_told(folder, tmp_path):
     (folder / "anna").mkdir()
     (folder / "anna.zip").write_bytes(b"PK")
     found, (told,) = read(tmp_path)
-    assert not found and "anna is not a file, but there are files" in told.problem
+    assert not found and "anna is not a file, but the same student" in told.problem
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_a_platform_that_is_not_declared_is_one_sentence(folder, tmp_path):
     """Before anything is graded: else each file would be a student, or nobody's."""
     name = "Ann_1_assignsubmission_file_"
     (folder / name).mkdir()
-    said = 'names hand-ins, but perhaps not all are. Write platform = "moodle" in'
+    said = 'names hand-ins, but others may not be. Write platform = "moodle" in'
     with pytest.raises(UsageError, match=said):
         read(tmp_path)
     roster = Roster((Student(name, {"id": name}),))
@@ -356,7 +356,7 @@ def test_canvas_is_taken_where_the_roster_has_all_authors(folder, tmp_path):
     assert arrivals.naming_of(folder, Naming(roster=roster)).platform == "canvas"
     (folder / "week_3_2_ann.zip").touch()
     assert arrivals.naming_of(folder, Naming(roster=roster)).platform == ""
-    with pytest.raises(UsageError, match="named as Canvas names hand-ins, but perhaps not"):
+    with pytest.raises(UsageError, match="named as Canvas names hand-ins, but others may not"):
         read(tmp_path, Naming(roster=roster))
 
 

@@ -102,8 +102,8 @@ def test_a_class_is_set_some_parts(tmp_path):
             PARTS.replace("naive_", "native_"),
             "parts: mpi_sgd has no part .* Did you mean naive_all",
         ),
-        ('parts = ["ring"]\n', "parts: only a named assignment has them"),
-        ('teams = { blue = ["ann"] }\n', "teams: only a roster uses them"),
+        ('parts = ["ring"]\n', "parts: no effect without an assignment"),
+        ('teams = { blue = ["ann"] }\n', "teams: no effect without a roster"),
         (
             f'{SETTINGS}[teams]\nblue = ["anne"]\n',
             "teams.blue has 'anne', which is not an id .* ann?",
@@ -176,7 +176,7 @@ def test_an_empty_file_has_no_rules(tmp_path):
     [
         ("dealine = 2026-11-20T23:59:00", "dealine: unknown key; .* Did you mean deadline"),
         ("deadline = 'soon'", 'deadline: found "soon"; expected a date and time'),
-        ("[late]\nper_day = 0.1", "late: only a deadline uses it"),
+        ("[late]\nper_day = 0.1", "late: no effect without a deadline"),
         ("deadline = 2026-11-20T23:59:00\n[late]\nper_day = 10", "late.per_day: found 10"),
         ("timezone = 'Mars/North'", "timezone: found 'Mars/North'; expected a name such as"),
         (
@@ -185,7 +185,7 @@ def test_an_empty_file_has_no_rules(tmp_path):
         ),
         ("platform = 'mooodle'", 'platform: found "mooodle"; expected one of moodle, canvas, bl'),
         ("platform = 'github'", "platform_assignment: missing. Names on github begin with"),
-        ("platform_assignment = 'hw3'", "platform_assignment: only platform = "),
+        ("platform_assignment = 'hw3'", "platform_assignment: no effect unless platform is "),
         ("counts = 'first'", 'counts: found "first"; expected last or best'),
     ],
 )

@@ -43,11 +43,11 @@ def test_the_gradebook_keeps_raw_and_final_and_the_reasons():
     (row,) = table([standing(grading(doubtful), marks=marks)])
     assert (row["id"], row["score"], row["final"], row["max"]) == ("anna", "6", "6", "8")
     assert (row["ring"], row["ring verdict"]) == ("0", "NOT_PROVEN")
-    assert row["tests"] == "" and row["reasons"] == "ring by hand: 4: looked at"
+    assert row["tests"] == "" and row["reasons"] == "ring, graded by hand: 4: looked at"
     (before,) = table([standing(grading(doubtful))])
     assert "ring: your instructor reviews this part" in before["reasons"]
     (whole,) = table([standing(grading(doubtful), marks={"anna": {"all": Given(4, "", "x")}})])
-    assert whole["reasons"] == "all by hand: 4"
+    assert whole["reasons"] == "all, graded by hand: 4"
     assert row["pseudonym"] == NAMES.of("anna")
 
 
@@ -159,9 +159,9 @@ def test_a_mark_without_containers_is_not_called_none():
     files = gradebook.files_of(standing(grading(local)))
     for name in ("report.html", "report.md", "report.json"):
         assert "not your mark" not in files[name] and "no mark" not in files[name]
-        assert "accepts it as the mark" in files[name]
+        assert "accepts the result as the mark" in files[name]
     sealed = gradebook.files_of(standing())
-    assert "accepts it as the mark" not in sealed["report.html"]
+    assert "accepts the result as the mark" not in sealed["report.html"]
 
 
 def test_the_page_of_the_class_has_no_names():
@@ -325,8 +325,8 @@ def test_a_regrade_says_whose_mark_changes_by_which_test_and_why():
     assert found.changes_mark and found.scores == ("5", "0")
     said = "\n".join(publication.summary([found, regraded(report(), report())]))
     assert "2 graded again: 1 mark changes" in said
-    assert "engine eeeeeeeeeeee became ffffffffffff" in said
-    assert "anna: 5 -> 0 by ring: test_sum" in said
+    assert "engine changed from eeeeeeeeeeee to ffffffffffff" in said
+    assert "anna: 5 -> 0 (ring: test_sum)" in said
     (line,) = list(csv.DictReader(io.StringIO(publication.render([found]))))
     assert (line["test"], line["why"]) == ("ring: test_sum", "3 elements differ")
 

@@ -155,7 +155,7 @@ def test_a_late_hand_in_stays_late_whatever_one_is_called_on_canvas():
     name = "eve_999_5__LATE_999_5000_x.zip"
     found = Naming("canvas", roster=CLASS).parse(name)
     assert not found.who and found.problem.startswith(
-        f"{name} can mean canvas 999 or canvas 999, and the roster does not decide it. Move all"
+        f"{name} can mean canvas 999 or canvas 999, and the roster does not say which. Move all"
     )
 
 
@@ -166,7 +166,7 @@ def test_a_number_before_the_name_of_a_file_is_no_student():
     for roster in (OF_NAMES, Roster()):
         found = Naming("canvas", roster=roster).parse(name)
         assert not found.who and "201 or canvas 77, and the roster does not" in found.problem
-        assert "decide it. Add all students' canvas numbers to the roster, or move" in found.problem
+        assert "say which. Add all students' canvas numbers to the roster, or move" in found.problem
 
 
 def test_of_many_readings_two_are_told():

@@ -181,7 +181,7 @@ def test_no_spreadsheet_makes_a_number_of_a_digest(tmp_path, digest):
             "id,row,points\nanna,volume,1\nanna,volume,2\n",
             "line 3: volume of anna also has points in .*line 2",
         ),
-        ("id,row,points\nanna,volume\n", "line 2: has 2 cells; expected 3"),
+        ("id,row,points\nanna,volume\n", "line 2 has 2 cells; expected 3"),
         ("id,row\nanna,volume\n", "has no column points"),
         ("id,row,points,grade\n", "has a column 'grade'"),
     ],

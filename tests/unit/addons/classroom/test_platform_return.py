@@ -105,7 +105,7 @@ def test_a_title_is_not_taken_for_another_that_begins_alike():
     table = table.replace(",5,10,", ",5,5,")
     one = [standing(label="aa", roster=ROSTER)]
     assert rows(fill(table, "g", one, "HW 1"))[2][5:7] == ["", "5"]
-    with pytest.raises(UsageError, match="0 columns match 'HW 1'; name one with --column"):
+    with pytest.raises(UsageError, match="no columns match 'HW 1'; name one with --column"):
         fill(table.replace("HW 1: again", "HW2"), "g", one, "HW 1")
     both = table.replace("HW 10", "HW 1")
     for column in ("HW 1", "HW 1 (9001)"):
@@ -169,7 +169,7 @@ def test_a_line_that_is_cut_is_told_and_an_empty_one_is_nothing():
     ("table", "column", "problem"),
     [
         (CANVAS, None, "2 columns match an assignment; name one with --column: HW3"),
-        (CANVAS, "HW9", "0 columns match 'HW9'"),
+        (CANVAS, "HW9", "no columns match 'HW9'"),
         ("a,b\n1,2\n", None, "neither a Canvas gradebook"),
         ("", None, "neither a Canvas gradebook"),
     ],

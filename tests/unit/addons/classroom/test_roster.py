@@ -149,7 +149,7 @@ def test_an_author_who_is_not_on_the_roster_is_told(students):
         ("name\nAnn\n", "has no column id"),
         ("id,nmae\na,b\n", "has a column 'nmae'"),
         ("id\na\na\n", "line 3: the id a appears twice"),
-        ("id,name\n,Ann\n", "line 2: has no id"),
+        ("id,name\n,Ann\n", "line 2 has no id"),
         ("id,name\n", "names no student"),
         (
             "id,group\n7,\n8,7\n",
@@ -157,7 +157,7 @@ def test_an_author_who_is_not_on_the_roster_is_told(students):
         ),
         ("id,name,name\na,b,c\n", "has two columns called name"),
         (f"id\n{'a' * 200_000}\n", "is not CSV"),
-        ("id\na,b\n", "line 2: has 2 cells; expected 1"),
+        ("id\na,b\n", "line 2 has 2 cells; expected 1"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path, text, problem):

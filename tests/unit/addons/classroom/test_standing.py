@@ -41,7 +41,7 @@ def test_a_deadline_without_times_is_told():
     for policy, is_told in ((Policy(AT), True), (Policy(), False)):
         found, strays = standings([work], Rules(Roster(), {}, policy, Questions(), NAMES))
         said = "\n".join(outputs.summary(found, strays, [], Path("out")))
-        assert ("without a time, so counted as on time: 1;" in said) == is_told
+        assert ("hand-ins without a time, counted as on time: 1;" in said) == is_told
 
 
 def test_what_could_not_be_read_is_not_nothing_handed_in():
@@ -175,7 +175,7 @@ def test_all_that_is_nobodys_is_told_before_students_problems():
     told = said[said.index("For you to decide:") + 1 :]
     assert all("names no student on the roster" in line for line in told[:25])
     assert all("not graded: lost" in line for line in told[25:45])
-    assert told[45] == "  and 10 more problems, listed in gradebook.csv"
+    assert told[45] == "  and 10 more, listed in gradebook.csv"
 
 
 def test_a_problem_of_several_students_is_told_once():

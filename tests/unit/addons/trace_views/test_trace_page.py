@@ -203,7 +203,7 @@ def test_lost_calls_are_spoken_of():
     run.state(1, truncated=True)
     trace = run.trace()
     text = " ".join(lines_of(traced(trace)))
-    assert "rank 1: 3 calls, lines of ring.py, others were lost" in text
+    assert "rank 1: 3 calls, lines of ring.py, more calls were lost" in text
     none = replace(trace, ranks=tuple(replace(seen, calls=()) for seen in trace.ranks))
     assert "too many calls to keep" in " ".join(lines_of(traced(none)))
 

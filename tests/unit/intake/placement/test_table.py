@@ -250,7 +250,7 @@ def test_what_was_not_read_says_for_which_file_and_why(course):
     """Also where another file is graded."""
     not_read = {
         "ring.py": "is a link",
-        "data.bin": "is not a type of file",
+        "data.bin": "is not of a type",
         "part1/Main.py": "is a link",
     }
     found = placed(course, {"a/1a.py": MINE}, not_read=not_read)

@@ -808,7 +808,7 @@ def test_a_rank_that_has_gone_on_from_another_collective():
     run.enter(0, "Barrier")
     run.enter(1, "Barrier")
     assert explained(run).endswith(
-        "; rank 0 is in Bcast(root=0) at ring.py:10, which it has left, rank 1 in Barrier"
+        "; rank 0 is in Bcast(root=0) at ring.py:10, which has returned, rank 1 in Barrier"
     )
 
 

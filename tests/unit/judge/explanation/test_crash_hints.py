@@ -54,8 +54,8 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "tcp:// rendezvous: port number missing", command="python a.py --rank 0"),
-            "init_process_group needs rank, world_size and, on every rank, the same address and "
-            "port of rank 0, as in init_method='tcp://ADDRESS:29500'; the grader starts the "
+            "init_process_group needs rank, world_size, and the address and port of rank 0, the "
+            "same on every rank, as in init_method='tcp://ADDRESS:29500'; the grader starts the "
             "program as `python a.py --rank 0`",
         ),
         (
@@ -64,8 +64,9 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "[Errno 1] Operation not permitted", is_apart=True),
-            "ranks can communicate only by MPI or torch.distributed, not by other sockets, files, "
-            "file locks or programs. Each rank can use files only in its own folder",
+            "ranks can communicate only through MPI or torch.distributed, not through other "
+            "sockets, files, file locks, or programs. Each rank can use files only in its own "
+            "folder",
         ),
         (
             Crash(0, "[Errno 1] Operation not permitted: '/opt/venv/bin/python'", is_apart=True),
@@ -76,17 +77,17 @@ NOTHING = Run(2).trace()
         (
             Crash(0, "[Errno 13] Permission denied: '/proc/self/status'", is_apart=True),
             "ranks cannot read /proc or /sys, because these show other processes; use "
-            "os.cpu_count(), resource.getrusage() or the time module",
+            "os.cpu_count(), resource.getrusage(), or the time module",
         ),
         (
             Crash(0, "[Errno 13] Permission denied: '/sys/fs/cgroup'", is_apart=True),
             "ranks cannot read /proc or /sys, because these show other processes; use "
-            "os.cpu_count(), resource.getrusage() or the time module",
+            "os.cpu_count(), resource.getrusage(), or the time module",
         ),
         (
             Crash(0, "Load averages are unobtainable", is_apart=True),
             "ranks cannot read /proc or /sys, because these show other processes; use "
-            "os.cpu_count(), resource.getrusage() or the time module",
+            "os.cpu_count(), resource.getrusage(), or the time module",
         ),
         (
             Crash(0, "[Errno 13] Permission denied: '/dev/shm/mine'", is_apart=True),

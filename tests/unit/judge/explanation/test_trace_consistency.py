@@ -172,7 +172,7 @@ def test_an_honest_rank_does_not_contradict_itself():
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"entered_ns": 1}, "not in order of time"),
+        ({"entered_ns": 1}, "not in chronological order"),
         ({"left_ns": 3}, "times outside the case"),
         ({"completed_ns": 2 * LATER_NS}, "times outside the case"),
         ({"phase": 5}, "phases that do not exist"),

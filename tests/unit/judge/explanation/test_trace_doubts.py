@@ -66,4 +66,4 @@ def test_a_collective_of_no_recorded_call_is_doubted():
     seen = case(before=NOTHING, after=NOTHING)
     (rank,) = seen.ranks
     (doubt,) = doubts().of(replace(seen, ranks=(replace(rank, num_beside_calls=3),)))
-    assert doubt.text.startswith("on rank 0, MPI sent 3 messages as it does in collectives")
+    assert doubt.text.startswith("on rank 0, MPI sent 3 messages of the kind that collectives send")

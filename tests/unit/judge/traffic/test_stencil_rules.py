@@ -141,7 +141,7 @@ def test_bytes_per_edge_are_exact_or_between():
     assert_bytes_per_edge(trace, dict.fromkeys(edges_of(ROW), 240))
     assert_bytes_per_edge(trace, dict.fromkeys(edges_of(ROW), (80, 240)))
     assert violation(assert_bytes_per_edge, trace, {(1, 2): (0, 239)}) == (
-        "rank 1 sent rank 2 240 bytes in 3 messages, the first by Send at ring.py:30; expected 0 "
+        "rank 1 sent rank 2 240 bytes in 3 messages, the first with Send at ring.py:30; expected 0 "
         "to 239 bytes"
     )
     assert violation(assert_bytes_per_edge, trace, {(0, 1): 241}).endswith("expected 241 bytes")
@@ -181,7 +181,7 @@ def test_calls_outside_of_the_loop_do_not_count():
 def test_one_call_more_an_iteration_is_told():
     traces = {5: solver(5, sums=3), 9: solver(9, sums=3)}
     assert violation(assert_collectives_per_iteration, traces, 2) == (
-        "rank 0 made 3 collective calls per iteration (16 in 5, 28 in 9 iterations); expected 2; "
+        "rank 0 made 3 collective calls per iteration (16 in 5 iterations, 28 in 9); expected 2; "
         "it called Allreduce at ring.py:30"
     )
     told = violation(assert_collectives_per_iteration, traces, (0, 2), names={"Allreduce"})
@@ -207,9 +207,9 @@ def test_messages_per_iteration_by_rank():
     assert_messages_per_iteration(traces, {rank: len(others) for rank, others in ROW.items()})
     told = violation(assert_messages_per_iteration, traces, 1)
     assert told.startswith(
-        "rank 1 sent 2 messages per iteration (6 in 2, 10 in 4 iterations); expected 1; it"
+        "rank 1 sent 2 messages per iteration (6 in 2 iterations, 10 in 4); expected 1; it"
     )
-    with pytest.raises(ValueError, match="none of rank 1"):
+    with pytest.raises(ValueError, match="none for rank 1"):
         assert_messages_per_iteration(traces, {0: 1})
 
 

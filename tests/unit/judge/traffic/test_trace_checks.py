@@ -220,7 +220,7 @@ def test_a_request_that_is_never_completed():
     run = naive(2, 5)
     rules.assert_requests_completed(run.trace())
     run.isend(0, 1, file="/x/ring.py", line=31)
-    for number in ("1 request", "2 requests"):
+    for number in ("1 such request", "2 such requests"):
         assert violation(rules.assert_requests_completed, run) == (
             "rank 0: the Isend to rank 1 at ring.py:31 was never completed (no Wait or successful "
             f"Test); {number} in all"
@@ -240,7 +240,7 @@ def test_a_request_that_is_never_completed():
         (
             lambda run: run.isend(1, 0, request_freed=True),
             "rank 1: the Isend to rank 0 at ring.py:50 was freed before it was complete, so "
-            "the program cannot know when its array may be used; 1 request in all",
+            "the program cannot know when its array may be used; 1 such request in all",
         ),
     ],
 )
@@ -257,7 +257,7 @@ def test_requests_of_one_kind_alone(left, other):
     run = naive(2, 5)
     run.isend(0, 1) if left == "sends" else run.irecv(0, 1)
     rules.assert_requests_completed(run.trace(), only=other)
-    assert "1 request in all" in violation(rules.assert_requests_completed, run, only=left)
+    assert "1 such request in all" in violation(rules.assert_requests_completed, run, only=left)
 
 
 def test_requests_that_need_no_completion():
@@ -297,7 +297,7 @@ def test_both_directions():
     run = ring(4, even(8, 4))
     run.isend(2, 1)
     assert violation(neighbours.assert_one_neighbour, run) == (
-        "rank 0 sent to rank 1 at ring.py:10, but rank 2 to rank 1 at ring.py:190; in a ring, "
+        "rank 0 sent to rank 1 at ring.py:10, but rank 2 sent to rank 1 at ring.py:190; in a ring, "
         "every rank sends to the same side"
     )
     run = ring(4, even(8, 4))
@@ -308,7 +308,7 @@ def test_both_directions():
     run = Run(3)
     run.send(0, 1)
     run.send(1, 0)
-    assert "rank 1 to rank 0" in violation(neighbours.assert_one_neighbour, run)
+    assert "rank 1 sent to rank 0" in violation(neighbours.assert_one_neighbour, run)
     neighbours.assert_one_neighbour(naive(2, 5).trace())
     assert "neighbour" in violation(neighbours.assert_one_neighbour, naive(4, 5))
 

@@ -361,7 +361,7 @@ def test_a_forbidden_daemon(submission, monkeypatch):
         raise docker.errors.DockerException("Error while fetching server API version") from inner
 
     monkeypatch.setattr(docker, "from_env", refuse)
-    with pytest.raises(GraderError, match="for the group `docker`"):
+    with pytest.raises(GraderError, match="added to the group `docker`"):
         DockerEngine.connect()
 
 

@@ -12,7 +12,7 @@ from grader.sealed.selftest.protections import note, refusal
 from grader.sealed.selftest.surroundings import Surroundings
 
 JUDGE = 7
-OTHER_USER = "Ranks are another user, and not root"
+OTHER_USER = "Ranks run as another user, not as root"
 HARDENED_JUDGE = "CapBnd:\t00000000000000e0\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n"
 PLAIN_JUDGE = "CapBnd:\t00000000a80425fb\nNoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n"
 RANK = """Uid:\t20002\t20002\t20002\t20002

@@ -47,12 +47,16 @@ def test_the_note_names_every_missing_protection_and_its_flag():
 
 
 @pytest.mark.parametrize(
-    ("missing", "number"), [([WRITABLE], "1 protection"), ([WRITABLE] * 12, "12 protections")]
+    ("missing", "told"),
+    [
+        ([WRITABLE], "1 of the course's protections is missing"),
+        ([WRITABLE] * 12, "12 of the course's protections are missing"),
+    ],
 )
-def test_students_are_told_in_one_short_line(missing, number):
+def test_students_are_told_in_one_short_line(missing, told):
     """They cannot use the flags, and need no protection against themselves."""
     said = note([HOLDS, *missing], is_for_students=True)
-    assert said == f"feedback, not your mark: it lacks {number} of the course's grading"
+    assert said == f"feedback, not your mark: {told}"
     assert len(f"note: {said}") <= 80
     assert note([HOLDS], is_for_students=True) == ""
 

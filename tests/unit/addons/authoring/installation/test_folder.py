@@ -175,7 +175,7 @@ def test_wheels_of_this_engine_are_taken(package, tmp_path, monkeypatch):
     assert found.needs() == ["numpy"]
     assert found.needs(["torch"]) == ["numpy", "torch"]
     (package / "__init__.py").write_text("one = 2\n")
-    with pytest.raises(GraderError, match="made from other sources than this engine's"):
+    with pytest.raises(GraderError, match="was not made from this engine's sources"):
         EngineWheels.find(tmp_path / "dist")
 
 

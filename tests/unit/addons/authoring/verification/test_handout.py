@@ -94,7 +94,7 @@ def test_tables_that_agree_have_no_problem(tmp_path):
         (
             "| noniid | `fed.py` | 2.5 |\n",
             "",
-            "4: no row names the part noniid; add one, of 2.5 points",
+            "4: no row names the part noniid; add one with 2.5 points",
         ),
         (
             "`report.pdf` | 10",

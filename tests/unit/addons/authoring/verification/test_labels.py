@@ -34,10 +34,10 @@ def test_a_label_is_read(folder):
     ("old", "new", "told"),
     [
         ("about", "abuot", "abuot: unknown key; .* Did you mean about.*about: missing"),
-        ('"sum"', "3", "part: found 3; expected a text"),
+        ('"sum"', "3", "part: found 3; expected a string"),
         ("WRONG_ANSWER", "WRONG", 'verdict: found "WRONG"; expected one of ACCEPTED'),
         ("WRONG_ANSWER", "DEADLOCK", "verdict: found DEADLOCK; expected WRONG_ANSWER, as its"),
-        ("points = 4", 'points = "most"', 'points: found "most"; expected all, some or a number'),
+        ("points = 4", 'points = "most"', 'points: found "most"; expected all, some, or a number'),
         ("points = 4", "", "points: missing; expected points or fair_share"),
         ("points = 4", "fair_share = 3", "fair_share: found 3; expected a share from 0 to 1"),
         ('"sum.is_one"', '""', "cause: missing; expected the key of a finding, because a failure"),
@@ -90,9 +90,12 @@ def test_what_is_as_the_label_says_is_not_told():
         ),
         ({"points": 5}, "expected 5 points, found 4 of 10"),
         ({"points": "all"}, "expected all points, found 4 of 10"),
-        ({"subject": ("test_one",)}, "points are lost in test_two, which the label does not list"),
+        (
+            {"subject": ("test_one",)},
+            "points are lost in tests that the label's `subject` does not list: test_two",
+        ),
         ({"fair_share": 0.6}, "found 4 of 10 points, but fair_share is 60%"),
-        ({"failing_tests": ()}, "expected that no test fails, found test_two"),
+        ({"failing_tests": ()}, "tests expected to fail: none; tests that failed: test_two"),
     ],
 )
 def test_each_disagreement_is_told(changes, told):

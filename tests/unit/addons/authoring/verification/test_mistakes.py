@@ -73,7 +73,7 @@ def test_a_new_assignment_is_right(root, ranks):
             SUITE,
             'part("sum")',
             'part("smu")',
-            r"says part\('smu'\); expected part\('sum'\)",
+            r"found part\('smu'\); expected part\('sum'\)",
         ),
         (
             SUITE,
@@ -106,12 +106,18 @@ def test_a_new_assignment_is_right(root, ranks):
         (TOML, "rules =", "rule =", "rule: unknown key; .* Did you mean rules"),
         (TOML, "points = 10", "points = -10", "points: found -10; expected a number of points"),
         (TOML, '"mpi"', '"npi"', 'backend: found "npi"; .* Did you mean mpi'),
-        (TOML, '"my_sum.py"]', '"my_sums.py"]', "my_sums.py: assignment.toml names it, but the"),
+        (
+            TOML,
+            '"my_sum.py"]',
+            '"my_sums.py"]',
+            "my_sums.py: assignment.toml names this file, but the",
+        ),
         (
             "reference/sums/my_sum.py",
             "element-wise",
             "exact",
-            "template: .*my_sum.py differs in line \\d+ .*; write it again: `grade --course",
+            "template: .*my_sum.py differs in line \\d+ .*; write the template again: `grade "
+            "--course",
         ),
         (
             "reference/sums/HANDOUT.md",
@@ -145,7 +151,7 @@ def test_a_part_has_its_name_in_three_kinds_of_files(root):
     """Those that `grade new` names; where one is left out, it is told."""
     change(root / TOML, 'name = "sum"', 'name = "scan"')
     told = "\n".join(found(root))
-    assert "says part('sum'); expected part('scan')" in told
+    assert "found part('sum'); expected part('scan')" in told
     assert told.count("names the part 'sum', which does not exist") == 3
     change(root / SUITE, 'part("sum")', 'part("scan")')
     for label in root.glob("tests/submissions/*/sums/*/expected.toml"):
@@ -158,7 +164,7 @@ def test_what_is_not_there_is_named(root):
     (root / "reference/sums/my_sum.py").unlink()
     told = "\n".join(found(root))
     assert "students need a handout" in told
-    assert "assignment.toml names it, but the reference does not have it" in told
+    assert "assignment.toml names this file, but the reference does not have it" in told
 
 
 def test_hidden_tests_in_what_students_get_are_found(root):
@@ -170,7 +176,7 @@ def test_hidden_tests_in_what_students_get_are_found(root):
     told = "\n".join(found(root))
     assert "hidden_sum.py: students get this hidden test" in told
     assert "hidden_layer.py: students get this hidden test" not in told
-    assert "test_sum.py: students get it, but it has a line of hidden_sum.py" in told
+    assert "test_sum.py: students get this file, but it has a line of hidden_sum.py" in told
     assert "hidden_sum.py: its tests are worth 10 points, but assignment.toml says 0" in told
 
 
@@ -182,7 +188,7 @@ def test_what_students_get_is_looked_at_as_they_get_it(root):
     line = '"""Numbers that no visible test of this assignment has."""\n'
     (folder / "hidden_sum.py").write_text(line)
     (folder / "not_given.py").write_text(line)
-    leak = "students get it, but it has a line of hidden_sum.py"
+    leak = "students get this file, but it has a line of hidden_sum.py"
     assert leak not in "\n".join(found(root))
     (folder / "students").mkdir()
     (folder / "students/probes.py").write_text(line)
@@ -205,7 +211,7 @@ def test_a_mistake_in_the_reference_that_no_test_finds_is_told(root, ranks):
     change(reference, "    # end of solution", "    arrived.clear()\n    # end of solution")
     told = found(root, ranks, with_mutants=True)
     assert [each.partition(": ")[0] for each in told] == ["mutants"]
-    assert "no test notices 'arrived.clear()' changed to 'pass'" in told[0]
+    assert "no test notices when 'arrived.clear()' is changed to 'pass'" in told[0]
     key = told[0].partition("are correct: '")[2].partition("'")[0]
     (root / "tests/mutation").mkdir()
     (root / "tests/mutation/equivalent.toml").write_text(f"'{key}' = 'nobody looks at it again'\n")
@@ -240,7 +246,7 @@ def test_an_assignment_without_wrong_submissions_shows_nothing(root):
             SUITE,
             "atol=tolerance",
             "rtol=0.1",
-            "near misses: sum, test_sums_come_from_messages: passes where recv is 1% too large",
+            "near misses: sum, test_sums_come_from_messages: passes when recv is 1% too large",
         ),
         (
             SUITE,
