@@ -91,10 +91,7 @@ class Assignment:
         )
 
     def support_paths(self) -> dict[str, Path]:
-        """Return where each support file lies: with the assignment, or with the shared ones.
-
-        Raises GraderError when one is not installed.
-        """
+        """Return where each support file lies. Raises GraderError for one that is missing."""
         found = {}
         for file in self.support:
             folders = (self.template, self.reference, SHARED_SUPPORT)

@@ -39,10 +39,7 @@ def edition(course: Course, *, is_for_students: bool) -> dict[PurePosixPath, Pat
 
 
 def given(assignment: Assignment) -> dict[str, Path]:
-    """Return the files of an assignment's folder that students get, by their paths in it.
-
-    Raises GraderError for a listed file that is hidden.
-    """
+    """Return the files that students get of an assignment. Raises GraderError for a hidden one."""
     folder, listed = assignment.folder, assignment.students
     if not listed:
         paths = {path.relative_to(folder): path for path in _files(folder)}

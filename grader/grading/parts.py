@@ -47,10 +47,7 @@ class PartOutcome:
 
 
 def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]) -> PartOutcome:
-    """Grade one part by its visible tests; again on our version of a part below that has failed.
-
-    earlier: the parts that have been graded already.
-    """
+    """Grade one part by its visible tests; again on our version of a part below that has failed."""
     graded = _grade_once(task, part)
     first = graded.result
     lost_points = first.verdict not in (
@@ -80,10 +77,7 @@ def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]
 def _grade_once(
     task: GradingTask, part: Part, stand_in: Mapping[str, bytes] | None = None
 ) -> PartOutcome:
-    """Grade one part by its visible tests, once.
-
-    stand_in: our version of the part it builds on.
-    """
+    """Grade one part by its visible tests, once; with `stand_in` for what it builds on."""
     placement, settings = task.placement, task.settings
     assignment = placement.assignment
     part, course_only = _as_given(assignment, part)
@@ -200,10 +194,7 @@ def whole_limit_s(parts: Sequence[Part]) -> float:
 
 
 def _graded(suite: Path, context: PartContext, points: float) -> tuple[SuiteResult, str]:
-    """Run a suite; return what it found, and what is wrong with the suite itself.
-
-    Raises GradingLost, as then the grading cannot go on here.
-    """
+    """Run a suite; return what it found, and what is wrong with it. Raises GradingLost."""
     try:
         graded = grade_suite(suite, context)
     except GradingLost:

@@ -93,10 +93,7 @@ class JudgeMode(SuiteMode):
         """By sentence: what is said of lines of the submission and costs nothing."""
 
     def launch(self, item: pytest.Item, asked: Asked) -> Launch:
-        """Put the cases to ranks; after a failure in fresh launches, when a test asks for them.
-
-        Raises GraderError when the machine cannot, as looking at an answer may.
-        """
+        """Put the cases to ranks; after a failure in fresh launches. Raises GraderError."""
         context, ranks, cases = self._context, asked.ranks, asked.cases
         if self._settings.selection.ranks not in (None, ranks):
             self._left_out.add(function_of(item))
@@ -138,7 +135,6 @@ class JudgeMode(SuiteMode):
         return replace(again, fresh_launches=num_starts - 1, has_answered=True)
 
     def _is_over(self, item: pytest.Item, budget: LaunchBudget, ranks: int) -> bool:
-        """Return whether the part has ended for a test, or for a stage."""
         if stage_of(item) is None:
             return budget.is_over_for(ranks)
         return budget.ended is not None

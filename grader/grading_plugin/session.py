@@ -56,11 +56,7 @@ class SuiteResult:
 
 
 def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
-    """Run the suite against the context's submission; return its results.
-
-    Raises GraderError when pytest itself could not run the suite, GradingLost when no other run can
-    be started where we are.
-    """
+    """Run the suite against the context's submission. Raises GraderError, GradingLost."""
     plugin, unreadable = JudgeMode(context), Unreadable(suite)
     code, said = run_pytest(suite, plugin, unreadable)
     if plugin.lost is not None:
@@ -195,7 +191,6 @@ class Unreadable:
 
 
 def _sentence(error: BaseException, suite: Path) -> str:
-    """Return what is wrong with a suite that raised this."""
     if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
         error = error.__cause__  # pytest's own words stand in front of it
     if isinstance(error, GraderError):
@@ -276,10 +271,7 @@ def _price(item: pytest.Item) -> Price:
 
 
 def prices(suite: Path) -> tuple[Price, ...]:
-    """Return the price of each test and stage of a suite, in its order.
-
-    Raises GraderError when pytest cannot collect the suite, or a test has no points.
-    """
+    """Return the price of each test and stage of a suite, in order. Raises GraderError."""
     collected, unreadable = _Collected(), Unreadable(suite)
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors):
@@ -311,10 +303,7 @@ class _Asking(SuiteMode):
 
 
 def possible_ranks(suite: Path, only: tuple[str, ...] = ()) -> frozenset[int]:
-    """Return the numbers of ranks that tests of a suite ask for; empty if it cannot be read.
-
-    only: names of the tests to call, all if empty.
-    """
+    """Return the numbers of ranks that tests ask for; empty if they cannot be read."""
     asking = _Asking(only)
     run_pytest(suite, asking)
     return frozenset(asking.numbers)

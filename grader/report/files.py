@@ -53,10 +53,7 @@ class SavedByOtherVersionError(UsageError):
 
 
 def saved(file: Path) -> Report:
-    """Return the report in a file.
-
-    Raises SavedByOtherVersionError for one of another version, UsageError where it is none.
-    """
+    """Return the report in a file. Raises UsageError; SavedByOtherVersionError is one."""
     try:
         return json_report.parse_saved(file.read_bytes())
     except OSError as error:

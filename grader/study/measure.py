@@ -60,10 +60,7 @@ class Sources:
 
 
 def sources(assignment: Assignment, submission: Submission | None) -> Sources:
-    """Return what to run: a submission, or where there is none the reference.
-
-    Raises UsageError where the reference is not installed, GraderError without a support file.
-    """
+    """Return what to run: a submission, or else the reference. Raises UsageError, GraderError."""
     support = {name: path.read_bytes() for name, path in assignment.support_paths().items()}
     if submission is None:
         if assignment.is_for_students:
@@ -254,11 +251,7 @@ def measure(
 def _run(
     point: Point, repeat: int, folder: Path, data: str, limit_s: float, most_s: float
 ) -> int | None:
-    """Start the processes and wait for them.
-
-    Return the exit code of the first that failed, 0 where none did, None where they were ended for
-    being late.
-    """
+    """Run the processes; return the first exit code that is not 0, None for late ones."""
     environment = _environment(point, repeat, folder, data)
     began_s = time.monotonic()
     delay = RunQueueDelay(len(os.sched_getaffinity(0)))

@@ -14,10 +14,7 @@ QUIET = 0.2
 
 
 def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
-    """Return the whole caption of a figure: its own sentences, then how it was measured.
-
-    busy_share: of the cores' time, what other programs took.
-    """
+    """Return the whole caption of a figure: its own sentences, then how it was measured."""
     cores = "1 core" if machine.num_cores == 1 else f"{machine.num_cores} cores"
     shared = f", which other programs kept {busy_share:.0%} busy" * (busy_share > QUIET)
     where = f"Measured on {cores} ({machine.processor}){shared}."

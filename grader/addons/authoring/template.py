@@ -72,10 +72,7 @@ def strip_solutions(source: str, file: str) -> str:
 
 
 def solution_lines(source: str, file: str) -> frozenset[int]:
-    """Return the numbers, from 1, of the lines that solutions hold.
-
-    Raises GraderError, naming file and line, when a marker is misspelt or without its partner.
-    """
+    """Return the numbers of the lines that solutions hold; raises as `strip_solutions`."""
     found = _find_solutions(source.split("\n"), file)
     return frozenset(line for each in found for line in range(each.begin + 1, each.end))
 
@@ -328,16 +325,12 @@ def drift(
 
 
 def _write(output_dir: Path, template: Mapping[Path, bytes]) -> list[Path]:
-    """Write files by their paths in output_dir."""
     require_free(output_dir)
     return write_files({output_dir / path: content for path, content in template.items()})
 
 
 def write_files(files: Mapping[Path, bytes]) -> list[Path]:
-    """Write files, and return them sorted; all that is made belongs to whom the place does.
-
-    Raises UsageError where one cannot be written.
-    """
+    """Write files for the owner of the place; return them sorted. Raises UsageError."""
     try:
         for path, content in files.items():
             for folder in reversed(list(_missing_folders(path))):
@@ -370,7 +363,6 @@ def _give_to_owner_of(folder: Path, path: Path) -> None:
 
 
 def _template_of(reference_dir: Path, shared: Mapping[str, Path]) -> dict[Path, bytes]:
-    """Return the contents of the template's files by their path in it."""
     reference = _files_in(reference_dir)
     if not reference:
         raise GraderError(f"{reference_dir} holds no reference for a template")

@@ -182,11 +182,7 @@ def on_this_machine(num_jobs: int) -> Iterator[Submit]:
 
 @contextlib.contextmanager
 def on_cluster(file: Path, cores: int, memory_num_bytes: int, folder: Path) -> Iterator[Submit]:
-    """Yield what takes a task and returns its future, which nodes of a cluster grade.
-
-    file: says how it is reached. cores, memory_num_bytes: of each grading. folder: for what Parsl
-    writes. Raises UsageError where the file, or its options of Parsl's provider, cannot be right.
-    """
+    """Yield what takes a task and returns its future, on nodes of a cluster. Raises UsageError."""
     cluster = read_settings(file, Cluster, lambda _: ())
     import parsl
 

@@ -79,10 +79,7 @@ def remove_unfinished(out: Path) -> None:
 
 
 def read_json(file: Path, kind: type[Kind]) -> Kind | None:
-    """Return what a file of ours says; None where there is no such file.
-
-    Raises GraderError for a file that is not as it was written.
-    """
+    """Return what a file of ours says; None without it. Raises GraderError for another one."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=kind)
     except FileNotFoundError:

@@ -302,10 +302,7 @@ def _require_no_more(name: str, each: Given, most: float) -> None:
 def write_sheet(
     folder: Path, student: str, report: Report, mark: Mark, files: Mapping[str, bytes]
 ) -> None:
-    """Write a folder: the sheet, the report, the PDFs that were handed in. Raises OSError.
-
-    student: the pseudonym. files: what was handed in, by name.
-    """
+    """Write a folder: the sheet, the report, the PDFs that were handed in. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     names = [name for name in sorted(files) if name.lower().endswith(".pdf")]
     documents = {_file_name(number, name): name for number, name in enumerate(names, 1)}
@@ -343,10 +340,7 @@ def render_sheet(
 
 
 def to_fill(lines: Sequence[tuple[str, str, Sequence[Row]]]) -> str:
-    """Return a CSV with a line for each question and student, to be filled in and read again.
-
-    lines: of each pseudonym, with the digest of the hand-in.
-    """
+    """Return a CSV of what is to be filled in: by pseudonym and digest, a line a row."""
     table: list[Sequence[str]] = [COLUMNS]
     for student, digest, rows in lines:
         for row in rows:

@@ -150,10 +150,7 @@ class Roster:
         return not has_all or self.is_called(column, value)
 
     def _of(self, who: Mapping[str, str]) -> Student | None:
-        """Return the one student whom a platform's numbers mean, or without any of them its names.
-
-        None where they mean nobody, or several.
-        """
+        """Return the one student whom numbers mean, or else names; None for several."""
         if not self.listed:
             return _unlisted(who) if who else None
         numbered = [self._called(each, who[each]) for each in _NUMBERS if each in who]
@@ -178,10 +175,7 @@ class Roster:
 
 
 def read(file: Path) -> Roster:
-    """Return the roster in a CSV whose first line names its columns, `id` among them.
-
-    Raises UsageError with the line that is wrong.
-    """
+    """Return the roster in a CSV with a column `id`. Raises UsageError with the line."""
     rows = read_table(file, required=("id",), known=COLUMNS)
     students: dict[str, Student] = {}
     for number, row in rows:

@@ -142,10 +142,7 @@ class Said:
 
 
 def combined(everyone: Sequence[Said], call: CaseCall, entry: str) -> Outcome | RunFailure:
-    """Return the outcome of a case, or why there is none: as a grading would tell it.
-
-    entry: the call that the part asks for.
-    """
+    """Return the outcome of a case, or why there is none: as a grading would tell it."""
     trace = Trace(tuple(each.trace for each in everyone))
     raised = [each.problem is not None for each in everyone]
     if any(raised):

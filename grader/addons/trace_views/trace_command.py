@@ -117,10 +117,7 @@ def trace(options: argparse.Namespace, progress: Callable[[str], None]) -> Trace
 
 
 def _only_part(options: argparse.Namespace, courses: Courses) -> str:
-    """Return the one part that something was handed in for.
-
-    Raises UsageError where there are several.
-    """
+    """Return the one part that was handed in. Raises UsageError for several."""
     submission = intake.read(options.submission, courses.wanted(options.assignment))
     found = assignment_of(submission, options.assignment, courses)
     names = [part.name for part in found.parts_with(place(submission, found).chosen) or found.parts]
@@ -200,7 +197,6 @@ def _chosen(cases: Sequence[TracedCase], part: PartResult) -> TracedCase | None:
 
 
 def _failure_of(launched: LaunchResult, index: int) -> RunFailure | None:
-    """Return why a case of a launch has no outcome."""
     if index == len(launched.outcomes):
         return launched.failure
     outcome = launched.outcomes[index]
@@ -208,7 +204,6 @@ def _failure_of(launched: LaunchResult, index: int) -> RunFailure | None:
 
 
 def _nothing_to_show(part: PartResult, cases: list[TracedCase], number: int | None) -> GraderError:
-    """Return the error about a trace that is not there."""
     if cases:
         return UsageError(
             f"there is no case {number}: {part.name} has {len(cases)}, numbered from 1; leave "

@@ -213,7 +213,6 @@ def _figures(messages: Messages) -> list[str]:
 
 
 def _ranks(page: Page, figures: Sequence[Figures]) -> list[str]:
-    """Return the figures of each rank."""
     columns = [
         Column("rank"),
         *_numbers("calls", "sent", "bytes", "received", "bytes", "collectives", "bytes"),
@@ -239,7 +238,6 @@ def _table(page: Page, columns: Sequence[Column], cells: Sequence[Sequence[str]]
 
 
 def _edges(page: Page, edges: Mapping[tuple[int, int], Messages], num_ranks: int) -> list[str]:
-    """Return the figures of each pair of ranks."""
     if not edges:
         return []
     grouped = _together(edges.items())

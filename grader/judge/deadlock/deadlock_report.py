@@ -26,10 +26,7 @@ _RECEIVES, _SENDS, _WAITS, _STANDS = "receives", "sends", "waits forever", "neve
 def find_deadlock(
     trace: Trace, returned: frozenset[int] = frozenset(), *, makes_progress: bool = False
 ) -> tuple[str, Deadlock, Finding] | None:
-    """Return why no rank will ever go on, in a sentence, as a picture, and its cause; or None.
-
-    trace, returned, makes_progress: as for grader.trace.wait_for_graph.stalled_run.
-    """
+    """Return why no rank will ever go on, in a sentence, as a picture, and its cause; or None."""
     found = stalled_run(trace, returned, makes_progress=makes_progress)
     if found is None:
         return None

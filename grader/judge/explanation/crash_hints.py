@@ -63,10 +63,7 @@ class Crash:
 
 
 def crash_hint(crash: Crash, trace: Trace) -> str:
-    """Return what helps to understand how a rank has ended; empty when nothing is known.
-
-    trace: the calls of the case in which it ended.
-    """
+    """Return what helps to understand how a rank has ended; empty when nothing is known."""
     return next(filter(None, (hint(crash, trace) for hint in _HINTS)), "")
 
 

@@ -42,10 +42,7 @@ _MOST_RANKS = 4
 def failure_of_end(
     observed: LaunchObservation, end: End, *, entry: str, makes_progress: bool, are_apart: bool
 ) -> RunFailure:
-    """Return why a launch ended so, and what its ranks printed last.
-
-    entry: the call that the part asks for. makes_progress, are_apart: as in LaunchPlan.
-    """
+    """Return why a launch ended so, and what its ranks printed last."""
     if end.kind is EndKind.STALLED:
         failure = _of_stalled(end, makes_progress)
     elif end.kind is EndKind.EXCESS:

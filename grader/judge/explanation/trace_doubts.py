@@ -34,10 +34,7 @@ class TraceDoubts:
         self._is_counted: list[bool] = []
 
     def of(self, case: CaseObservation) -> tuple[Doubt, ...]:
-        """Return why the calls of a case prove nothing, if there is a reason.
-
-        Raises GraderError where MPI has never counted.
-        """
+        """Return why the calls of a case prove nothing. Raises GraderError without counts."""
         plan, ranks, trace = self._plan, case.ranks, case.trace
         before = [rank.counted_before for rank in ranks]
         after = [rank.counted_after for rank in ranks]
@@ -173,10 +170,7 @@ def miscounts(
 
 
 def unrecorded(nums_nested: Sequence[int]) -> Iterator[Doubt]:
-    """Yield which ranks made calls that leave no record: by a function that MPI had called.
-
-    nums_nested: how many, by rank.
-    """
+    """Yield which ranks made calls that leave no record: by a function that MPI had called."""
     for rank, number in enumerate(nums_nested):
         if number:
             yield Doubt(
@@ -187,10 +181,7 @@ def unrecorded(nums_nested: Sequence[int]) -> Iterator[Doubt]:
 
 
 def beside_calls(nums_messages: Sequence[int]) -> Iterator[Doubt]:
-    """Yield on which ranks MPI sent messages as it does in collectives, but in no call.
-
-    nums_messages: how many, by rank.
-    """
+    """Yield on which ranks MPI sent messages as it does in collectives, but in no call."""
     for rank, number in enumerate(nums_messages):
         if number:
             yield Doubt(

@@ -56,10 +56,7 @@ def collective_calls(trace: Trace, rank: int) -> list[CollectiveCall]:
 
 
 def messages_of(trace: Trace, rank: int) -> list[Call]:
-    """Return the messages that `rank` sent to other ranks, but those that are part of a collective.
-
-    Raises NotProven as sends_of.
-    """
+    """Return the messages to other ranks, but parts of collectives. Raises NotProven."""
     return [call for call in sends_of(trace, rank) if call.made_by not in _REDUCTIONS]
 
 

@@ -15,10 +15,7 @@ def refuse(
     values: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
 ) -> tuple[dict[str, Any], str]:
-    """Return the results of one rank as announced, and why they are refused (empty if not).
-
-    values, arrays: as it sent them.
-    """
+    """Return the results of one rank as announced, and why they are refused (empty if not)."""
     texts = values.get("texts")
     texts = texts if isinstance(texts, dict) else {}
     results: dict[str, Any] = {}

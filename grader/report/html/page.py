@@ -74,10 +74,7 @@ _SIGNS = {
 
 
 def render(report: Report, *, is_in_frame: bool = False) -> str:
-    """Return the report as one HTML page that loads nothing and runs nothing.
-
-    is_in_frame: it is to be the `srcdoc` of a frame, not a file.
-    """
+    """Return the report as an HTML page; is_in_frame: as the `srcdoc` of a frame, not a file."""
     found = [each for each in dearest_first(report) if not is_missing(each[0])]
     return page(
         "report/html/report.html",

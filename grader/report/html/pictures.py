@@ -191,10 +191,7 @@ def bytes_text(num_bytes: int) -> str:
 
 
 def ring_of(edges: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-    """Return the ranks of a ring in its order, from its lowest; empty where it is none.
-
-    In a ring, each rank sends to one other rank, and all of them are one cycle.
-    """
+    """Return a ring, in which each sends to one other, from its lowest rank; empty for none."""
     following = dict(edges)
     if len(following) != len(edges) or len(edges) < 3:
         return ()

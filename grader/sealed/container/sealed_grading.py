@@ -77,10 +77,7 @@ def grade_in_container(
 
 
 def selftest_in_container(*, image: str) -> bytes:
-    """Return, as JSON, which protections a container of `image` has, started as for a grading.
-
-    Raises GraderError when the engine, the image or the grader inside fails.
-    """
+    """Return, as JSON, which protections a container of `image` has. Raises GraderError."""
     plan = ContainerPlan(image, ["selftest", "--from-stdin", "--json", "-"], ContainerLimits())
     return _run(DockerEngine.connect(), plan, b"", lambda line: None, Record())
 

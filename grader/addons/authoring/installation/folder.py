@@ -42,10 +42,7 @@ class EngineWheels:
 
     @classmethod
     def find(cls, folder: Path) -> "EngineWheels":
-        """Return the wheels in a folder.
-
-        Raises GraderError where there is none, or one was made from other sources than this engine.
-        """
+        """Return the wheels in a folder. Raises GraderError for none, or another engine's."""
         files = tuple(sorted(folder.glob(f"{_STEM}-*.whl")))
         if not files:
             raise GraderError(

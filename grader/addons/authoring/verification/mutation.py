@@ -102,8 +102,6 @@ def mutants(source: str, file: str) -> list[Mutant]:
 
 
 class _Edits:
-    """Finds all that can be changed in one source."""
-
     def __init__(self, source: str) -> None:
         self._source = source
         self._starts = [0]
