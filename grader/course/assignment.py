@@ -137,16 +137,11 @@ def read(
     reference: Path,
     template: Path,
     course: str,
-    feedback: Feedback = Feedback.ALL,
-    hidden_feedback: Feedback = Feedback.VERDICT,
+    feedback: Feedback,
+    hidden_feedback: Feedback,
 ) -> Assignment:
-    """Read the assignment whose suites lie in a folder.
-
-    feedback, hidden_feedback: how much is told of the tests of parts that do not say. Raises
-    GraderError with each mistake of its file.
-    """
+    """Read the assignment whose suites lie in a folder; feedback is for parts that do not say."""
     data = assignment_file.read(folder / "assignment.toml", folder.name)
-
     parts = (
         structs.replace(
             part,

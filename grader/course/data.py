@@ -18,7 +18,6 @@ class Data:
     def __init__(self, folder: Path | None = None) -> None:
         """Read all that a folder holds. Raises UsageError for files not as published."""
         self.folder = folder
-        self._is_given = folder is not None
         self._read: dict[str, Images] = {}
         self._used: dict[str, bool] = {}
         if folder is not None:
@@ -36,7 +35,7 @@ class Data:
 
     def notes(self) -> tuple[str, ...]:
         """Return what a report says about the images that inputs were made of."""
-        if not self._is_given:
+        if self.folder is None:
             return ()
         said = tuple(
             f"graded on {name} from the data folder"

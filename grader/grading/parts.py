@@ -87,18 +87,8 @@ def _grade_once(
         if file not in placement.chosen and file not in (part.stand_in or {})
     ]
     if missing:
-        return PartOutcome(
-            PartResult(
-                name=part.name,
-                title=part.title,
-                verdict=Verdict.NOT_ATTEMPTED,
-                points=0,
-                max_points=part.points,
-                message=missing_text(placement, part, missing[0]),
-                tests=(),
-                notes=course_only,
-            )
-        )
+        text = missing_text(placement, part, missing[0])
+        return without_tests(part, Verdict.NOT_ATTEMPTED, text, course_only)
     files = placement.sources_of(part)
     started_s = time.monotonic()
     context = PartContext(
@@ -141,6 +131,15 @@ def _grade_once(
         replace(result, notes=(*result.notes, *notes)),
         context,
         graded.has_ended or bool(problem),
+    )
+
+
+def without_tests(
+    part: Part, verdict: Verdict, message: str, notes: tuple[Finding, ...] = ()
+) -> PartOutcome:
+    """Return the outcome of a part of which no test was run."""
+    return PartOutcome(
+        PartResult(part.name, part.title, verdict, 0, part.points, message, (), notes)
     )
 
 

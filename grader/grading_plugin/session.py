@@ -210,7 +210,8 @@ def _sentence(error: BaseException, suite: Path) -> str:
         )
     if isinstance(error, ImportError) and (names := _NO_NAME.match(text)):
         name, module = names.groups()
-        hint = did_you_mean(name, _names_in(module))
+        public = [each for each in dir(sys.modules.get(module)) if not each.startswith("_")]
+        hint = did_you_mean(name, public)
         known = "docs/api.md lists" if module == "grader.api" else "it has"
         return (
             f"{place} imports {name} from {module}, which has no such name; expected one that "
@@ -232,10 +233,6 @@ def _place(error: BaseException, folder: Path) -> str:
             name = path.relative_to(folder.resolve()).as_posix()
             return f"{name}:{line}" if line else name
     return ""
-
-
-def _names_in(module: str) -> list[str]:
-    return [name for name in dir(sys.modules.get(module)) if not name.startswith("_")]
 
 
 @dataclass(frozen=True)
@@ -260,14 +257,10 @@ class _Collected:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
-            name = function_of(item)
-            self.prices.setdefault(name, _price(item))
-
-
-def _price(item: pytest.Item) -> Price:
-    at_least = stage_of(item)
-    points = float(points_of(item).args[0]) if at_least is None else 0.0
-    return Price(function_of(item), points, sentence_of(item), part_of(item), at_least)
+            name, at_least = function_of(item), stage_of(item)
+            points = float(points_of(item).args[0]) if at_least is None else 0.0
+            price = Price(name, points, sentence_of(item), part_of(item), at_least)
+            self.prices.setdefault(name, price)
 
 
 def prices(suite: Path) -> tuple[Price, ...]:

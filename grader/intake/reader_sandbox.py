@@ -16,10 +16,7 @@ _PR_SET_NO_NEW_PRIVS = 38
 
 
 def confine(uid: int | None) -> None:
-    """Give up everything that reading does not need, for good.
-
-    uid: the user to become; None to stay who we are. Raises OSError when that is refused.
-    """
+    """Give up all that reading does not need, for good; uid: the user to become, if any."""
     if uid is not None:
         os.setgroups([])
         os.setresgid(uid, uid, uid)

@@ -11,10 +11,7 @@ from grader.report.json_report import OtherSchemaVersionError
 
 
 def require_writable(files: Iterable[str | Path | None]) -> None:
-    """Raise UsageError for a report that could not be written once all is graded.
-
-    files: None and `-`, which is no file, are left out.
-    """
+    """Raise UsageError for a report that could not be written once all is graded."""
     for file in (Path(each) for each in files if each not in (None, "-")):
         if file.is_dir() or not os.access(file.parent, os.W_OK | os.X_OK):
             raise UsageError(

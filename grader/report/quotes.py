@@ -16,10 +16,7 @@ _CUT = "..."
 
 
 def code_lines(page: Page, excerpts: Sequence[SourceExcerpt], told: str) -> list[str]:
-    """Return the marked lines of all excerpts, each file named before its own.
-
-    told: sentences that are shown already, and not repeated beside a line.
-    """
+    """Return the marked lines of all excerpts, each file named before its own."""
     lines: list[str] = []
     left = _MOST_LINES
     for excerpt in excerpts:

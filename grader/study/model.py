@@ -59,20 +59,13 @@ class Network:
 
 
 def amdahl_fraction(ranks: Sequence[int], times_s: Sequence[float], serial_s: float) -> float:
-    """Return the serial fraction s that fits T(n) = T(1) (s + (1 - s) / n) best, from 0 to 1.
-
-    Least squares, which has a closed form. serial_s: T(1). Raises ValueError without any point of
-    more than one rank.
-    """
+    """Return the serial fraction s that fits T(n) = T(1) (s + (1 - s) / n) best, from 0 to 1."""
     pairs = [
         (1 - 1 / n, time_s / serial_s - 1 / n)
         for n, time_s in zip(ranks, times_s, strict=True)
         if n > 1
     ]
-    if not pairs:
-        raise ValueError("a fit needs a time on more than one rank")
-    found = sum(x * y for x, y in pairs) / sum(x * x for x, _ in pairs)
-    return min(1.0, max(0.0, found))
+    return _slope(pairs)
 
 
 def amdahl_speed_up(ranks: int, serial_fraction: float) -> float:
@@ -81,14 +74,14 @@ def amdahl_speed_up(ranks: int, serial_fraction: float) -> float:
 
 
 def gustafson_fraction(ranks: Sequence[int], scaled_speed_ups: Sequence[float]) -> float:
-    """Return the serial fraction s that fits S(n) = n - s (n - 1) best, from 0 to 1.
-
-    scaled_speed_ups: n T(1) / T(n), where n ranks have n times the work. Raises ValueError without
-    any point of more than one rank.
-    """
+    """Return the serial fraction s that fits S(n) = n - s (n - 1) best, from 0 to 1."""
     pairs = [(n - 1, n - found) for n, found in zip(ranks, scaled_speed_ups, strict=True) if n > 1]
+    return _slope(pairs)
+
+
+def _slope(pairs: Sequence[tuple[float, float]]) -> float:
     if not pairs:
-        raise ValueError("a fit needs a speed-up on more than one rank")
+        raise ValueError("a fit needs a number of more than one rank")
     found = sum(x * y for x, y in pairs) / sum(x * x for x, _ in pairs)
     return min(1.0, max(0.0, found))
 

@@ -60,10 +60,7 @@ def page(
     points: Sequence[Point],
     note: str = "",
 ) -> str:
-    """Return README.md of a study.
-
-    about: whose code was measured. drawn: figures with their captions. note: on all of them.
-    """
+    """Return README.md of a study."""
     reasons = {each.name: results.why_missing(each.name) for each in points}
     missing = [(name, why) for name, why in reasons.items() if why]
     # What a program did wrong has no figure: it is not seen in any of them.

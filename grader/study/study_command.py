@@ -1,7 +1,6 @@
 """The command that measures and draws what a sheet asks for, and writes the folder: study."""
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -49,11 +48,7 @@ def make(
     data: str,
     tell: Callable[[str], None],
 ) -> Made:
-    """Measure and draw into the folder `out`; nothing is measured twice.
-
-    submission: None for the reference. data: the folder of MNIST or CIFAR-10, or nothing. Raises
-    UsageError where there is no study or no reference, or `out` cannot be written.
-    """
+    """Measure and draw into the folder `out`; nothing is measured twice."""
     _require_ours(out)
     study = load(assignment)
     points = points_of(study, extent)
@@ -136,7 +131,7 @@ _MOST_REASONS = 8
 
 def study(options: argparse.Namespace) -> int:
     """Measure and draw; return 0 once the folder is written, whatever was measured."""
-    if is_sealed(os.environ):
+    if is_sealed():
         raise UsageError(
             "`grade study` runs code as your user; run it on your own machine, outside the "
             "container"

@@ -44,11 +44,7 @@ class _Solution:
 
 
 def strip_solutions(source: str, file: str) -> str:
-    """Return Python source with every marked solution replaced; `file` is its name in messages.
-
-    Raises GraderError, naming file and line, when a marker is misspelt, without its partner or
-    outside of a function, or when a solution is not made of whole statements.
-    """
+    """Return Python source with every marked solution replaced; `file` is its name in messages."""
     lines = source.split("\n")
     solutions = _find_solutions(lines, file)
     if not solutions:
@@ -264,8 +260,10 @@ def write(assignment: Assignment, output_dir: Path, parts: Collection[str] | Non
         raise UsageError(sentence)
     if assignment.reference.is_dir():
         generate(assignment.reference, output_dir, assignment.shared_support())
+    elif template := _files_in(assignment.template):
+        _write(output_dir, template)
     else:
-        copy(assignment.template, output_dir)
+        raise GraderError(f"{assignment.template} holds no template")
     handout = output_dir / HANDOUT
     if parts is not None and handout.is_file():
         handout.write_text(of_parts(handout.read_text(), assignment, parts))
@@ -283,26 +281,10 @@ def generate(
     return _write(output_dir, _template_of(reference_dir, shared))
 
 
-def copy(template_dir: Path, output_dir: Path) -> list[Path]:
-    """Write the ready template in template_dir to output_dir; return its files, sorted.
-
-    Bytecode stays behind: that of an image is never compared with its source, so that Python would
-    run it instead of what a student has written. Raises GraderError where there is no template,
-    UsageError as `generate` does.
-    """
-    template = _files_in(template_dir)
-    if not template:
-        raise GraderError(f"{template_dir} holds no template")
-    return _write(output_dir, template)
-
-
 def drift(
     reference_dir: Path, template_dir: Path, shared: Mapping[str, Path] = NOTHING_SHARED
 ) -> list[str]:
-    """Return a sentence for each file of template_dir that generate() would write differently.
-
-    Raises GraderError for a reference that is empty or wrongly marked.
-    """
+    """Return a sentence for each file of template_dir that generate() would write differently."""
     expected, actual = _template_of(reference_dir, shared), _files_in(template_dir)
     sources = {Path(relative): path for relative, path in shared.items()}
     sentences = [
@@ -374,7 +356,11 @@ def _template_of(reference_dir: Path, shared: Mapping[str, Path]) -> dict[Path, 
 
 
 def _files_in(folder: Path) -> dict[Path, bytes]:
-    """Return the contents of all files below folder but hidden ones and compiled Python."""
+    """Return the contents of all files below folder but hidden ones and compiled Python.
+
+    Bytecode of an image is never compared with its source: it would run in place of what a student
+    has written.
+    """
     relatives = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file())
     return {
         relative: (folder / relative).read_bytes()

@@ -108,11 +108,7 @@ Submit = Callable[[Task], "Future[Outcome]"]
 def grade_all(
     tasks: Sequence[Task], labels: Mapping[str, str], submit: Submit, say: Callable[[str], None]
 ) -> dict[str, str]:
-    """Grade each; return why some have no grading that is kept, by the digests of hand-ins.
-
-    labels: of hand-ins, likewise. say: is told of each end, and once a minute how far it is.
-    Raises GraderError when it is interrupted.
-    """
+    """Grade each; return why some have no grading that is kept, by the digests of hand-ins."""
     started_s = time.monotonic()
     left = {submit(task): task for task in tasks}
     problems = {}
@@ -246,9 +242,7 @@ def grade(task: Task, ended: threading.Event | None = None) -> Outcome:
 
     Called where it is graded, perhaps on another machine. The processors are given to the container
     by name: it inherits none of what we are limited to. Raises OSError where the folder of the
-    gradings cannot be written to.
-
-    ended: is set when the command ends: nothing is begun then, and GraderError raised.
+    gradings cannot be written to, GraderError where the command has ended meanwhile.
     """
     gradings = Gradings(Path(task.gradings))
     if not task.recording and (outcome := _of_empty(task)) is not None:

@@ -150,10 +150,7 @@ def known_secret_in(out: Path) -> Path | None:
 
 
 def recording_key_in(out: Path) -> Path:
-    """Return the file of the key that recordings are signed with.
-
-    The one that GRADER_RECORDING_KEY_FILE names, else one in `out`, which is drawn once.
-    """
+    """Return the file of the key that recordings are signed with."""
     if named := os.environ.get("GRADER_RECORDING_KEY_FILE"):
         return Path(named)
     file = out / _RECORDING_KEY

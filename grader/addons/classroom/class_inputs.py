@@ -85,11 +85,6 @@ class ClassFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return UTC if self.timezone == "UTC" else ZoneInfo(self.timezone)
 
     @property
-    def mark_files(self) -> tuple[str, ...]:
-        """Return the names of the files of marks."""
-        return (self.marks,) if isinstance(self.marks, str) else self.marks
-
-    @property
     def policy(self) -> Policy:
         """Return the rules."""
         return Policy(
@@ -205,12 +200,13 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
             raise UsageError(f"{file}: parts: only a named assignment has them; set `assignment`")
         if sentence := assignment.wrong_part(said.parts):
             raise UsageError(f"{file}: parts: {sentence}")
+    marks = (said.marks,) if isinstance(said.marks, str) else said.marks
     return ClassInputs(
         [each for each in hand_ins if not each.problem],
         [each for each in hand_ins if each.problem],
         said,
         students,
-        marking.read([beside / each for each in said.mark_files]),
+        marking.read([beside / each for each in marks]),
         unknown,
         courses,
         assignment,
@@ -220,11 +216,7 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
 def circumstances(
     options: argparse.Namespace, inputs: ClassInputs, secret: bytes
 ) -> Mapping[str, object]:
-    """Return all but the hand-in that a mark follows from, as the keys of gradings have it.
-
-    secret: of the class; empty where its inputs are public. Nobody learns it from a key. Raises
-    GraderError where nothing could be graded at all.
-    """
+    """Return all but the hand-in that a mark follows from, as the keys of gradings have it."""
     image = ""
     if not options.unsealed and not options.judge_again:
         # Docker's client takes a quarter of a second to import.

@@ -23,11 +23,7 @@ _KEY_NUM_CHARS = 32
 
 
 def key_of(circumstances: Mapping[str, object], digest: str, recording: Path | None = None) -> str:
-    """Return what a grading of the hand-in with this digest is called.
-
-    circumstances: all else that a mark follows from. recording: what was seen of it, where that is
-    judged again. Raises OSError.
-    """
+    """Return what a grading is called: by its hand-in, and by all else that a mark follows from."""
     text = json.dumps([circumstances, digest], sort_keys=True)
     if recording is not None:
         text += sha256(recording.read_bytes()).hexdigest()
@@ -92,7 +88,7 @@ class Gradings:
         It may have been the data, or a right to read, and that is in no key.
         """
         outcome = self._outcome(key)
-        return self.is_refused(key) and not (outcome is not None and outcome.is_empty)
+        return outcome is not None and bool(outcome.error) and not outcome.is_empty
 
     def load(self, key: str) -> Grading:
         """Return a grading. Raises GraderError where its files are not what was written."""

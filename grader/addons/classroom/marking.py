@@ -324,10 +324,7 @@ def render_sheet(
     documents: Mapping[str, str],
     files: Mapping[str, bytes],
 ) -> str:
-    """Return the sheet, to be read, printed and filled in by hand.
-
-    documents: what files beside the sheet are, by their names there. files: all that was handed in.
-    """
+    """Return the sheet, to be read, printed and filled in by hand."""
     shown = [(name, _shown_lines(files[name])) for name in sorted(files) if name.endswith(_SHOWN)]
     return page(
         "addons/classroom/marking_sheet.html",

@@ -197,10 +197,7 @@ def read(file: Path) -> Roster:
 
 
 def with_teams(roster: Roster, teams: Mapping[str, Sequence[str]], where: str) -> Roster:
-    """Return the roster with the teams of class.toml, each a name and ids.
-
-    where: the file. Raises UsageError for who is not on the roster, or would be in two teams.
-    """
+    """Return the roster with the teams of class.toml, each a name and ids."""
     groups = {each.id: each.group for each in roster.listed if each.group}
     ids = {each.id: each for each in roster.listed}
     for team, members in teams.items():
@@ -227,10 +224,7 @@ def with_teams(roster: Roster, teams: Mapping[str, Sequence[str]], where: str) -
 
 
 def comparable(text: str, column: str = "") -> str:
-    """Return a name as two systems would both write it: no case, and single spaces.
-
-    column: of one that Canvas writes, only letters and digits are left.
-    """
+    """Return a name as two systems would write it; in a column of Canvas, letters and digits."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     if column == "canvas_name":
         return re.sub(r"\W|_", "", folded)

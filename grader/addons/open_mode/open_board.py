@@ -45,10 +45,7 @@ def share_memory(folder: Path, ranks: int) -> list[RankFiles]:
 
 
 def own_memory(name: str) -> int:
-    """Return what this rank shares with who watches over it; where nobody does, memory of its own.
-
-    name: `trace`, `output` or `stacks`.
-    """
+    """Return what this rank shares with who watches over it; else memory of its own."""
     folder = os.environ.get(FOLDER_VARIABLE)
     if folder is not None:
         return os.open(f"{folder}/{name}-{os.environ['OMPI_COMM_WORLD_RANK']}", os.O_RDWR)

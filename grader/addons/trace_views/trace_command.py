@@ -4,7 +4,6 @@ It grades some tests of a part to see what its ranks call, and keeps the calls o
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -71,7 +70,7 @@ def trace(options: argparse.Namespace, progress: Callable[[str], None]) -> Trace
     Raises UsageError where the grading would be sealed, where several parts could be meant, where
     nothing was put to ranks, and for a number that no case has, GraderError where the grader fails.
     """
-    if is_sealed(os.environ):
+    if is_sealed():
         raise UsageError(
             "`grade trace` does not work in a sealed grading; run it on your own machine, "
             "outside the container"

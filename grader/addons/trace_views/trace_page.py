@@ -147,10 +147,7 @@ _MIN_WIDTH = 60
 
 
 def trace_page(traced: Traced, page: Page, limit: int) -> str:
-    """Return the page in lines that fit its width, taken as 60 where it is less.
-
-    limit: rows of each rank, 0 for all of its calls.
-    """
+    """Return the page in lines that fit, 60 at least; limit: rows of each rank, 0 for all."""
     page = replace(page, width=max(page.width, _MIN_WIDTH))
     trace = traced.trace
     rows = [rows_of(rank, seen, traced.chosen.began_ns) for rank, seen in enumerate(trace.ranks)]

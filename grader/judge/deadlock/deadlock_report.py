@@ -159,10 +159,7 @@ def _of_lower_case(call: Call) -> str:
 
 
 def shortest_cycle(edges: Mapping[int, frozenset[int]]) -> list[int]:
-    """Return the ranks of a shortest cycle, from its lowest on; empty if there is none.
-
-    edges: by rank, the ranks it waits for; those that are no keys themselves wait for nobody.
-    """
+    """Return the ranks of a shortest cycle, from its lowest on; empty if there is none."""
     best: list[int] = []
     for start in sorted(edges):
         cycle = _cycle_through(start, edges)

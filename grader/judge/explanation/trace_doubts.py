@@ -89,11 +89,7 @@ class InFlight:
 
 
 def contradictions(trace: Trace, began_ns: int, read_ns: int) -> Iterator[Doubt]:
-    """Yield where the records of one rank cannot be what an honest recorder writes.
-
-    trace: the calls of one case, of every phase. began_ns, read_ns: when the case began and when
-    the trace was read, on the clock of all records.
-    """
+    """Yield where the records of one rank cannot be what an honest recorder writes."""
     for rank, seen in enumerate(trace.ranks):
         for text in _disorder(rank, seen, began_ns, read_ns):
             yield Doubt(text, (rank,))
@@ -136,10 +132,7 @@ def disagreements(trace: Trace, in_flight: InFlight) -> tuple[list[Doubt], InFli
 def miscounts(
     trace: Trace, before: Sequence[Counted | None], after: Sequence[Counted | None]
 ) -> Iterator[Doubt]:
-    """Yield where a rank's records differ from what MPI itself counted below them.
-
-    trace: the calls of the phases that `before` and `after` count; those are one for each rank.
-    """
+    """Yield where a rank's records differ from what MPI itself counted below them."""
     for rank, seen in enumerate(trace.ranks):
         first, last = before[rank], after[rank]
         if first is None or last is None or seen.truncated or not seen.attached:

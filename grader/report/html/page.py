@@ -23,10 +23,7 @@ _CALLED = (causes, findings, pictures, points, quotes, words)
 
 
 def page(template: str, title: str, *, is_in_frame: bool = False, **values: object) -> str:
-    """Return a whole page in one line: line ends and indents of its templates are single spaces.
-
-    template: its path in the package. is_in_frame: the page is the `srcdoc` of a frame.
-    """
+    """Return a whole page in one line; is_in_frame: it is the `srcdoc` of a frame."""
     made = environment().get_template(template)
     filled = made.render(title=title, is_in_frame=is_in_frame, **values)
     return re.sub(r" *\n *", " ", filled)

@@ -92,10 +92,7 @@ class Circle:
         label: str = "",
         bend: float = _USUAL_BEND,
     ) -> Arrow:
-        """Return an arrow, bent to its left so that two that are opposite do not meet.
-
-        bend: how far it is led aside, as a share of its length.
-        """
+        """Return an arrow, bent to its left so that two that are opposite do not meet."""
         first, last = self.centre(source), self.centre(destination)
         if source == destination:
             return Arrow(kind, self._loop(first), width)

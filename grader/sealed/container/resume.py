@@ -32,10 +32,7 @@ class Record:
         watchdog: Watchdog | None = None,
         noun: str = "grading container",
     ) -> None:
-        """on_finished: is told what becomes of a test. watchdog: knows by when the judge moves.
-
-        noun: what it is that dies.
-        """
+        """on_finished: is told what becomes of a test; noun: what it is that dies."""
         self._noun = noun
         self._on_finished = on_finished
         self.watchdog = watchdog or Watchdog()

@@ -5,7 +5,7 @@ from typing import Any
 
 from grader.model.errors import GraderError
 from grader.sealed.selftest import hostile_attempts
-from grader.sealed.selftest.foreign_mounts import Foreign, read_foreign
+from grader.sealed.selftest.foreign_mounts import Foreign
 from grader.sealed.selftest.protections import Protection
 from grader.sealed.selftest.surroundings import (
     HOST_IPC_NAMESPACE,
@@ -28,11 +28,7 @@ _NO_LANDLOCK = "neither Linux 5.13 nor a profile that allows it"
 
 
 def protections(found: Mapping[str, Any], seen: Surroundings, judge: int) -> tuple[Protection, ...]:
-    """Return every protection.
-
-    found: what the probe told. seen: what the judge sees. judge: its process number. Raises
-    GraderError when the probe left something out, which no submission can bring about.
-    """
+    """Return every protection."""
     if judge not in found["foreign"]:
         raise GraderError(
             "the selftest did not find the judge's process, so its attacks on that process were "
@@ -44,7 +40,7 @@ def protections(found: Mapping[str, Any], seen: Surroundings, judge: int) -> tup
         *_of_the_judge(seen.status),
         *_of_the_engine(seen),
         *_of_the_container(seen),
-        *_of_mounts(read_foreign(found["foreign_mounts"]), seen.ipc_namespace),
+        *_of_mounts([Foreign(**each) for each in found["foreign_mounts"]], seen.ipc_namespace),
     )
 
 

@@ -6,7 +6,7 @@ import io
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path, PurePosixPath
@@ -51,7 +51,10 @@ class EngineWheels:
             )
         for file in files:
             _require_this_engine(file)
-        return cls(files, tuple(_requirements(files[0])))
+        with zipfile.ZipFile(files[0]) as wheel:
+            text = wheel.read(f"{_STEM}.dist-info/METADATA").decode()
+        needs = HeaderParser().parsestr(text).get_all("Requires-Dist", [])
+        return cls(files, tuple(map(Requirement, needs)))
 
     def needs(self, extras: Iterable[str] = ()) -> list[str]:
         """Return the names of the packages that it depends on, with those of some extras."""
@@ -73,13 +76,6 @@ def _require_this_engine(file: Path) -> None:
                 f"{file} was made from other sources than this engine's; make it again with "
                 "`make wheels`"
             )
-
-
-def _requirements(file: Path) -> Iterator[Requirement]:
-    with zipfile.ZipFile(file) as wheel:
-        text = wheel.read(f"{_STEM}.dist-info/METADATA").decode()
-    for line in HeaderParser().parsestr(text).get_all("Requires-Dist", []):
-        yield Requirement(line)
 
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -172,10 +168,7 @@ def packages(lock: str) -> list[Locked]:
 
 
 def needed(lock: str, names: Iterable[str]) -> list[Locked]:
-    """Return the packages of these names and all that they depend on, in the order of the lock.
-
-    Raises GraderError for a name that the lock does not have.
-    """
+    """Return the packages of these names and all that they depend on, in the order of the lock."""
     known = packages(lock)
     wanted, found = set(names), set[str]()
     missing = sorted(wanted - {package.name for package in known})
@@ -201,13 +194,10 @@ def write(
 ) -> list[Path]:
     """Write a new folder with the wheels, requirements.txt and a page; return its files.
 
-    files: the students' edition. locked: the lock of the engine's packages. url: where the folder
-    is going to be published; None where students get the folder itself. Raises UsageError where it
-    cannot be written, GraderError where the lock lacks a package.
+    url: where it is going to be published; None where students get the folder itself.
     """
     wheels = {file.name: file.read_bytes() for file in engine.files}
-    name, data = course_wheel(course, files)
-    wheels[name] = data
+    wheels |= dict([course_wheel(course, files)])
     where = "." if url is None else f"{url.rstrip('/')}/index.html"
     text = requirements(course, files, engine, locked, wheels, where)
     line = install_line(None if url is None else url.rstrip("/"))

@@ -7,6 +7,7 @@ adds: a wait that is left out, another tag, another source, another dtype, two s
 """
 
 import ast
+import shutil
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -80,10 +81,7 @@ class _Edit:
 
 
 def mutants(source: str, file: str) -> list[Mutant]:
-    """Return every mutant of a Python source that can be compiled, each once.
-
-    file: its name in messages. Raises GraderError for a source that is wrongly marked.
-    """
+    """Return every mutant of a Python source that can be compiled, each once."""
     lines = solution_lines(source, file)
     found: dict[str, Mutant] = {}
     for edit in _Edits(source).of(ast.parse(source)):
@@ -265,10 +263,7 @@ class Row:
 
 
 def reasons(file: Path) -> Mapping[str, str]:
-    """Return why what no test finds is right, by its key, from a TOML table that need not be there.
-
-    Raises GraderError for a file that is no TOML.
-    """
+    """Return why what no test finds is right, by its key; the file need not be there."""
     try:
         return {key: str(why) for key, why in tomllib.loads(file.read_text()).items()}
     except FileNotFoundError:
@@ -332,14 +327,10 @@ def mutations(assignment: Assignment) -> Iterator[tuple[Row, str]]:
 
 def graded(grader: Grader, row: Row, source: str) -> Row:
     """Grade one mutant up to the first test that it fails; return what became of it."""
-    reference = grader.assignment.reference
     mutated = row.file.removeprefix(f"{row.assignment}/")
     parts = (part.name for part in grader.assignment.parts if mutated in part.files)
     with TemporaryDirectory() as folder:
-        for file in reference.rglob("*.py"):
-            copy = Path(folder, file.relative_to(reference))
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(file.read_bytes())
+        shutil.copytree(grader.assignment.reference, folder, dirs_exist_ok=True)
         Path(folder, mutated).write_text(source)
         report = grader.grade(Path(folder), *parts, selection=Selection(fail_fast=True))
     verdict, killed_by = _first_failure(report)

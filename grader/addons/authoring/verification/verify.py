@@ -180,12 +180,9 @@ def verify(
     progress: Callable[[str], None] = lambda text: None,
     observe: Observer | None = None,
 ) -> Iterator[Checked]:
-    """Yield each check of an assignment as soon as it is done.
+    """Yield each check of an assignment as soon as it is done; with is_quick, no ranks start.
 
-    is_quick: start no ranks. with_mutants: grade every small mistake in the reference.
-    progress: is told what is being graded. observe: puts plans to ranks; None starts them here. An
-    assignment.toml that cannot be read is the only check then. Raises UsageError for an assignment
-    that is not there.
+    An assignment.toml that cannot be read is the only check then.
     """
     try:
         assignment = course.load(name)
@@ -232,7 +229,10 @@ def verify_assignments(options: argparse.Namespace) -> int:
             progress=_progress,
         ):
             num_problems += len(checked.problems)
-            print("\n".join(_lines(checked)), flush=True)
+            print(f"{'no' if checked.problems else 'ok'}  {checked.assignment}: {checked.check}")
+            for problem in checked.problems:
+                print(f"    {one_line(problem.subject)}: {one_line(problem.text)}")
+            sys.stdout.flush()
     print(f"{num_problems} problem{'' if num_problems == 1 else 's'} in {', '.join(names)}")
     return 1 if num_problems else 0
 
@@ -246,14 +246,6 @@ def _all_named(options: argparse.Namespace, courses: Courses) -> list[str]:
         folders = " or ".join(str(course.suites) for course in chosen)
         raise UsageError(f"there is nothing to verify: {folders} has no assignment")
     return names
-
-
-def _lines(checked: Checked) -> list[str]:
-    mark = "no" if checked.problems else "ok"
-    lines = [f"{mark}  {checked.assignment}: {checked.check}"]
-    return lines + [
-        f"    {one_line(problem.subject)}: {one_line(problem.text)}" for problem in checked.problems
-    ]
 
 
 def _progress(text: str) -> None:
