@@ -92,7 +92,10 @@ class Launch:
             yield self.cases[index], answer
 
     def answers(self) -> Iterator[tuple[Any, Outcome | RunFailure]]:
-        """Return each case that was run with its outcome, or with why it has none."""
+        """Return each case that was run with its outcome, or with why it has none.
+
+        Raises RunFailed where the grader itself has failed, of which nothing follows.
+        """
         return ((self.cases[index], answer) for index, answer in self._answered())
 
     def attempts(self) -> list[tuple[Any, Attempt]]:
