@@ -87,7 +87,10 @@ def judge(options: argparse.Namespace) -> int:
 
 
 def secret_of(header: Header, seed: str) -> Secret:
-    """Return what the inputs of a recording follow from, whose grading had this seed."""
+    """Return what the inputs of a recording follow from.
+
+    seed: of its grading. Raises UsageError for a seed where inputs are public.
+    """
     if header.host == "sealed":
         return named_secret(seed)
     if seed:

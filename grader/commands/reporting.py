@@ -53,7 +53,10 @@ def require_reports_writable(options: argparse.Namespace) -> None:
 
 
 def named_seed(options: argparse.Namespace) -> str:
-    """Return the seed of the report that --seed-of names; empty where it names none."""
+    """Return the seed of the report that --seed-of names; empty where it names none.
+
+    Raises UsageError where it cannot be read, or keeps no seed.
+    """
     if options.seed_of is None:
         return ""
     try:

@@ -140,7 +140,11 @@ def read(
     feedback: Feedback,
     hidden_feedback: Feedback,
 ) -> Assignment:
-    """Read the assignment whose suites lie in a folder; feedback is for parts that do not say."""
+    """Read the assignment whose suites lie in a folder.
+
+    feedback, hidden_feedback: how much is told of the tests of parts that do not say. Raises
+    GraderError with each mistake of its file.
+    """
     data = assignment_file.read(folder / "assignment.toml", folder.name)
     parts = (
         structs.replace(

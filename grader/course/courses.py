@@ -39,7 +39,10 @@ class Courses:
         return self.having(name).load(name.rpartition("/")[2])
 
     def having(self, name: str) -> Course:
-        """Return the course with an assignment of that name; raises as `assignment`."""
+        """Return the course with an assignment of that name, which need not be right.
+
+        Raises UsageError as `assignment` does.
+        """
         course_name, _, own_name = name.rpartition("/")
         having = [
             course

@@ -111,7 +111,10 @@ def recording_key(*, is_sealed: bool) -> bytes | None:
 
 
 def read_key(file: Path) -> bytes:
-    """Return the key that a course signs recordings with."""
+    """Return the key that a course signs recordings with.
+
+    Raises UsageError for a file that others may read, or that is too short to be a key.
+    """
     try:
         mode, key = stat.S_IMODE(file.stat().st_mode), file.read_bytes().strip()
     except OSError as error:

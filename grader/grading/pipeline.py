@@ -46,7 +46,10 @@ def grade(
     parts: Sequence[str] | None = None,
     settings: Settings | None = None,
 ) -> Report:
-    """Grade the submission in a folder, zip or tar."""
+    """Grade the submission in a folder, zip or tar.
+
+    Raises UsageError when it cannot be graded, GraderError when the grader fails as a whole.
+    """
     settings = settings or Settings()
     if parts is not None:
         settings = replace(settings, parts=parts)
@@ -61,7 +64,10 @@ def intake_user(settings: Settings) -> int | None:
 
 
 def grade_as(submission: Submission, name: str | None, settings: Settings) -> Report:
-    """Grade a submission of the assignment of that name, or of the one whose files it has."""
+    """Grade a submission of the assignment of that name, or of the one whose files it has.
+
+    Raises UsageError when its files are those of no assignment, or of several.
+    """
     found = assignment_of(submission, name, settings.courses)
     return grade_submission(submission, found, replace(settings, is_recognised=name is None))
 
@@ -93,7 +99,10 @@ def selftest(settings: Settings) -> tuple[Protection, ...]:
 
 
 def _selftest_notes(task: GradingTask, launcher: Launcher) -> tuple[str, ...]:
-    """Return what the report of a sealed grading says of missing protections."""
+    """Return what the report of a sealed grading says of missing protections.
+
+    Raises GraderError where it must not start without one of them.
+    """
     from grader.sealed.selftest.examine import examine
 
     settings, data = task.settings, task.settings.data.folder

@@ -38,6 +38,10 @@ def case_calls(
     selected, and on which of them comes first. Nor does the submission: a changed comment must not
     change a mark. What is measured again, or left to MPI altogether, is another launch and gets
     other inputs.
+    suite: name of the file that asks, without its suffix.
+    standalone: the submission starts MPI or torch.distributed. backend: what connects the ranks.
+    data: the images that inputs may be made of; the bundled digits when left out.
+    Raises GraderError when two cases have one label.
     """
     labels = [case.label for case in cases]
     if len(set(labels)) != len(labels):
@@ -72,7 +76,11 @@ def _inputs(
 
 
 def plan_of(context: PartContext, asked: Asked) -> LaunchPlan:
-    """Return the plan with the inputs of all cases, which launches are made of."""
+    """Return the plan with the inputs of all cases, which launches are made of.
+
+    Raises GraderError when two cases have one label, or a yardstick lies where the ranks of the
+    submission would get it.
+    """
     backend = asked.backend or context.backend
     calls = case_calls(
         asked.cases,

@@ -41,7 +41,10 @@ _VERDICTS: tuple[tuple[type[CheckFailure], Verdict], ...] = (
 
 
 def failed(item: pytest.Item, error: BaseException, when: str) -> TestResult:
-    """Return what an exception in a test says of the submission, or of the grader."""
+    """Return what an exception in a test says of the submission, or of the grader.
+
+    when: "setup", "call" or "teardown". Raises GraderError when the test has no points.
+    """
     message = _first_line(error)
     skipped = isinstance(error, pytest.skip.Exception)
     if when != "call" and not skipped:

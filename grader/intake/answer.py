@@ -18,7 +18,12 @@ MAX_NUM_BYTES = len(READY) + submission_codec.MAX_NUM_BYTES
 
 
 def message_in(origin: str, answer: bytes, exit_code: int | None) -> SubmissionMessage:
-    """Return what was read; exit_code: negative for a signal, None where it did not end in time."""
+    """Return what was read.
+
+    exit_code: negative for a signal, None when the process did not end in time.
+    Raises UsageError when what was to be read is the reason that there is nothing, GraderError when
+    the reader is.
+    """
     if not answer.startswith(READY):
         if exit_code == NOT_CONFINED:
             raise GraderError(

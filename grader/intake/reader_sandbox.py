@@ -16,7 +16,10 @@ _PR_SET_NO_NEW_PRIVS = 38
 
 
 def confine(uid: int | None) -> None:
-    """Give up all that reading does not need, for good; uid: the user to become, if any."""
+    """Give up everything that reading does not need, for good.
+
+    uid: the user to become; None to stay who we are. Raises OSError when that is refused.
+    """
     if uid is not None:
         os.setgroups([])
         os.setresgid(uid, uid, uid)

@@ -87,7 +87,11 @@ def of_files(
 
 
 def read(path: Path, wanted: Collection[str]) -> Submission:
-    """Read a folder, zip, tar or script; wanted: paths that assignments ask for, beside scripts."""
+    """Read a folder, a zip or tar, or a single script.
+
+    wanted: the relative paths that assignments ask for: what else is read beside scripts.
+    Raises UsageError when there is nothing to grade.
+    """
     name = names.shortened(str(path))
     try:
         if not path.exists():

@@ -83,7 +83,10 @@ def label_of(plan: LaunchPlan) -> str:
 
 
 def observation_of(plan: LaunchPlan, found: RecordedLaunch) -> LaunchObservation:
-    """Return what was seen of a launch of this plan. Raises UnreadableRecording."""
+    """Return what was seen of a launch of this plan.
+
+    Raises UnreadableRecording for bytes that no launch of it can have left.
+    """
     observed = decode(found.observed)
     wrong = next(_inconsistencies(plan, observed), None)
     if wrong is not None:

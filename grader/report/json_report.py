@@ -35,7 +35,10 @@ def render(report: Report) -> str:
 
 
 def parse(text: str | bytes) -> Report:
-    """Return the report that `render` wrote, when the grading ran in a container."""
+    """Return the report that `render` wrote, when the grading ran in a container.
+
+    Raises GraderError when the text is anything else, OtherSchemaVersionError for another version.
+    """
     return _parse(text, SCHEMA_VERSION)
 
 

@@ -126,7 +126,13 @@ _FEWEST_TOGETHER = 2
 
 
 def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bool = False) -> str:
-    """Return the report in lines of a width, 50 at least, but for commands to be copied."""
+    """Return the report in lines of at most `width` columns, but for commands to be copied.
+
+    width: columns; taken as 50 where it is less.
+    colour: use ANSI colours; nothing is said by them alone.
+    plain: no colour and only ASCII signs; the words are the same.
+    verbose: every check, all of the output, and what the grading took.
+    """
     page = Page(colour, plain, max(width, _MIN_WIDTH), verbose)
     blocks = [
         *(

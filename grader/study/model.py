@@ -59,7 +59,11 @@ class Network:
 
 
 def amdahl_fraction(ranks: Sequence[int], times_s: Sequence[float], serial_s: float) -> float:
-    """Return the serial fraction s that fits T(n) = T(1) (s + (1 - s) / n) best, from 0 to 1."""
+    """Return the serial fraction s that fits T(n) = T(1) (s + (1 - s) / n) best, from 0 to 1.
+
+    Least squares, which has a closed form. serial_s: T(1). Raises ValueError without any point of
+    more than one rank.
+    """
     pairs = [
         (1 - 1 / n, time_s / serial_s - 1 / n)
         for n, time_s in zip(ranks, times_s, strict=True)
@@ -74,7 +78,11 @@ def amdahl_speed_up(ranks: int, serial_fraction: float) -> float:
 
 
 def gustafson_fraction(ranks: Sequence[int], scaled_speed_ups: Sequence[float]) -> float:
-    """Return the serial fraction s that fits S(n) = n - s (n - 1) best, from 0 to 1."""
+    """Return the serial fraction s that fits S(n) = n - s (n - 1) best, from 0 to 1.
+
+    scaled_speed_ups: n T(1) / T(n), where n ranks have n times the work. Raises ValueError without
+    any point of more than one rank.
+    """
     pairs = [(n - 1, n - found) for n, found in zip(ranks, scaled_speed_ups, strict=True) if n > 1]
     return _slope(pairs)
 

@@ -48,7 +48,11 @@ def make(
     data: str,
     tell: Callable[[str], None],
 ) -> Made:
-    """Measure and draw into the folder `out`; nothing is measured twice."""
+    """Measure and draw into the folder `out`; nothing is measured twice.
+
+    submission: None for the reference. data: the folder of MNIST or CIFAR-10, or nothing. Raises
+    UsageError where there is no study or no reference, or `out` cannot be written.
+    """
     _require_ours(out)
     study = load(assignment)
     points = points_of(study, extent)

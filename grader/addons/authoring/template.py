@@ -44,7 +44,11 @@ class _Solution:
 
 
 def strip_solutions(source: str, file: str) -> str:
-    """Return Python source with every marked solution replaced; `file` is its name in messages."""
+    """Return Python source with every marked solution replaced; `file` is its name in messages.
+
+    Raises GraderError, naming file and line, when a marker is misspelt, without its partner or
+    outside of a function, or when a solution is not made of whole statements.
+    """
     lines = source.split("\n")
     solutions = _find_solutions(lines, file)
     if not solutions:
@@ -68,7 +72,10 @@ def strip_solutions(source: str, file: str) -> str:
 
 
 def solution_lines(source: str, file: str) -> frozenset[int]:
-    """Return the numbers of the lines that solutions hold; raises as `strip_solutions`."""
+    """Return the numbers, from 1, of the lines that solutions hold.
+
+    Raises GraderError, naming file and line, when a marker is misspelt or without its partner.
+    """
     found = _find_solutions(source.split("\n"), file)
     return frozenset(line for each in found for line in range(each.begin + 1, each.end))
 
@@ -284,7 +291,10 @@ def generate(
 def drift(
     reference_dir: Path, template_dir: Path, shared: Mapping[str, Path] = NOTHING_SHARED
 ) -> list[str]:
-    """Return a sentence for each file of template_dir that generate() would write differently."""
+    """Return a sentence for each file of template_dir that generate() would write differently.
+
+    Raises GraderError for a reference that is empty or wrongly marked.
+    """
     expected, actual = _template_of(reference_dir, shared), _files_in(template_dir)
     sources = {Path(relative): path for relative, path in shared.items()}
     sentences = [

@@ -272,7 +272,11 @@ def _add(digest: "hashlib._Hash", name: bytes, content: bytes) -> None:
 
 
 def read_times(file: Path, zone: tzinfo) -> dict[str, datetime]:
-    """Return when each hand-in was submitted, by what the platform has called it."""
+    """Return when each hand-in was submitted, by what the platform has called it.
+
+    file: a CSV with the columns hand_in and submitted_at, or Moodle's offline grading worksheet.
+    Raises UsageError with the line that is wrong.
+    """
     rows = read_table(file)
     if rows and {_IDENTIFIER, _WHEN} <= rows[0][1].keys():
         return dict(_of_worksheet(file, rows, zone))

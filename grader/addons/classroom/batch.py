@@ -108,7 +108,11 @@ Submit = Callable[[Task], "Future[Outcome]"]
 def grade_all(
     tasks: Sequence[Task], labels: Mapping[str, str], submit: Submit, say: Callable[[str], None]
 ) -> dict[str, str]:
-    """Grade each; return why some have no grading that is kept, by the digests of hand-ins."""
+    """Grade each; return why some have no grading that is kept, by the digests of hand-ins.
+
+    labels: of hand-ins, likewise. say: is told of each end, and once a minute how far it is.
+    Raises GraderError when it is interrupted.
+    """
     started_s = time.monotonic()
     left = {submit(task): task for task in tasks}
     problems = {}
@@ -178,7 +182,11 @@ def on_this_machine(num_jobs: int) -> Iterator[Submit]:
 
 @contextlib.contextmanager
 def on_cluster(file: Path, cores: int, memory_num_bytes: int, folder: Path) -> Iterator[Submit]:
-    """Yield what takes a task and returns its future, on nodes of a cluster. Raises UsageError."""
+    """Yield what takes a task and returns its future, which nodes of a cluster grade.
+
+    file: says how it is reached. cores, memory_num_bytes: of each grading. folder: for what Parsl
+    writes. Raises UsageError where the file, or its options of Parsl's provider, cannot be right.
+    """
     cluster = read_settings(file, Cluster, lambda _: ())
     import parsl
 

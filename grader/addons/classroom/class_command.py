@@ -54,7 +54,11 @@ class _Class:
 
 
 def grade_class(options: argparse.Namespace) -> int:
-    """Grade what is not graded yet, and write everything."""
+    """Grade what is not graded yet, and write everything.
+
+    Return 0 if every student has a mark and nothing is nobody's, 3 if a person has to look.
+    Raises UsageError, GraderError.
+    """
     if is_sealed():
         raise UsageError("`grade class` starts containers; run it outside of them")
     options.regrade = options.regrade or options.judge_again

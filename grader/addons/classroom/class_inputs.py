@@ -216,7 +216,11 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
 def circumstances(
     options: argparse.Namespace, inputs: ClassInputs, secret: bytes
 ) -> Mapping[str, object]:
-    """Return all but the hand-in that a mark follows from, as the keys of gradings have it."""
+    """Return all but the hand-in that a mark follows from, as the keys of gradings have it.
+
+    secret: of the class; empty where its inputs are public. Nobody learns it from a key. Raises
+    GraderError where nothing could be graded at all.
+    """
     image = ""
     if not options.unsealed and not options.judge_again:
         # Docker's client takes a quarter of a second to import.

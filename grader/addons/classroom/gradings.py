@@ -23,7 +23,11 @@ _KEY_NUM_CHARS = 32
 
 
 def key_of(circumstances: Mapping[str, object], digest: str, recording: Path | None = None) -> str:
-    """Return what a grading is called: by its hand-in, and by all else that a mark follows from."""
+    """Return what a grading of the hand-in with this digest is called.
+
+    circumstances: all else that a mark follows from. recording: what was seen of it, where that is
+    judged again. Raises OSError.
+    """
     text = json.dumps([circumstances, digest], sort_keys=True)
     if recording is not None:
         text += sha256(recording.read_bytes()).hexdigest()

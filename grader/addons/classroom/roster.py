@@ -175,7 +175,10 @@ class Roster:
 
 
 def read(file: Path) -> Roster:
-    """Return the roster in a CSV with a column `id`. Raises UsageError with the line."""
+    """Return the roster in a CSV whose first line names its columns, `id` among them.
+
+    Raises UsageError with the line that is wrong.
+    """
     rows = read_table(file, required=("id",), known=COLUMNS)
     students: dict[str, Student] = {}
     for number, row in rows:
@@ -197,7 +200,10 @@ def read(file: Path) -> Roster:
 
 
 def with_teams(roster: Roster, teams: Mapping[str, Sequence[str]], where: str) -> Roster:
-    """Return the roster with the teams of class.toml, each a name and ids."""
+    """Return the roster with the teams of class.toml, each a name and ids.
+
+    where: the file. Raises UsageError for who is not on the roster, or would be in two teams.
+    """
     groups = {each.id: each.group for each in roster.listed if each.group}
     ids = {each.id: each for each in roster.listed}
     for team, members in teams.items():

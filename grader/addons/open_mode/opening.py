@@ -251,7 +251,10 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
 
 
 def _files_in(inside: str, placement: Placement, parts: Sequence[str]) -> set[str]:
-    """Return the files that lie in a folder under the names that are asked for."""
+    """Return the files that lie in a folder under the names that are asked for.
+
+    Raises UsageError where none does, or where one of these parts does not.
+    """
     paths = {file: PurePosixPath(path) for file, path in placement.chosen.items()}
     there = {file for file, path in paths.items() if path == PurePosixPath(inside, file)}
     for part in placement.assignment.parts:
@@ -266,7 +269,10 @@ def _files_in(inside: str, placement: Placement, parts: Sequence[str]) -> set[st
 
 
 def _exit_code(of_pytest: int) -> int:
-    """Return the exit code of `grade open`: 0 and 1 are pytest's own."""
+    """Return the exit code of `grade open`: 0 and 1 are pytest's own.
+
+    Raises UsageError where no test was left to run, GraderError where pytest itself failed.
+    """
     if of_pytest == _NO_TESTS:
         raise UsageError("no check is left to run; `grade list` and the handout name all checks")
     if of_pytest not in (0, 1):

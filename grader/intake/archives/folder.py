@@ -27,7 +27,12 @@ _SYSTEM_FOLDERS = (Path("/proc"), Path("/sys"))
 
 
 def of_folder(root: Path, descriptor: int) -> Listing:
-    """Return the files in and below a folder, whose descriptor is open while they are read."""
+    """Return the files of a folder and of the folders in it.
+
+    descriptor: of the folder, open for as long as entries are read.
+    Raises UsageError when it holds too much or is one of the system's own, PermissionError with
+    the name of what may not be read.
+    """
     return dict(_Walk(root, descriptor).entries(descriptor, (), MAX_DEPTH))
 
 
@@ -87,7 +92,10 @@ class _Walk:
                 yield entry.name, entry.stat(follow_symlinks=False)
 
     def _read(self, path: tuple[str, ...], num_bytes: int) -> bytes:
-        """Return the content of a file as it was listed. Raises UsageError if it changed."""
+        """Return the content of a file that had num_bytes when it was listed.
+
+        Raises UsageError when it is no longer what it was.
+        """
         changed = UsageError(
             f"{self._root.joinpath(*path)} changed while it was being read; try again when no "
             "program writes there"

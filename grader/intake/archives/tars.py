@@ -64,7 +64,11 @@ def is_tar(file: BinaryIO) -> bool:
 
 
 def of_tar(file: BinaryIO, path: Path, wanted: Collection[str]) -> Listing:
-    """Return the files of a tar; wanted: names that are read beside scripts and archives."""
+    """Return the files of a tar, with the contents of those that may be read.
+
+    wanted: names of files of whose kinds such are, beside scripts, notebooks and archives.
+    Raises UsageError when it is none, is damaged, or unpacks to too much.
+    """
     members = Members(path)
     kinds = {PurePosixPath(each).suffix.lower() for each in wanted} | _KEPT
     room = _MAX_HELD_NUM_BYTES

@@ -85,7 +85,10 @@ class Members:
 
 
 def of_zip(file: BinaryIO, path: Path) -> Listing:
-    """Return the files of a zip, open while they are read; those that lead out are left out."""
+    """Return the files of a zip; one that would lead out of it is left out.
+
+    file: open for as long as entries are read. Raises UsageError when it is no zip.
+    """
     try:
         archive = zipfile.ZipFile(file)
     except NOT_A_ZIP as error:

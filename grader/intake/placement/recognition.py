@@ -24,7 +24,10 @@ _CALLED = re.compile(r"(\w+)[.(]")
 
 
 def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment:
-    """Return the assignment that most of the files are for; support files decide between equals."""
+    """Return the assignment that most of the files are for; support files decide between equals.
+
+    Raises UsageError when there is none, or when two are equally likely.
+    """
     if not known:
         raise GraderError("no assignment is installed")
     scores = [_score(submission, each) for each in known]
@@ -42,7 +45,10 @@ def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment
 
 
 def assignment_of(submission: Submission, name: str | None, courses: Courses) -> Assignment:
-    """Return the assignment of a name, or else the one whose files a submission has."""
+    """Return the assignment of a name, or else the one whose files a submission has.
+
+    Raises UsageError where its files are those of another, of none, or of several.
+    """
     if name is None:
         return recognise(submission, courses.assignments())
     named = courses.assignment(name)

@@ -171,7 +171,10 @@ def _exit_text(rank: int, values: Mapping[str, Any], message: str, where: str) -
 
 
 def failure_of_broken_message(rank: int, why: str) -> RunFailure:
-    """Return the failure of a rank that does not speak as our harness does."""
+    """Return the failure of a rank that does not speak as our harness does.
+
+    why: what is wrong with its bytes, where they are no message at all.
+    """
     told = f"rank {rank} sent the grader a message that it cannot read"
     told = f"{told}: {why}" if why else told
     return RunFailure.of(

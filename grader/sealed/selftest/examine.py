@@ -40,7 +40,12 @@ def examine(
     material: Sequence[Path] = (),
     needed: Sequence[Path] = (),
 ) -> tuple[Protection, ...]:
-    """Try what must be impossible; return what holds and what does not."""
+    """Try what must be impossible; return what holds and what does not.
+
+    launch: as a submission is launched. material: folders that it must not read.
+    needed: files and folders of this grading that may be mounted.
+    Raises GraderError when a run itself fails.
+    """
     with _canary() as (canary, address):
         forbidden = [*material, _JUDGES_FOLDER, canary.parent, canary]
         secret = os.environ.get("GRADER_SECRET_FILE")

@@ -28,7 +28,11 @@ _NO_LANDLOCK = "neither Linux 5.13 nor a profile that allows it"
 
 
 def protections(found: Mapping[str, Any], seen: Surroundings, judge: int) -> tuple[Protection, ...]:
-    """Return every protection."""
+    """Return every protection.
+
+    found: what the probe told. seen: what the judge sees. judge: its process number. Raises
+    GraderError when the probe left something out, which no submission can bring about.
+    """
     if judge not in found["foreign"]:
         raise GraderError(
             "the selftest did not find the judge's process, so its attacks on that process were "

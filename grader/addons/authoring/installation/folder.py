@@ -168,7 +168,10 @@ def packages(lock: str) -> list[Locked]:
 
 
 def needed(lock: str, names: Iterable[str]) -> list[Locked]:
-    """Return the packages of these names and all that they depend on, in the order of the lock."""
+    """Return the packages of these names and all that they depend on, in the order of the lock.
+
+    Raises GraderError for a name that the lock does not have.
+    """
     known = packages(lock)
     wanted, found = set(names), set[str]()
     missing = sorted(wanted - {package.name for package in known})
@@ -194,7 +197,9 @@ def write(
 ) -> list[Path]:
     """Write a new folder with the wheels, requirements.txt and a page; return its files.
 
-    url: where it is going to be published; None where students get the folder itself.
+    files: the students' edition. locked: the lock of the engine's packages. url: where the folder
+    is going to be published; None where students get the folder itself. Raises UsageError where it
+    cannot be written, GraderError where the lock lacks a package.
     """
     wheels = {file.name: file.read_bytes() for file in engine.files}
     wheels |= dict([course_wheel(course, files)])

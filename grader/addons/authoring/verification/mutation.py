@@ -81,7 +81,10 @@ class _Edit:
 
 
 def mutants(source: str, file: str) -> list[Mutant]:
-    """Return every mutant of a Python source that can be compiled, each once."""
+    """Return every mutant of a Python source that can be compiled, each once.
+
+    file: its name in messages. Raises GraderError for a source that is wrongly marked.
+    """
     lines = solution_lines(source, file)
     found: dict[str, Mutant] = {}
     for edit in _Edits(source).of(ast.parse(source)):
@@ -263,7 +266,10 @@ class Row:
 
 
 def reasons(file: Path) -> Mapping[str, str]:
-    """Return why what no test finds is right, by its key; the file need not be there."""
+    """Return why what no test finds is right, by its key, from a TOML table that need not be there.
+
+    Raises GraderError for a file that is no TOML.
+    """
     try:
         return {key: str(why) for key, why in tomllib.loads(file.read_text()).items()}
     except FileNotFoundError:

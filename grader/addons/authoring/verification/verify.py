@@ -180,9 +180,12 @@ def verify(
     progress: Callable[[str], None] = lambda text: None,
     observe: Observer | None = None,
 ) -> Iterator[Checked]:
-    """Yield each check of an assignment as soon as it is done; with is_quick, no ranks start.
+    """Yield each check of an assignment as soon as it is done.
 
-    An assignment.toml that cannot be read is the only check then.
+    is_quick: start no ranks. with_mutants: grade every small mistake in the reference.
+    progress: is told what is being graded. observe: puts plans to ranks; None starts them here. An
+    assignment.toml that cannot be read is the only check then. Raises UsageError for an assignment
+    that is not there.
     """
     try:
         assignment = course.load(name)
