@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from grader.commands.arguments import HELP, Command, parser
+from grader.commands.arguments import HELP, parser
 from grader.commands.command_line import short_screen, spelled_out
 from grader.commands.launcher_check import require_started_once
 from grader.model.errors import UsageError
@@ -31,7 +31,7 @@ def run(arguments: Sequence[str], *, is_watched: bool = False) -> int:
             print(short_screen(HELP), file=sys.stderr, flush=True)
         return UsageError.exit_code
     try:
-        whole = parser(_COMMANDS, _PrintVersions)
+        whole = parser(_PrintVersions)
         options, unknown = whole.parse_known_args(spelled_out(arguments))
         if unknown:
             options.parser.refuse(unknown)
@@ -39,8 +39,8 @@ def run(arguments: Sequence[str], *, is_watched: bool = False) -> int:
         return 0 if end.code in (0, None) else UsageError.exit_code
     require_started_once(os.environ)
     options.is_watched = is_watched
-    command: Command = options.command
-    return command(options)
+    module, _, name = PLACES[options.command].partition(":")
+    return int(getattr(import_module(module), name)(options))
 
 
 class _PrintVersions(argparse.Action):
@@ -78,15 +78,3 @@ PLACES = {
     "export": "grader.commands.reporting:export",
 }
 """Of each command: the module, and the function in it."""
-
-
-def _imported_as_called(place: str) -> Command:
-    def call(options: argparse.Namespace) -> int:
-        module, _, name = place.partition(":")
-        command: Command = getattr(import_module(module), name)
-        return command(options)
-
-    return call
-
-
-_COMMANDS = {name: _imported_as_called(place) for name, place in PLACES.items()}

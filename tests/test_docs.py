@@ -15,23 +15,6 @@ from pages import PAGES, ROOT, Block, blocks, problems, steps
 from grader.commands.arguments import parser
 
 DOCS = ROOT / "docs"
-COMMANDS = (
-    "check",
-    "run",
-    "class",
-    "selftest",
-    "open",
-    "trace",
-    "study",
-    "list",
-    "template",
-    "new",
-    "verify",
-    "build",
-    "export",
-    "observe",
-    "judge",
-)
 WRITTEN = re.compile(r"(?<![-\w./$])grade ((?:--course \S+ )?[a-z]+\b[^`\n]*)")
 LAYOUT = re.compile(r"\s{2,}|[|;)#>].*")
 MESSAGES = re.compile(r"^\| `([^`]+)` \|", re.MULTILINE)
@@ -168,7 +151,7 @@ def test_a_picture_keeps_letters_in_their_columns_and_shows_no_markup():
 
 
 def _parser() -> argparse.ArgumentParser:
-    return parser(dict.fromkeys(COMMANDS, lambda _: 0), argparse.Action)
+    return parser(argparse.Action)
 
 
 def _options() -> dict[str, set[str]]:

@@ -19,8 +19,6 @@ from grader.commands.option_values import (
     whole,
 )
 
-Command = Callable[[argparse.Namespace], int]
-
 PLATFORMS = ("artemis", "classroom50", "github", "gitlab", "gradescope", "prairielearn")
 """What --export is there for; grader/report/export/formats.py has these, and the other formats."""
 
@@ -274,13 +272,8 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
 """What each command takes beside --course; of a list, one at most."""
 
 
-def parser(
-    commands_by_name: Mapping[str, Command], print_versions: type[argparse.Action]
-) -> argparse.ArgumentParser:
-    """Return the parser of `grade`; what it finds has the command to call as `command`.
-
-    commands_by_name: all of HELP. print_versions: what --version does.
-    """
+def parser(print_versions: type[argparse.Action]) -> argparse.ArgumentParser:
+    """Return the parser of `grade`; print_versions: what --version does."""
     whole = Parser(prog="grade", usage="grade COMMAND ...", description=overview(HELP))
     _add(whole, _course("course_before"))
     whole.add_argument(
@@ -294,7 +287,7 @@ def parser(
                     _add(group, each)
             else:
                 _add(command, option)
-        command.set_defaults(command=commands_by_name[name], parser=command)
+        command.set_defaults(command=name, parser=command)
         if name == "observe":  # which writes no report
             command.set_defaults(show_hidden=False)
     return whole

@@ -3,7 +3,6 @@
 import _thread
 import argparse
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -72,10 +71,28 @@ def check(options: argparse.Namespace) -> int:
 
 def _check_stdin(options: argparse.Namespace) -> int:
     """Grade what a client sends, which is given the recording after the report if it asks."""
-    recorder = Recorder() if options.send_recording else None
-    report, settings = _grade_stdin(options, recorder)
+    require_reports_writable(options)
+    settings, recorder = settings_of(options), Recorder()
+    secret = intake_stream.read_secret(sys.stdin.buffer)
+    origin = str(options.submission or "the submission")
+    submission = intake_stream.read_submission(sys.stdin.buffer, origin)
+    resume = journal.read(sys.stdin.buffer)
+    intake_stream.when_client_leaves(sys.stdin.fileno(), _thread.interrupt_main)
+    settings = replace(
+        settings,
+        secret=secret or settings.secret,
+        flags_are_ours=True,
+        # Each in a line of its own: what is shown of it, and how, is the client's business.
+        progress=say_visibly,
+        journal=Journal(resume, say),
+        notes=resume.notes,
+    )
+    if options.send_recording:
+        settings = replace(settings, on_observed=recorder.keep)
+    with _telling_what_is_lost(settings.journal):
+        report = pipeline.grade_as(submission, options.assignment, settings)
     exit_code = finish(report, options, is_for_client=True)
-    if recorder is not None:
+    if options.send_recording:
         sys.stdout.flush()
         sys.stdout.buffer.write(RECORDING_MARK + packed(recorder.recording(report, settings)))
         sys.stdout.buffer.flush()
@@ -86,7 +103,7 @@ def _keep(options: argparse.Namespace, recording: Recording) -> None:
     """Keep what was seen, for who wants to look closer or to judge it again."""
     if options.recording is not None:
         write(options.recording, recording)
-    if not options.no_recording and not is_sealed(os.environ):
+    if not options.no_recording and not is_sealed():
         kept_launches().keep_all(recording.launches)
 
 
@@ -114,7 +131,7 @@ def grade_here(
 
 def settings_of(options: argparse.Namespace) -> Settings:
     """Return how options and environment want it to be graded here."""
-    sealed = is_sealed(os.environ)
+    sealed = is_sealed()
     if sealed and options.seed_of is not None:
         require_private(options.seed_of, "the report")
     secret = secret_beside_ranks(is_sealed=sealed, seed=named_seed(options))
@@ -130,30 +147,6 @@ def settings_of(options: argparse.Namespace) -> Settings:
         data=Data(data_folder(options)),
         shows_hidden=options.show_hidden,
     )
-
-
-def _grade_stdin(options: argparse.Namespace, recorder: Recorder | None) -> tuple[Report, Settings]:
-    """Grade what the client sends; end when the client goes away."""
-    require_reports_writable(options)
-    settings = settings_of(options)
-    secret = intake_stream.read_secret(sys.stdin.buffer)
-    origin = str(options.submission or "the submission")
-    submission = intake_stream.read_submission(sys.stdin.buffer, origin)
-    resume = journal.read(sys.stdin.buffer)
-    intake_stream.when_client_leaves(sys.stdin.fileno(), _thread.interrupt_main)
-    settings = replace(
-        settings,
-        secret=secret or settings.secret,
-        flags_are_ours=True,
-        # Each in a line of its own: what is shown of it, and how, is the client's business.
-        progress=say_visibly,
-        journal=Journal(resume, say),
-        notes=resume.notes,
-    )
-    if recorder is not None:
-        settings = replace(settings, on_observed=recorder.keep)
-    with _telling_what_is_lost(settings.journal):
-        return pipeline.grade_as(submission, options.assignment, settings), settings
 
 
 @contextlib.contextmanager

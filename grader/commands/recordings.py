@@ -1,7 +1,6 @@
 """The commands that part observing from judging: observe and judge."""
 
 import argparse
-import os
 from dataclasses import replace
 
 from grader.commands.checking import grade_here, selection_of, settings_of
@@ -27,7 +26,7 @@ from grader.report.files import require_writable
 def observe(options: argparse.Namespace) -> int:
     """Grade what was named, and write down what was seen of its launches."""
     require_writable([options.recording])
-    key = recording_key(is_sealed=is_sealed(os.environ))
+    key = recording_key(is_sealed=is_sealed())
     recorder = Recorder()
     settings = replace(settings_of(options), on_observed=recorder.keep)
     require_kept(settings.seed, is_kept=options.seed_of is not None)

@@ -38,7 +38,7 @@ def named_submission(options: argparse.Namespace) -> Path:
         )
     if path.suffix in _SCRIPTS and path.is_file():
         raise UsageError(f"cannot grade a single file; name its folder: grade check {path.parent}")
-    if is_sealed(os.environ) and not path.exists():
+    if is_sealed() and not path.exists():
         raise UsageError(
             f"{path} is not in the container; mount what to grade there: "
             f'docker run -v "$PWD:{path}:ro" grade'
@@ -167,6 +167,6 @@ def _changes(earlier: Report | SavedByOtherVersionError | None, report: Report, 
     if isinstance(earlier, SavedByOtherVersionError):
         return "No comparison with the last report: another version of the grader wrote it."
     try:
-        return comparison.changes_text(comparison.compare(earlier, report), page)
+        return comparison.changes_text(earlier, report, page)
     except ValueError as error:
         return f"No comparison with the last report: {error}."

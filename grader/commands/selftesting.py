@@ -1,7 +1,6 @@
 """The command that tries the protections of a sealed grading: selftest."""
 
 import argparse
-import os
 
 from grader.commands.context import courses_of, is_sealed
 from grader.grading import pipeline
@@ -12,7 +11,7 @@ from grader.sealed.selftest import protections
 
 def selftest(options: argparse.Namespace) -> int:
     """Try it in this container, else in one that is started as for a grading."""
-    is_here = is_sealed(os.environ)
+    is_here = is_sealed()
     if is_here:
         found = pipeline.selftest(Settings(courses=courses_of(options), sealed=True))
     else:

@@ -91,10 +91,7 @@ class Assignment:
         )
 
     def support_paths(self) -> dict[str, Path]:
-        """Return where each support file lies: with the assignment, or with the shared ones.
-
-        Raises GraderError when one is not installed.
-        """
+        """Return where each support file lies. Raises GraderError for one that is missing."""
         found = {}
         for file in self.support:
             folders = (self.template, self.reference, SHARED_SUPPORT)
@@ -140,8 +137,8 @@ def read(
     reference: Path,
     template: Path,
     course: str,
-    feedback: Feedback = Feedback.ALL,
-    hidden_feedback: Feedback = Feedback.VERDICT,
+    feedback: Feedback,
+    hidden_feedback: Feedback,
 ) -> Assignment:
     """Read the assignment whose suites lie in a folder.
 
@@ -149,7 +146,6 @@ def read(
     GraderError with each mistake of its file.
     """
     data = assignment_file.read(folder / "assignment.toml", folder.name)
-
     parts = (
         structs.replace(
             part,

@@ -194,9 +194,6 @@ class AssignmentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 def read(file: Path, name: str) -> AssignmentTable:
-    """Return what the `assignment.toml` of the assignment of this name says.
-
-    Raises GraderError with a sentence for each of its mistakes.
-    """
+    """Return what an `assignment.toml` says. Raises GraderError with all its mistakes."""
     disagreements = partial(cross_references.disagreements, name=name, folder=file.parent)
     return strict_toml.read(file, AssignmentTable, disagreements)

@@ -102,10 +102,7 @@ class Course:
         return sorted(file.parent.name for file in self.suites.glob("*/assignment.toml"))
 
     def load(self, name: str) -> Assignment:
-        """Read one assignment.
-
-        Raises UsageError when there is none of that name, GraderError when its file is not right.
-        """
+        """Read one assignment. Raises UsageError for none of that name, GraderError."""
         if name not in self.names():
             known = ", ".join(self.names()) or f"none: {self.suites} holds no */assignment.toml"
             meant = did_you_mean(name, self.names())

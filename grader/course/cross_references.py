@@ -58,7 +58,6 @@ def source_files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _located(data: Table, key: str) -> dict[str, Table]:
-    """Return the tables of a list by their key paths."""
     tables = data.get(key) or []
     return dict(zip(item_paths(key, tables), tables, strict=True))
 

@@ -16,13 +16,8 @@ class Data:
     """MNIST and CIFAR-10, each read once; made from the bundled digits where no folder has them."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Read all that the folder holds, if one is given.
-
-        Raises UsageError when there is no such folder, when it holds none of the known files, or
-        when they are not as published.
-        """
+        """Read all that a folder holds. Raises UsageError for files not as published."""
         self.folder = folder
-        self._is_given = folder is not None
         self._read: dict[str, Images] = {}
         self._used: dict[str, bool] = {}
         if folder is not None:
@@ -40,7 +35,7 @@ class Data:
 
     def notes(self) -> tuple[str, ...]:
         """Return what a report says about the images that inputs were made of."""
-        if not self._is_given:
+        if self.folder is None:
             return ()
         said = tuple(
             f"graded on {name} from the data folder"
@@ -69,10 +64,7 @@ def _bundled(name: str) -> Images:
 
 
 def require_known_files(folder: Path) -> tuple[str, ...]:
-    """Return which images a folder holds, by the names of its files.
-
-    Raises UsageError when there is no such folder or it holds none.
-    """
+    """Return which images a folder holds, by its files. Raises UsageError for none."""
     with _clear_sentences():
         held = images.found_in(folder)
     if not held:

@@ -23,7 +23,7 @@ def edition(course: Course, *, is_for_students: bool) -> dict[PurePosixPath, Pat
     folders += [] if is_for_students else [course.references]
     found = {PurePosixPath(FILE): course.root / FILE}
     for folder in folders:
-        for path in _files(folder):
+        for path in files_in(folder):
             relative = path.relative_to(course.root)
             is_suite = folder == course.suites  # a network of a template may have hidden layers
             if not (is_for_students and is_suite and is_hidden(path.relative_to(folder))):
@@ -39,13 +39,10 @@ def edition(course: Course, *, is_for_students: bool) -> dict[PurePosixPath, Pat
 
 
 def given(assignment: Assignment) -> dict[str, Path]:
-    """Return the files of an assignment's folder that students get, by their paths in it.
-
-    Raises GraderError for a listed file that is hidden.
-    """
+    """Return the files that students get of an assignment. Raises GraderError for a hidden one."""
     folder, listed = assignment.folder, assignment.students
     if not listed:
-        paths = {path.relative_to(folder): path for path in _files(folder)}
+        paths = {path.relative_to(folder): path for path in files_in(folder)}
         return {name.as_posix(): path for name, path in paths.items() if not is_hidden(name)}
     for name in listed:
         if is_hidden(Path(name)):
@@ -55,7 +52,8 @@ def given(assignment: Assignment) -> dict[str, Path]:
     return named | {name: path for name, path in in_place.items() if path.is_file()}
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def files_in(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, but those that Python has made."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc":
             yield path

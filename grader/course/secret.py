@@ -133,10 +133,7 @@ def read_key(file: Path) -> bytes:
 
 
 def course_secret() -> bytes | None:
-    """Return what GRADER_SECRET_FILE holds; None where it names no file.
-
-    Raises GraderError when there is nothing to read.
-    """
+    """Return what GRADER_SECRET_FILE holds; None where it names none. Raises GraderError."""
     file = os.environ.get("GRADER_SECRET_FILE")
     return read_secret(Path(file)) if file else None
 

@@ -47,10 +47,7 @@ class PartOutcome:
 
 
 def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]) -> PartOutcome:
-    """Grade one part by its visible tests; again on our version of a part below that has failed.
-
-    earlier: the parts that have been graded already.
-    """
+    """Grade one part by its visible tests; again on our version of a part below that has failed."""
     graded = _grade_once(task, part)
     first = graded.result
     lost_points = first.verdict not in (
@@ -80,10 +77,7 @@ def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]
 def _grade_once(
     task: GradingTask, part: Part, stand_in: Mapping[str, bytes] | None = None
 ) -> PartOutcome:
-    """Grade one part by its visible tests, once.
-
-    stand_in: our version of the part it builds on.
-    """
+    """Grade one part by its visible tests, once; with `stand_in` for what it builds on."""
     placement, settings = task.placement, task.settings
     assignment = placement.assignment
     part, course_only = _as_given(assignment, part)
@@ -93,18 +87,8 @@ def _grade_once(
         if file not in placement.chosen and file not in (part.stand_in or {})
     ]
     if missing:
-        return PartOutcome(
-            PartResult(
-                name=part.name,
-                title=part.title,
-                verdict=Verdict.NOT_ATTEMPTED,
-                points=0,
-                max_points=part.points,
-                message=missing_text(placement, part, missing[0]),
-                tests=(),
-                notes=course_only,
-            )
-        )
+        text = missing_text(placement, part, missing[0])
+        return without_tests(part, Verdict.NOT_ATTEMPTED, text, course_only)
     files = placement.sources_of(part)
     started_s = time.monotonic()
     context = PartContext(
@@ -147,6 +131,15 @@ def _grade_once(
         replace(result, notes=(*result.notes, *notes)),
         context,
         graded.has_ended or bool(problem),
+    )
+
+
+def without_tests(
+    part: Part, verdict: Verdict, message: str, notes: tuple[Finding, ...] = ()
+) -> PartOutcome:
+    """Return the outcome of a part of which no test was run."""
+    return PartOutcome(
+        PartResult(part.name, part.title, verdict, 0, part.points, message, (), notes)
     )
 
 
@@ -200,10 +193,7 @@ def whole_limit_s(parts: Sequence[Part]) -> float:
 
 
 def _graded(suite: Path, context: PartContext, points: float) -> tuple[SuiteResult, str]:
-    """Run a suite; return what it found, and what is wrong with the suite itself.
-
-    Raises GradingLost, as then the grading cannot go on here.
-    """
+    """Run a suite; return what it found, and what is wrong with it. Raises GradingLost."""
     try:
         graded = grade_suite(suite, context)
     except GradingLost:

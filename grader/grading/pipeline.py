@@ -16,6 +16,7 @@ from grader.grading.parts import (
     grade_part,
     whole_limit_s,
     with_hidden_tests,
+    without_tests,
 )
 from grader.grading.settings import Settings
 from grader.grading_plugin.marks import Selection
@@ -30,10 +31,12 @@ from grader.intake.submission import Submission
 from grader.judge.explanation.launch_result import explaining
 from grader.model.errors import GraderError, UsageError
 from grader.model.points import NOT_ALL_TESTS, total, written
-from grader.model.report import PartResult, Report, Verdict
+from grader.model.report import Report, Verdict
 from grader.model.spelling import did_you_mean
 from grader.observe.run_control.users import run_uids
 from grader.sealed.selftest.protections import Protection, note, refusal
+
+_AFTER_FIRST = "not run: it comes after the first part that lost points"
 
 
 def grade(
@@ -133,7 +136,7 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
         has_lost = any(one.result.points != one.result.max_points for one in graded.values())
         telling = replace(task, settings=replace(settings, on_position=progress.show))
         graded[part.name] = (
-            _not_graded(part)
+            without_tests(part, Verdict.SKIPPED, _AFTER_FIRST)
             if settings.selection.fail_fast and has_lost
             else grade_part(telling, part, graded)
         )
@@ -194,21 +197,6 @@ def _shown(
     return [
         part for part in parts if results[part.name].tests or results[part.name].verdict is failed
     ]
-
-
-def _not_graded(part: Part) -> PartOutcome:
-    """Return what --fail-fast makes of a part after one that lost points."""
-    return PartOutcome(
-        PartResult(
-            name=part.name,
-            title=part.title,
-            verdict=Verdict.SKIPPED,
-            points=0,
-            max_points=part.points,
-            message="not run: it comes after the first part that lost points",
-            tests=(),
-        )
-    )
 
 
 def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:

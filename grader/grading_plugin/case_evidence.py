@@ -87,11 +87,7 @@ def of_failure(
     seen: Sequence[SeenCase],
     sources: Mapping[str, bytes],
 ) -> Evidence | None:
-    """Return what is to be shown of a test that failed; None where nothing is.
-
-    error: what it raised. seen: the cases it has looked at, in order. sources: by path, what the
-    student handed in, of which the lines are shown that the result names.
-    """
+    """Return what is to be shown of a test that failed with this error; None where nothing is."""
     if result.verdict in (Verdict.SKIPPED, Verdict.JUDGE_ERROR):
         return None
     if isinstance(error, RunFailed):
@@ -193,17 +189,12 @@ def _noted(notes: Sequence[PlaceNote]) -> list[tuple[str, int, str]]:
 
 
 def _named(message: str) -> list[tuple[str, int, str]]:
-    """Return the places in a sentence, each with the clause that names it."""
+    """Return the places in a sentence, each with the clause that names it, but for its case."""
     return [
-        (match[1], int(match[2]), _finding(clause))
+        (match[1], int(match[2]), clause.rpartition("deadlock: ")[2].strip()[:_MOST_FINDING_CHARS])
         for clause in _CLAUSE_END.split(message)
         for match in _PLACE.finditer(clause)
     ]
-
-
-def _finding(clause: str) -> str:
-    """Return what a clause says of its place, without the case and the word that begin it."""
-    return clause.rpartition("deadlock: ")[2].strip()[:_MOST_FINDING_CHARS]
 
 
 def _traced(detail: str) -> list[tuple[str, int, str]]:

@@ -1,6 +1,7 @@
 """The suite in the judge: `run` starts mpirun, and each test's exception becomes a verdict."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
@@ -81,9 +82,9 @@ class JudgeMode(SuiteMode):
         self._has_told_failing = False
         self.on_case = self._evidence.looks_at
         self.num_launches = 0
-        self._starts: dict[str, int] = {}
+        self._starts = Counter[str]()
         """How often ranks were started here for each launch, by its name in the journal."""
-        self._starts_before: dict[str, int] = {}
+        self._starts_before = Counter[str]()
         """And in the judges before this one."""
         self.lost: GradingLost | None = None
         """Why no other run can be started here."""
@@ -93,21 +94,18 @@ class JudgeMode(SuiteMode):
         """By sentence: what is said of lines of the submission and costs nothing."""
 
     def launch(self, item: pytest.Item, asked: Asked) -> Launch:
-        """Put the cases to ranks; after a failure in fresh launches, when a test asks for them.
-
-        Raises GraderError when the machine cannot, as looking at an answer may.
-        """
+        """Put the cases to ranks; after a failure in fresh launches. Raises GraderError."""
         context, ranks, cases = self._context, asked.ranks, asked.cases
         if self._settings.selection.ranks not in (None, ranks):
             self._left_out.add(function_of(item))
             why = f"--ranks selects {ranks_text(self._settings.selection.ranks)} only"
             return never_run(cases, ranks, why)
         budget = self._budget_for(item, asked)
-        if self._is_over(item, budget, ranks):
+        is_over = budget.is_over_for(ranks) if stage_of(item) is None else bool(budget.ended)
+        if is_over:
             return never_run(cases, ranks, budget.why_ended)
         if budget.is_spent:
-            why = "failed runs used up the part's time"
-            return never_run(cases, ranks, why)
+            return never_run(cases, ranks, "failed runs used up the part's time")
         if late := self._time.out_of_time():
             return make_launch(cases, [late] * len(cases), ranks)
         plan = plan_of(context, asked)
@@ -131,17 +129,11 @@ class JudgeMode(SuiteMode):
         own_limits_s = [case.time_limit_s for case in asked.cases]
         case_s = max([self._context.limits.case_s, *own_limits_s])
         budget = self._budgets.setdefault(asked.cases[0].call, LaunchBudget.of(case_s))
-        num_starts = self._starts_before.get(_journal_name(asked), 0)
+        num_starts = self._starts_before[_journal_name(asked)]
         if stage_of(item) is None or budget.ended is None or not num_starts:
             return budget
         again = LaunchBudget.of(case_s)
         return replace(again, fresh_launches=num_starts - 1, has_answered=True)
-
-    def _is_over(self, item: pytest.Item, budget: LaunchBudget, ranks: int) -> bool:
-        """Return whether the part has ended for a test, or for a stage."""
-        if stage_of(item) is None:
-            return budget.is_over_for(ranks)
-        return budget.ended is not None
 
     def _put_to_ranks(self, plan: LaunchPlan, item: pytest.Item) -> LaunchResult:
         num_ended = len(self._ended & self._tests.keys())
@@ -159,8 +151,7 @@ class JudgeMode(SuiteMode):
         launched = self._put_to_ranks(plan, item)
         launched = told_as_begun(launched, context.own_sources, context.template)
         if launched.failure is None or launched.failure.verdict is not Verdict.JUDGE_ERROR:
-            name = _journal_name(asked)
-            self._starts[name] = self._starts.get(name, 0) + 1
+            self._starts[_journal_name(asked)] += 1
         # What a refusal has ended is told by its failure.
         if launched.failure is None or launched.failure.verdict is not Verdict.RULE_VIOLATION:
             self.refusals.update(dict.fromkeys(launched.refusals))
@@ -235,7 +226,7 @@ class JudgeMode(SuiteMode):
             kept.result.verdict is Verdict.ACCEPTED and kept.num_launches > 0
         )
         self.refusals.update(dict.fromkeys(kept.refusals))
-        self._starts_before |= dict(kept.starts)
+        self._starts_before |= Counter(dict(kept.starts))
 
     def _step(self, item: pytest.Item) -> Step:
         replaced = self._context.own_part_replaced or ""
@@ -376,13 +367,9 @@ class JudgeMode(SuiteMode):
             ended=ended,
             num_launches=self.num_launches,
             refusals=() if self._context.is_hidden else tuple(self.refusals),
-            starts=tuple(self._all_starts().items()),
+            # A launch that was repeated counts once.
+            starts=tuple((self._starts_before | self._starts).items()),
         )
-
-    def _all_starts(self) -> dict[str, int]:
-        """Return how often each launch was started; one that was repeated counts once."""
-        before, here = self._starts_before, self._starts
-        return {each: max(before.get(each, 0), here.get(each, 0)) for each in before | here}
 
     def _told(self, result: TestResult) -> TestResult:
         return leaving_the_judge(result, self._context)

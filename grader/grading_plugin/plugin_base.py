@@ -126,10 +126,7 @@ class SuiteMode(ABC):
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
-        """Refuse a test that asked for outcomes and looked at none.
-
-        Raises GraderError.
-        """
+        """Raise GraderError for a test that asked for outcomes and looked at none."""
         result = yield
         if pyfuncitem.nodeid in self._asked - self._read:
             raise GraderError(f"{pyfuncitem.name} checked no outcome, so it would always pass")

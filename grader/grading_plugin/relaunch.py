@@ -237,12 +237,7 @@ class Answers(Sequence[Answer]):
         out_of_time: Callable[[], RunFailure | None] = lambda: None,
         start_yardsticks: Callable[[Sequence[CaseCall]], LaunchResult] | None = None,
     ) -> None:
-        """calls: the cases with their inputs, which stay the same in a fresh launch.
-
-        start: puts some calls to ranks. out_of_time: returns what becomes of further cases where
-        nothing may be started any more. start_yardsticks: puts some calls to ranks without the
-        submission. Raises what `start` raises, as looking at an answer does.
-        """
+        """start, start_yardsticks: put calls to ranks; out_of_time: says when no more may be."""
         self._cases = cases
         self._calls = calls
         self._ranks = ranks
@@ -304,7 +299,8 @@ class Answers(Sequence[Answer]):
     def _launch(self) -> None:
         """Put the cases that are left to ranks; find out whether any other is worth it."""
         failure = self._put_to_ranks()
-        if self._yardsticks and self._yardsticks[0] not in self._answers and self._has_timed():
+        has_timed = any(self._cases[index].is_timed for index in self._answers)
+        if self._yardsticks and self._yardsticks[0] not in self._answers and has_timed:
             self._measure_yardsticks()
         if failure is None or self._injects_faults or not self._budget.fails_alike(failure):
             return
@@ -317,9 +313,6 @@ class Answers(Sequence[Answer]):
                 return
         if self._budget.fails_alike(failure):
             self._budget.ended = failure
-
-    def _has_timed(self) -> bool:
-        return any(self._cases[index].is_timed for index in self._answers)
 
     def _measure_yardsticks(self) -> None:
         """Put the yardsticks to ranks of their own, whose failures are never the submission's."""

@@ -56,11 +56,7 @@ class SuiteResult:
 
 
 def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
-    """Run the suite against the context's submission; return its results.
-
-    Raises GraderError when pytest itself could not run the suite, GradingLost when no other run can
-    be started where we are.
-    """
+    """Run the suite against the context's submission. Raises GraderError, GradingLost."""
     plugin, unreadable = JudgeMode(context), Unreadable(suite)
     code, said = run_pytest(suite, plugin, unreadable)
     if plugin.lost is not None:
@@ -195,7 +191,6 @@ class Unreadable:
 
 
 def _sentence(error: BaseException, suite: Path) -> str:
-    """Return what is wrong with a suite that raised this."""
     if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
         error = error.__cause__  # pytest's own words stand in front of it
     if isinstance(error, GraderError):
@@ -215,7 +210,8 @@ def _sentence(error: BaseException, suite: Path) -> str:
         )
     if isinstance(error, ImportError) and (names := _NO_NAME.match(text)):
         name, module = names.groups()
-        hint = did_you_mean(name, _names_in(module))
+        public = [each for each in dir(sys.modules.get(module)) if not each.startswith("_")]
+        hint = did_you_mean(name, public)
         known = "docs/api.md lists" if module == "grader.api" else "it has"
         return (
             f"{place} imports {name} from {module}, which has no such name; expected one that "
@@ -237,10 +233,6 @@ def _place(error: BaseException, folder: Path) -> str:
             name = path.relative_to(folder.resolve()).as_posix()
             return f"{name}:{line}" if line else name
     return ""
-
-
-def _names_in(module: str) -> list[str]:
-    return [name for name in dir(sys.modules.get(module)) if not name.startswith("_")]
 
 
 @dataclass(frozen=True)
@@ -265,21 +257,14 @@ class _Collected:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
-            name = function_of(item)
-            self.prices.setdefault(name, _price(item))
-
-
-def _price(item: pytest.Item) -> Price:
-    at_least = stage_of(item)
-    points = float(points_of(item).args[0]) if at_least is None else 0.0
-    return Price(function_of(item), points, sentence_of(item), part_of(item), at_least)
+            name, at_least = function_of(item), stage_of(item)
+            points = float(points_of(item).args[0]) if at_least is None else 0.0
+            price = Price(name, points, sentence_of(item), part_of(item), at_least)
+            self.prices.setdefault(name, price)
 
 
 def prices(suite: Path) -> tuple[Price, ...]:
-    """Return the price of each test and stage of a suite, in its order.
-
-    Raises GraderError when pytest cannot collect the suite, or a test has no points.
-    """
+    """Return the price of each test and stage of a suite, in order. Raises GraderError."""
     collected, unreadable = _Collected(), Unreadable(suite)
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors):
@@ -311,10 +296,7 @@ class _Asking(SuiteMode):
 
 
 def possible_ranks(suite: Path, only: tuple[str, ...] = ()) -> frozenset[int]:
-    """Return the numbers of ranks that tests of a suite ask for; empty if it cannot be read.
-
-    only: names of the tests to call, all if empty.
-    """
+    """Return the numbers of ranks that tests ask for; empty if they cannot be read."""
     asking = _Asking(only)
     run_pytest(suite, asking)
     return frozenset(asking.numbers)

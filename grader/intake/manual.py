@@ -13,21 +13,16 @@ from grader.recording.journal import Journal
 def manual_parts(
     placement: Placement,
     asked: Sequence[Manual],
-    uid: int | None = None,
-    journal: Journal | None = None,
+    uid: int | None,
+    journal: Journal,
 ) -> tuple[ManualPart, ...]:
-    """Return these manual parts of an assignment, each with what was handed in for it.
-
-    uid: who looks into the files; None for who we are. journal: is told before each file, which may
-    take a while.
-    """
+    """Return these manual parts, each with what was handed in; uid: who looks into the files."""
     num_pages: dict[str, int | None] = {}
     found = []
     for manual in asked:
         file = placement.chosen.get(manual.file)
         if file is not None and file not in num_pages:
-            if journal is not None:
-                journal.beat("counting pages")
+            journal.beat("counting pages")
             num_pages[file] = _num_pages(file, placement.submission.files[file], uid)
         text = described(manual, file, num_pages.get(file) if file else None)
         not_read = [row for row in placement.rows if row.file == manual.file and not file]
@@ -38,10 +33,7 @@ def manual_parts(
 
 
 def described(manual: Manual, file: str | None, num_pages: int | None) -> str:
-    """Return `report.pdf, 3 pages`, or what is wrong with it.
-
-    file: what was handed in, None for nothing; num_pages: that it has, None if it is no PDF.
-    """
+    """Return `report.pdf, 3 pages`, or what is wrong with it."""
     if file is None:
         return absence_text((manual.file, *manual.other_names))
     if num_pages is None:

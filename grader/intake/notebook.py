@@ -65,10 +65,7 @@ def read(content: bytes) -> Written:
 
 
 def _code_cells(notebook: Any) -> Iterator[str]:
-    """Yield the source of each code cell; a cell without any text is no reason to lose the others.
-
-    Raises TypeError or KeyError when this is no notebook.
-    """
+    """Yield the source of each code cell. Raises TypeError or KeyError for no notebook."""
     if not isinstance(notebook["cells"], list):
         raise TypeError
     for cell in notebook["cells"]:

@@ -48,11 +48,7 @@ def pack(submission: Submission) -> bytes:
 
 
 def read_submission(stream: BinaryIO, origin: str) -> Submission:
-    """Return the submission that a client sends.
-
-    origin: what it is called. Raises UsageError when none arrives, or one that is too large or
-    broken.
-    """
+    """Return the submission that a client sends. Raises UsageError for none, or a broken one."""
     data = _read_piece(stream, "submission", submission_codec.MAX_NUM_BYTES)
     try:
         return submission_codec.submission_of(origin, submission_codec.unpack(data))

@@ -36,7 +36,7 @@ _MAX_NOTES = 20
 _MAX_OPENED = 10
 _MAX_NOTEBOOKS = 20
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
-_NOT_OPENED = (".rar", ".7z")
+NOT_OPENED = (".rar", ".7z")
 IS_EMPTY = "is empty"
 """How the reason begins why nothing of a submission can be graded, behind its name."""
 _TOO_MUCH = f"would exceed the limit of {MAX_TOTAL_NUM_BYTES >> 20} MiB in all"
@@ -279,7 +279,7 @@ def _opened(name: str, packed: bytes, wanted: Collection[str]) -> dict[str, Entr
 
 def _reason(name: str, entry: Entry, kinds: Collection[str]) -> str:
     """Return why a file is not read; empty if it is."""
-    if name.lower().endswith(_NOT_OPENED):
+    if name.lower().endswith(NOT_OPENED):
         return "is an archive of an unsupported type; hand in a zip"
     if problem := _problem_of(entry):
         return problem
@@ -315,7 +315,7 @@ def _require_something(
         if is_hidden(name) or problem in (IS_OF_A_TOOL, _WAS_OPENED):
             continue
         is_broken = problem not in ("", IS_OF_NO_KIND)
-        if is_broken or name.lower().endswith((".py", ".ipynb", *ARCHIVES, *_NOT_OPENED)):
+        if is_broken or name.lower().endswith((".py", ".ipynb", *ARCHIVES, *NOT_OPENED)):
             raise UsageError(
                 f"{origin} holds no readable script: {name} {not_read[name]}; hand in the "
                 "scripts themselves"

@@ -90,10 +90,7 @@ def pack(message: SubmissionMessage) -> Iterator[bytes]:
 
 
 def unpack(data: bytes) -> SubmissionMessage:
-    """Return the message in these bytes; only whole ones with plain names are taken.
-
-    Raises BrokenMessageError for all others.
-    """
+    """Return the message in these bytes. Raises BrokenMessageError for what none can be."""
     import msgspec  # which the reader does without
 
     try:
@@ -151,7 +148,6 @@ def _is_wrong(name: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return a text as `_is_plain` takes it."""
     return shown_text(text).encode()[:_MAX_TEXT_NUM_BYTES].decode(errors="ignore")
 
 

@@ -260,19 +260,13 @@ class PartResult:
     num_launches: int = 0
 
     @property
-    def is_doubtful(self) -> bool:
-        """Return whether evidence did not agree, also where another verdict speaks for the part."""
-        verdicts = {self.verdict, *(test.verdict for test in self.tests)}
-        return Verdict.NOT_PROVEN in verdicts
-
-    @property
     def needs_review(self) -> bool:
         """Return whether the instructor must review what was handed in.
 
         Evidence did not agree, or the grader failed in a test: who brought that about is not known.
         """
-        has_failed = any(test.verdict is Verdict.JUDGE_ERROR for test in self.tests)
-        return self.is_doubtful or has_failed
+        verdicts = {test.verdict for test in self.tests}
+        return Verdict.NOT_PROVEN in {self.verdict, *verdicts} or Verdict.JUDGE_ERROR in verdicts
 
 
 @dataclass(frozen=True)

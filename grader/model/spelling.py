@@ -19,11 +19,7 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 
 
 def meant_files(missing: Iterable[str], found: Sequence[str]) -> dict[str, str]:
-    """Return of each missing file the one that was probably meant to be it, where there is one.
-
-    Folders above it do not matter, nor do case, spaces and underscores. found: paths, the most
-    likely ones first.
-    """
+    """Return of each missing file the one that was probably meant to be it, where there is one."""
     pairs = sorted(
         (
             (-likeness(name, path), name, path)

@@ -125,11 +125,7 @@ class Journal:
         on_finished: Callable[[Finished | Failing], None] = lambda told: None,
         on_started: Callable[[Step], None] = lambda step: None,
     ) -> None:
-        """write: takes each line, of at most MAX_LINE_NUM_BYTES, ASCII and without its end.
-
-        on_finished, on_started: are told what becomes of a test, and which one is in progress, for
-        whoever watches here.
-        """
+        """write: takes each line, of at most MAX_LINE_NUM_BYTES, ASCII and without its end."""
         self._resume = resume or Resume()
         self._write = write
         self._on_finished = on_finished

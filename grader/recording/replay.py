@@ -26,11 +26,7 @@ _WHAT = {
 
 
 def replaying(find: Find, known: Callable[[], Iterable[RecordedLaunch]]) -> Observer:
-    """Return an observer that starts no ranks.
-
-    It raises GradingLost for a plan that was not observed, naming the nearest one of those that are
-    known, and for one whose recording is damaged.
-    """
+    """Return an observer that starts no ranks."""
 
     def observe(plan: LaunchPlan) -> LaunchObservation:
         fields = field_digests(plan)
@@ -50,10 +46,7 @@ def replaying(find: Find, known: Callable[[], Iterable[RecordedLaunch]]) -> Obse
 
 
 def filling(find: Find, live: Observer, keep: Keep | None = None) -> Observer:
-    """Return an observer that starts ranks only for plans that were not observed before.
-
-    What a damaged recording holds is observed anew. keep: is given what is new.
-    """
+    """Return an observer that starts ranks only for plans without a recording that can be read."""
 
     def observe(plan: LaunchPlan) -> LaunchObservation:
         fields = field_digests(plan)

@@ -90,10 +90,7 @@ class Store:
 
 
 def remove_oldest(files: Iterable[Path], max_num_bytes: int) -> int:
-    """Remove files, the longest unused first, until the others have no more bytes than this.
-
-    Return how many the others have.
-    """
+    """Remove the files longest unused down to a bound; return how many bytes are left."""
     there = []
     for file in files:
         with contextlib.suppress(OSError):  # which somebody else has removed

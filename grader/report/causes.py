@@ -88,10 +88,7 @@ def causes(part: PartResult) -> list[Cause]:
 
 
 def _merged(found: Iterable[Cause]) -> list[Cause]:
-    """Return the causes; one whose finding a dearer cause lists as well joins that cause.
-
-    found: the dearest first.
-    """
+    """Return the causes; one whose finding a dearer cause lists as well joins that cause."""
     kept: list[Cause] = []
     for cause in found:
         first = cause.findings[0]
@@ -99,7 +96,8 @@ def _merged(found: Iterable[Cause]) -> list[Cause]:
             i
             for i, other in enumerate(kept)
             if other.verdict is cause.verdict
-            and any(each.key and _is_same(each, first) for each in other.findings[1:])
+            and first.key
+            and (first.key, first.facts) in [(each.key, each.facts) for each in other.findings[1:]]
         )
         home = next(homes, None)
         if home is None:
@@ -107,10 +105,6 @@ def _merged(found: Iterable[Cause]) -> list[Cause]:
         else:
             kept[home] = replace(kept[home], tests=(*kept[home].tests, *cause.tests))
     return kept
-
-
-def _is_same(one: Finding, other: Finding) -> bool:
-    return (one.key, one.facts) == (other.key, other.facts)
 
 
 def lost(tests: Iterable[TestResult]) -> float:

@@ -11,10 +11,7 @@ from grader.report.json_report import OtherSchemaVersionError
 
 
 def require_writable(files: Iterable[str | Path | None]) -> None:
-    """Raise UsageError for a report that could not be written once all is graded.
-
-    files: None and `-`, which is no file, are left out.
-    """
+    """Raise UsageError for a report that could not be written once all is graded."""
     for file in (Path(each) for each in files if each not in (None, "-")):
         if file.is_dir() or not os.access(file.parent, os.W_OK | os.X_OK):
             raise UsageError(
@@ -53,10 +50,7 @@ class SavedByOtherVersionError(UsageError):
 
 
 def saved(file: Path) -> Report:
-    """Return the report in a file.
-
-    Raises SavedByOtherVersionError for one of another version, UsageError where it is none.
-    """
+    """Return the report in a file. Raises UsageError; SavedByOtherVersionError is one."""
     try:
         return json_report.parse_saved(file.read_bytes())
     except OSError as error:

@@ -137,7 +137,6 @@ def _part(part: PartResult) -> dict[str, Any]:
 
 
 def _fields(noun: Any, *names: str) -> dict[str, Any]:
-    """Return fields of a noun by their names, as JSON has them."""
     values = ((name, getattr(noun, name)) for name in names)
     return {
         name: number(value) if name in ("points", "max_points") else _plain(value)
@@ -146,7 +145,6 @@ def _fields(noun: Any, *names: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
     if isinstance(value, Finding):
         facts = {name: _fact(each) for name, each in sorted(value.facts.items())}
         return {**_fields(value, "key", "text", "help"), "facts": facts}

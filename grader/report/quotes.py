@@ -16,10 +16,7 @@ _CUT = "..."
 
 
 def code_lines(page: Page, excerpts: Sequence[SourceExcerpt], told: str) -> list[str]:
-    """Return the marked lines of all excerpts, each file named before its own.
-
-    told: sentences that are shown already, and not repeated beside a line.
-    """
+    """Return the marked lines of all excerpts, each file named before its own."""
     lines: list[str] = []
     left = _MOST_LINES
     for excerpt in excerpts:
@@ -108,10 +105,7 @@ class Evidence:
 
 
 def evidence(detail: str, most_outputs: int | None = None) -> list[Evidence]:
-    """Return the pieces of a detail; ranks that printed the same are told together.
-
-    most_outputs: of more, the first ones; None for all.
-    """
+    """Return the pieces of a detail; ranks that printed the same are told together."""
     traceback, *outputs = _LAST_OUTPUT.split(detail)
     ranks_by_output: dict[str, list[int]] = {}
     for rank, output in zip(outputs[::2], outputs[1::2], strict=True):

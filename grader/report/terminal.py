@@ -148,10 +148,7 @@ def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bo
 
 
 def brief(report: Report, *, colour: bool, width: int, plain: bool) -> str:
-    """Return a line for each part that lost points, with its dearest cause; and the total.
-
-    colour, width, plain: as for render.
-    """
+    """Return a line for each part that lost points, with its dearest cause; and the total."""
     page, told = Page(colour, plain, max(width, _MIN_WIDTH), verbose=False), dict[str, str]()
     for part, cause in dearest_first(report):
         if not is_missing(part):

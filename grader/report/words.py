@@ -41,13 +41,6 @@ def worst_verdict(report: Report) -> Verdict:
     return max(verdicts, key=lambda verdict: verdict.severity, default=Verdict.ACCEPTED)
 
 
-def check_again(report: Report, part: PartResult, test: TestResult | None) -> str:
-    """Return the command that grades this part, or a test of it, the way it was graded."""
-    is_one = test is not None and not test.is_hidden
-    only = f" --only {visible(test.name.removeprefix('test_'))}" if test and is_one else ""
-    return _command(report, "check" if report.mode == "local" else "run", part, only)
-
-
 def look_closer(report: Report, part: PartResult, seen: Evidence | None) -> str:
     """Return the command that shows the calls of a case's ranks; empty where there is nothing."""
     if report.mode != "local" or not seen or seen.num_ranks < _FEWEST_RANKS:
@@ -180,7 +173,9 @@ def headline(cause: Cause) -> str:
     """Return what names the cause, as a whole sentence; without the place of lines shown below."""
     first = cause.findings[0]
     text = one_line(first.text)
-    if len(first.places) == 1 and first.places[0] in _shown_places(cause):
+    lines = ((each.file, line) for each in cause.excerpts for line in each.lines)
+    shown = {f"{file}:{line.line}" for file, line in lines if line.finding}
+    if len(first.places) == 1 and first.places[0] in shown:
         text = re.sub(rf" at {re.escape(one_line(first.places[0]))}(?!\d)", "", text, count=1)
     if _IS_A_WORD.match(text):
         text = text[0].upper() + text[1:]
@@ -211,13 +206,10 @@ def seen_text(cause: Cause) -> str:
 def again(report: Report, part: PartResult, cause: Cause) -> str:
     """Return the command that shows it again: of the part, or of one test where others differ."""
     is_whole = is_all(part, cause) and NOT_ALL_TESTS not in report.notes
-    return check_again(report, part, None if is_whole else cause.speaker)
-
-
-def _shown_places(cause: Cause) -> set[str]:
-    """Return the lines that the cause marks, as `file.py:12`."""
-    lines = ((each.file, line) for each in cause.excerpts for line in each.lines)
-    return {f"{file}:{line.line}" for file, line in lines if line.finding}
+    test, only = cause.speaker, ""
+    if test is not None and not test.is_hidden and not is_whole:
+        only = f" --only {visible(test.name.removeprefix('test_'))}"
+    return _command(report, "check" if report.mode == "local" else "run", part, only)
 
 
 def blocked_text(cause: Cause) -> str:

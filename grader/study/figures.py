@@ -63,10 +63,7 @@ class Series:
         spreads: Mapping[int, Spread | None],
         is_oversubscribed: Callable[[int], bool],
     ) -> "Series":
-        """Return the marks of spreads by x, None for what was not measured.
-
-        is_oversubscribed: whether what was measured at an x had more ranks than cores.
-        """
+        """Return the marks of spreads by x, None for what was not measured."""
         dots = (
             Dot.of(x, spread, is_oversubscribed=is_oversubscribed(x))
             for x, spread in spreads.items()

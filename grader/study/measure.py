@@ -7,7 +7,6 @@ import math
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from grader.course.assignment import SHARED_SUPPORT, Assignment
+from grader.intake.answer import signal_name
 from grader.intake.placement.table import place
 from grader.intake.submission import Submission
 from grader.model.errors import UsageError
@@ -60,10 +60,7 @@ class Sources:
 
 
 def sources(assignment: Assignment, submission: Submission | None) -> Sources:
-    """Return what to run: a submission, or where there is none the reference.
-
-    Raises UsageError where the reference is not installed, GraderError without a support file.
-    """
+    """Return what to run: a submission, or else the reference. Raises UsageError, GraderError."""
     support = {name: path.read_bytes() for name, path in assignment.support_paths().items()}
     if submission is None:
         if assignment.is_for_students:
@@ -188,10 +185,7 @@ def _ended(exit_code: int) -> str:
         return "ended"
     if exit_code > 0:
         return f"ended with exit code {exit_code}"
-    try:
-        return f"was killed by {signal.Signals(-exit_code).name}"
-    except ValueError:
-        return f"was killed by signal {-exit_code}"
+    return f"was killed by {signal_name(-exit_code)}"
 
 
 def _exceptions(text: str) -> list[tuple[str, str]]:
@@ -227,11 +221,7 @@ def measure(
     limit_s: float,
     most_s: float = math.inf,
 ) -> Measurement:
-    """Run a point once. Whatever its program does, this comes back soon after its limit.
-
-    data: the folder with MNIST or CIFAR-10, or nothing for the bundled digits. limit_s: without
-    what other programs have kept it waiting, which is at most so long again. most_s: by the clock.
-    """
+    """Run a point once. Whatever its program does, this comes back soon after its limit."""
     missing = found.missing(point.needs)
     if missing:
         return Measurement(point.name, repeat, (), missing, is_certain=True)
@@ -254,22 +244,19 @@ def measure(
 def _run(
     point: Point, repeat: int, folder: Path, data: str, limit_s: float, most_s: float
 ) -> int | None:
-    """Start the processes and wait for them.
-
-    Return the exit code of the first that failed, 0 where none did, None where they were ended for
-    being late.
-    """
+    """Run the processes; return the first exit code that is not 0, None for late ones."""
     environment = _environment(point, repeat, folder, data)
     began_s = time.monotonic()
     delay = RunQueueDelay(len(os.sched_getaffinity(0)))
     processes: list[subprocess.Popen[bytes]] = []
     try:
-        for rank in range(1 if point.launcher is Launcher.MPIRUN else point.ranks):
+        is_one = point.launcher is Launcher.MPIRUN
+        for rank in range(1 if is_one else point.ranks):
             with (folder / f"output-{rank}").open("ab") as output:
                 processes.append(
                     subprocess.Popen(  # noqa: S603 - our own command line
                         _command(point, folder),
-                        env={**environment, **_rank_variables(point, rank)},
+                        env=environment if is_one else {**environment, "RANK": str(rank)},
                         cwd=folder / "work",
                         stdin=subprocess.DEVNULL,
                         stdout=output,
@@ -286,7 +273,9 @@ def _run(
                 delay.look({*pids, *(each for pid in pids for each in descendants(pid))})
             if is_late(time.monotonic() - began_s, delay.total_s, limit_s, most_s):
                 return None
-            _shorten_outputs(folder)
+            for each in folder.glob("output-*"):
+                if each.stat().st_size > _MAX_OUTPUT_NUM_BYTES:
+                    os.truncate(each, 0)  # who writes goes on at the new end
             time.sleep(_TICK_S)
         return next((process.returncode for process in processes if process.poll()), 0)
     finally:
@@ -298,17 +287,8 @@ def _run(
 
 
 def is_late(passed_s: float, run_queue_delay_s: float, limit_s: float, most_s: float) -> bool:
-    """Return whether a run has had its time, without what others have kept it waiting.
-
-    That is at most as long again; most_s is by the clock.
-    """
+    """Return whether a run has had its time, without what others have kept it waiting."""
     return passed_s > min(limit_s + min(run_queue_delay_s, limit_s), most_s)
-
-
-def _shorten_outputs(folder: Path) -> None:
-    for output in folder.glob("output-*"):
-        if output.stat().st_size > _MAX_OUTPUT_NUM_BYTES:
-            os.truncate(output, 0)  # who writes goes on at the new end
 
 
 def _command(point: Point, folder: Path) -> list[str]:
@@ -335,10 +315,6 @@ def _environment(point: Point, repeat: int, folder: Path, data: str) -> dict[str
     }
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return {**kept, **ours}
-
-
-def _rank_variables(point: Point, rank: int) -> dict[str, str]:
-    return {} if point.launcher is Launcher.MPIRUN else {"RANK": str(rank)}
 
 
 def _report(file: Path) -> dict[str, Any] | None:

@@ -69,10 +69,7 @@ def amdahl_fraction(ranks: Sequence[int], times_s: Sequence[float], serial_s: fl
         for n, time_s in zip(ranks, times_s, strict=True)
         if n > 1
     ]
-    if not pairs:
-        raise ValueError("a fit needs a time on more than one rank")
-    found = sum(x * y for x, y in pairs) / sum(x * x for x, _ in pairs)
-    return min(1.0, max(0.0, found))
+    return _slope(pairs)
 
 
 def amdahl_speed_up(ranks: int, serial_fraction: float) -> float:
@@ -87,8 +84,12 @@ def gustafson_fraction(ranks: Sequence[int], scaled_speed_ups: Sequence[float]) 
     any point of more than one rank.
     """
     pairs = [(n - 1, n - found) for n, found in zip(ranks, scaled_speed_ups, strict=True) if n > 1]
+    return _slope(pairs)
+
+
+def _slope(pairs: Sequence[tuple[float, float]]) -> float:
     if not pairs:
-        raise ValueError("a fit needs a speed-up on more than one rank")
+        raise ValueError("a fit needs a number of more than one rank")
     found = sum(x * y for x, y in pairs) / sum(x * x for x, _ in pairs)
     return min(1.0, max(0.0, found))
 

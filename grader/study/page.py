@@ -14,10 +14,7 @@ QUIET = 0.2
 
 
 def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
-    """Return the whole caption of a figure: its own sentences, then how it was measured.
-
-    busy_share: of the cores' time, what other programs took.
-    """
+    """Return the whole caption of a figure: its own sentences, then how it was measured."""
     cores = "1 core" if machine.num_cores == 1 else f"{machine.num_cores} cores"
     shared = f", which other programs kept {busy_share:.0%} busy" * (busy_share > QUIET)
     where = f"Measured on {cores} ({machine.processor}){shared}."
@@ -63,10 +60,7 @@ def page(
     points: Sequence[Point],
     note: str = "",
 ) -> str:
-    """Return README.md of a study.
-
-    about: whose code was measured. drawn: figures with their captions. note: on all of them.
-    """
+    """Return README.md of a study."""
     reasons = {each.name: results.why_missing(each.name) for each in points}
     missing = [(name, why) for name, why in reasons.items() if why]
     # What a program did wrong has no figure: it is not seen in any of them.

@@ -101,10 +101,7 @@ class Study(Protocol):
 
 
 def load(assignment: Assignment) -> Study:
-    """Import the study of an assignment.
-
-    Raises UsageError where it has none, GraderError for one that cannot be imported.
-    """
+    """Import the study of an assignment. Raises UsageError where it has none, GraderError."""
     if not (assignment.folder / "study" / "__init__.py").is_file():
         raise UsageError(
             f"{assignment.name} has no study: there is no {assignment.folder / 'study'}"

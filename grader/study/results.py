@@ -178,11 +178,7 @@ class Results:
 def compared(
     one: str, first: Spread | None, other: str, second: Spread | None, *, less: str, unit: str
 ) -> str:
-    """Return one sentence that says which of two is less, or that this is not known.
-
-    one, other: what was measured. less: the word for having the smaller number, such as `faster`.
-    Empty where one of them is missing.
-    """
+    """Return one sentence that says which of two is less, or that this is not known."""
     if first is None or second is None:
         return ""
     if not (first.is_finite and second.is_finite):

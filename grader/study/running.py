@@ -214,10 +214,7 @@ def run(
     measure_point: Measure | None = None,
     now_s: Callable[[], float] = time.monotonic,
 ) -> Results:
-    """Measure the points of a study that are not in the store; return all runs.
-
-    tell: is given a line before each run. measure_point: by default runs the point's program.
-    """
+    """Measure the points of a study that are not in the store; return all runs."""
     measured = measure_point or _measuring(job)
     images = job.images()
     runs: dict[str, list[Measurement]] = {}

@@ -1,7 +1,6 @@
 """The command that measures and draws what a sheet asks for, and writes the folder: study."""
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -136,7 +135,7 @@ _MOST_REASONS = 8
 
 def study(options: argparse.Namespace) -> int:
     """Measure and draw; return 0 once the folder is written, whatever was measured."""
-    if is_sealed(os.environ):
+    if is_sealed():
         raise UsageError(
             "`grade study` runs code as your user; run it on your own machine, outside the "
             "container"

@@ -40,6 +40,7 @@ from grader.model.finding import Finding
 from grader.model.points import MAX_POINTS
 from grader.model.report import (
     Array,
+    Feedback,
     ManualPart,
     PartResult,
     Report,
@@ -367,7 +368,14 @@ def _assignment_file(data: bytes) -> None:
         for name in _suite_files():
             (file.parent / name).parent.mkdir(parents=True, exist_ok=True)
             (file.parent / name).touch()
-        found = assignments.read(file.parent, reference=file, template=file, course="c")
+        found = assignments.read(
+            file.parent,
+            reference=file,
+            template=file,
+            course="c",
+            feedback=Feedback.ALL,
+            hidden_feedback=Feedback.VERDICT,
+        )
         assert all(isinstance(name, str) for name in found.handed_in)
         assert isinstance(found.accepted_names, dict)
         assert all(0 <= part.points <= MAX_POINTS for part in found.parts)

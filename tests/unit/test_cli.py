@@ -425,9 +425,10 @@ def test_output_that_nobody_takes_is_no_lost_points(tmp_path, redirection, sente
 
 def test_what_nobody_has_thought_of_is_one_sentence_and_no_lost_points():
     """Any other exit code would be a mark."""
-    program = "from grader import cli, __main__; cli._COMMANDS['list'] = lambda options: {}['x']"
+    program = "from grader import cli, __main__; cli.PLACES['list'] = '__main__:fail'"
+    failing = "fail = lambda options: {}['x']; __main__.main(['list'])"
     done = subprocess.run(
-        [sys.executable, "-c", f"{program}; __main__.main(['list'])"],
+        [sys.executable, "-c", f"{program}; {failing}"],
         capture_output=True,
         text=True,
         cwd=ROOT,

@@ -54,7 +54,7 @@ BROKEN = """
     def command(options):
         {line}
 
-    cli._COMMANDS["list"] = command
+    cli.PLACES["list"] = "__main__:command"
     main(["list"])
 """
 
@@ -153,7 +153,7 @@ def test_what_cannot_be_told_is_no_lost_points(line, stream):
 def test_an_interruption_while_the_last_sentence_is_said_is_no_lost_points():
     """Whoever presses Ctrl-C twice."""
     program = BROKEN.replace(
-        'cli._COMMANDS["list"]',
+        'cli.PLACES["list"]',
         """
     class Impatient:
         def write(self, text):
@@ -162,7 +162,7 @@ def test_an_interruption_while_the_last_sentence_is_said_is_no_lost_points():
             os.write(2, text.encode())
         def flush(self): pass
     sys.stderr = Impatient()
-    cli._COMMANDS["list"]""",
+    cli.PLACES["list"]""",
     )
     done = python(program.format(line="raise KeyboardInterrupt"))
     assert done.returncode == 3

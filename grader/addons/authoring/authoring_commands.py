@@ -27,7 +27,7 @@ def write_template(options: argparse.Namespace) -> int:
     template.write(courses_of(options).assignment(options.assignment), output, options.part)
     courses = "".join(f"--course {folder} " for folder in named_courses(options))
     again = f"`grade {courses}check {output}`"
-    if is_sealed(os.environ):
+    if is_sealed():
         again = "mount it at /submission and start the image again: that"
     print(f"{output} is ready; {again} shows what is left to do")
     return 0

@@ -49,7 +49,6 @@ def _write_editions(folder: Path, course: Course) -> int:
 
 
 def _write_installation(options: argparse.Namespace, course: Course) -> int:
-    """Write the folder that students install from."""
     template.require_free(options.installation)
     lock = lock_file()
     if lock is None:
@@ -111,10 +110,7 @@ def _refusals(course: Course) -> Iterator[str]:
 
 
 def _build_context(base: str, files: Files, labels: Mapping[str, str]) -> bytes:
-    """Return the tar that an image is built from: its Dockerfile, and the files of the course.
-
-    base: the engine image. labels: what the image says of itself.
-    """
+    """Return the tar that an image is built from: its Dockerfile, and the files of the course."""
     lines = [f"FROM {base}", f"COPY course {_IN_IMAGE}", f"RUN chmod 0700 {_IN_IMAGE}"]
     lines += [f"ENV GRADER_COURSE={_IN_IMAGE}"]
     if labels.get("grader.edition") == "student":  # who sees the same twice

@@ -26,10 +26,7 @@ _BY_A_PERSON = "graded by hand, pending until then"
 
 
 def listing(courses: Courses, *, is_page: bool) -> str:
-    """Return the list of all assignments, as a page or for a terminal.
-
-    Raises GraderError where none is installed.
-    """
+    """Return all assignments, as a page or for a terminal. Raises GraderError for none."""
     known = courses.assignments()
     if not known:
         folders = " or ".join(str(course.suites) for course in courses.courses)

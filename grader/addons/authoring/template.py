@@ -269,8 +269,10 @@ def write(assignment: Assignment, output_dir: Path, parts: Collection[str] | Non
         raise UsageError(sentence)
     if assignment.reference.is_dir():
         generate(assignment.reference, output_dir, assignment.shared_support())
+    elif template := _files_in(assignment.template):
+        _write(output_dir, template)
     else:
-        copy(assignment.template, output_dir)
+        raise GraderError(f"{assignment.template} holds no template")
     handout = output_dir / HANDOUT
     if parts is not None and handout.is_file():
         handout.write_text(of_parts(handout.read_text(), assignment, parts))
@@ -286,19 +288,6 @@ def generate(
     UsageError as `require_free` does.
     """
     return _write(output_dir, _template_of(reference_dir, shared))
-
-
-def copy(template_dir: Path, output_dir: Path) -> list[Path]:
-    """Write the ready template in template_dir to output_dir; return its files, sorted.
-
-    Bytecode stays behind: that of an image is never compared with its source, so that Python would
-    run it instead of what a student has written. Raises GraderError where there is no template,
-    UsageError as `generate` does.
-    """
-    template = _files_in(template_dir)
-    if not template:
-        raise GraderError(f"{template_dir} holds no template")
-    return _write(output_dir, template)
 
 
 def drift(
@@ -330,16 +319,12 @@ def drift(
 
 
 def _write(output_dir: Path, template: Mapping[Path, bytes]) -> list[Path]:
-    """Write files by their paths in output_dir."""
     require_free(output_dir)
     return write_files({output_dir / path: content for path, content in template.items()})
 
 
 def write_files(files: Mapping[Path, bytes]) -> list[Path]:
-    """Write files, and return them sorted; all that is made belongs to whom the place does.
-
-    Raises UsageError where one cannot be written.
-    """
+    """Write files for the owner of the place; return them sorted. Raises UsageError."""
     try:
         for path, content in files.items():
             for folder in reversed(list(_missing_folders(path))):
@@ -372,7 +357,6 @@ def _give_to_owner_of(folder: Path, path: Path) -> None:
 
 
 def _template_of(reference_dir: Path, shared: Mapping[str, Path]) -> dict[Path, bytes]:
-    """Return the contents of the template's files by their path in it."""
     reference = _files_in(reference_dir)
     if not reference:
         raise GraderError(f"{reference_dir} holds no reference for a template")
@@ -384,7 +368,11 @@ def _template_of(reference_dir: Path, shared: Mapping[str, Path]) -> dict[Path, 
 
 
 def _files_in(folder: Path) -> dict[Path, bytes]:
-    """Return the contents of all files below folder but hidden ones and compiled Python."""
+    """Return the contents of all files below folder but hidden ones and compiled Python.
+
+    Bytecode of an image is never compared with its source: it would run in place of what a student
+    has written.
+    """
     relatives = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file())
     return {
         relative: (folder / relative).read_bytes()

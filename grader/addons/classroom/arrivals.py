@@ -139,10 +139,7 @@ def _without_files(label: str, entries: Sequence[tuple[Named, Path]], zone: tzin
 
 
 def _of_gradescope(folder: Path, zone: tzinfo) -> Mapping[str, Mapping[str, Any]]:
-    """Return what Gradescope tells beside submissions, by the names of their folders.
-
-    zone: of times without one. Raises UsageError for a file that is not as Gradescope writes it.
-    """
+    """Return what Gradescope tells of submissions, by their folders. Raises UsageError."""
     file = folder / _OF_GRADESCOPE
     if not file.exists():
         return {}

@@ -252,9 +252,7 @@ def grade(task: Task, ended: threading.Event | None = None) -> Outcome:
 
     Called where it is graded, perhaps on another machine. The processors are given to the container
     by name: it inherits none of what we are limited to. Raises OSError where the folder of the
-    gradings cannot be written to.
-
-    ended: is set when the command ends: nothing is begun then, and GraderError raised.
+    gradings cannot be written to, GraderError where the command has ended meanwhile.
     """
     gradings = Gradings(Path(task.gradings))
     if not task.recording and (outcome := _of_empty(task)) is not None:

@@ -59,7 +59,7 @@ def grade_class(options: argparse.Namespace) -> int:
     Return 0 if every student has a mark and nothing is nobody's, 3 if a person has to look.
     Raises UsageError, GraderError.
     """
-    if is_sealed(os.environ):
+    if is_sealed():
         raise UsageError("`grade class` starts containers; run it outside of them")
     options.regrade = options.regrade or options.judge_again
     if options.publish and not options.regrade:
@@ -201,10 +201,7 @@ def _grade_missing(
     recordings: Mapping[str, Path | None],
     secret_file: Path | None,
 ) -> dict[str, str]:
-    """Grade each hand-in that is not; return why some have none. All are by digest.
-
-    recordings: what is judged again. secret_file: of the class; None for public inputs.
-    """
+    """Grade each hand-in that is not; return why some have none. All are by digest."""
     options, gradings = whole.options, whole.gradings
     different = {each.digest: each for each in whole.inputs.hand_ins}
     missing = [each for each in different.values() if not gradings.has(keys[each.digest])]

@@ -79,10 +79,7 @@ def remove_unfinished(out: Path) -> None:
 
 
 def read_json(file: Path, kind: type[Kind]) -> Kind | None:
-    """Return what a file of ours says; None where there is no such file.
-
-    Raises GraderError for a file that is not as it was written.
-    """
+    """Return what a file of ours says; None without it. Raises GraderError for another one."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=kind)
     except FileNotFoundError:
@@ -153,10 +150,7 @@ def known_secret_in(out: Path) -> Path | None:
 
 
 def recording_key_in(out: Path) -> Path:
-    """Return the file of the key that recordings are signed with.
-
-    The one that GRADER_RECORDING_KEY_FILE names, else one in `out`, which is drawn once.
-    """
+    """Return the file of the key that recordings are signed with."""
     if named := os.environ.get("GRADER_RECORDING_KEY_FILE"):
         return Path(named)
     file = out / _RECORDING_KEY

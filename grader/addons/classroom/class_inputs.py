@@ -87,11 +87,6 @@ class ClassFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return UTC if self.timezone == "UTC" else ZoneInfo(self.timezone)
 
     @property
-    def mark_files(self) -> tuple[str, ...]:
-        """Return the names of the files of marks."""
-        return (self.marks,) if isinstance(self.marks, str) else self.marks
-
-    @property
     def policy(self) -> Policy:
         """Return the rules."""
         return Policy(
@@ -207,12 +202,13 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
             raise UsageError(f"{file}: parts: no effect without an assignment; set `assignment`")
         if sentence := assignment.wrong_part(said.parts):
             raise UsageError(f"{file}: parts: {sentence}")
+    marks = (said.marks,) if isinstance(said.marks, str) else said.marks
     return ClassInputs(
         [each for each in hand_ins if not each.problem],
         [each for each in hand_ins if each.problem],
         said,
         students,
-        marking.read([beside / each for each in said.mark_files]),
+        marking.read([beside / each for each in marks]),
         unknown,
         courses,
         assignment,

@@ -78,10 +78,7 @@ def _nameless(each: Standing) -> str:
 
 
 def histogram(scores: Sequence[float], max_score: float, num_bins: int = 10) -> list[int]:
-    """Return how many scores lie in each tenth of what can be reached; the full score in the last.
-
-    max_score: more than 0.
-    """
+    """Return how many scores lie in each tenth of `max_score`; the full one in the last."""
     counts = [0] * num_bins
     for score in scores:
         counts[min(num_bins - 1, int(score / max_score * num_bins))] += 1

@@ -156,10 +156,7 @@ def _kept(finding: Finding) -> Finding:
 
 
 def write_files(folder: Path, standing: Standing) -> None:
-    """Write a student's files into a folder, which is made; none of an earlier time is left.
-
-    Raises OSError where it cannot be written to.
-    """
+    """Write a student's files; none of an earlier time is left. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = files_of(standing)
     for name in FORMATS.values():

@@ -92,7 +92,7 @@ class Gradings:
         It may have been the data, or a right to read, and that is in no key.
         """
         outcome = self._outcome(key)
-        return self.is_refused(key) and not (outcome is not None and outcome.is_empty)
+        return outcome is not None and bool(outcome.error) and not outcome.is_empty
 
     def load(self, key: str) -> Grading:
         """Return a grading. Raises GraderError where its files are not what was written."""

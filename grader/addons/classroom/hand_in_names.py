@@ -11,10 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from grader.addons.classroom.roster import Roster
-
-ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
-_OTHER_ARCHIVES = (".rar", ".7z")
-"""Of which the grading says that they cannot be opened."""
+from grader.intake.submission import ARCHIVES, NOT_OPENED
 
 PLATFORMS = ("moodle", "canvas", "blackboard", "gradescope", "github")
 BEGIN_WITH_ASSIGNMENT = ("blackboard", "github")
@@ -209,7 +206,7 @@ _READERS = {"moodle": _of_moodle, "canvas": _of_canvas, "blackboard": _of_blackb
 
 def without_suffix(name: str) -> str:
     """Return a name without what says that it is an archive."""
-    known = (*ARCHIVES, *_OTHER_ARCHIVES)
+    known = (*ARCHIVES, *NOT_OPENED)
     suffix = max((each for each in known if name.lower().endswith(each)), key=len, default="")
     return name.removesuffix(name[len(name) - len(suffix) :]) if suffix else name
 

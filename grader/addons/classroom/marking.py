@@ -302,10 +302,7 @@ def _require_no_more(name: str, each: Given, most: float) -> None:
 def write_sheet(
     folder: Path, student: str, report: Report, mark: Mark, files: Mapping[str, bytes]
 ) -> None:
-    """Write a folder: the sheet, the report, the PDFs that were handed in. Raises OSError.
-
-    student: the pseudonym. files: what was handed in, by name.
-    """
+    """Write a folder: the sheet, the report, the PDFs that were handed in. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     names = [name for name in sorted(files) if name.lower().endswith(".pdf")]
     documents = {_file_name(number, name): name for number, name in enumerate(names, 1)}
@@ -327,10 +324,7 @@ def render_sheet(
     documents: Mapping[str, str],
     files: Mapping[str, bytes],
 ) -> str:
-    """Return the sheet, to be read, printed and filled in by hand.
-
-    documents: what files beside the sheet are, by their names there. files: all that was handed in.
-    """
+    """Return the sheet, to be read, printed and filled in by hand."""
     shown = [(name, _shown_lines(files[name])) for name in sorted(files) if name.endswith(_SHOWN)]
     return page(
         "addons/classroom/marking_sheet.html",
@@ -343,10 +337,7 @@ def render_sheet(
 
 
 def to_fill(lines: Sequence[tuple[str, str, Sequence[Row]]]) -> str:
-    """Return a CSV with a line for each question and student, to be filled in and read again.
-
-    lines: of each pseudonym, with the digest of the hand-in.
-    """
+    """Return a CSV of what is to be filled in: by pseudonym and digest, a line a row."""
     table: list[Sequence[str]] = [COLUMNS]
     for student, digest, rows in lines:
         for row in rows:

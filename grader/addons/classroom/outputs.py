@@ -63,10 +63,7 @@ def write_all(
     names: Pseudonyms,
     out: Path,
 ) -> int:
-    """Write the gradebook, the page of the class, the students' files, and sheets if asked for.
-
-    Return how many pairs of files are nearly the same.
-    """
+    """Write all that comes of a class; return how many pairs of files are nearly the same."""
     counted = [each for each, _ in reports_of(found)]
     # Each is read by a process of its own, which is what takes the time.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -162,10 +159,7 @@ def write(
     pairs: Sequence[Pair],
     title: str,
 ) -> None:
-    """Write the gradebook, the page of the class and the files of each student. Raises OSError.
-
-    pairs: nearly identical hand-ins, by pseudonyms.
-    """
+    """Write the gradebook, the pages and the students' files. Raises OSError."""
     write_atomically(out / GRADEBOOK, gradebook.render(standings, names))
     write_atomically(out / CLASS_PAGE, class_page.render(title, standings, names, pairs))
     (out / PAIRS).mkdir(exist_ok=True)

@@ -93,7 +93,8 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
         )
         return Decision(last, None, None, (), problem)
     # Of two that are worth the same, the later one.
-    counted = max(reversed(accepted), key=_score_of) if policy.takes_best else accepted[-1]
+    best = max(reversed(accepted), key=lambda each: each.final or 0.0)
+    counted = best if policy.takes_best else accepted[-1]
     attempt, reasons = counted.attempt, counted.reasons
     if len(attempts) > 1:
         which = f"the {'best' if policy.takes_best else 'last'} of {len(attempts)} hand-ins"
@@ -161,7 +162,3 @@ def _days(number: int) -> str:
 def _time_of(judged: _Judged) -> tuple[float, bool, str]:
     attempt, at = judged.attempt, judged.attempt.submitted_at
     return (at.timestamp() if at is not None else -math.inf, attempt.is_own, attempt.label)
-
-
-def _score_of(judged: _Judged) -> float:
-    return -math.inf if judged.final is None else judged.final

@@ -19,10 +19,7 @@ _HEAD = (
 
 
 def read(out: Path) -> dict[str, str]:
-    """Return the key of the published grading by the digest of the hand-in.
-
-    None is without the file. Raises GraderError for a file that is not as it was written.
-    """
+    """Return the keys of published gradings by digests of hand-ins. Raises GraderError."""
     return read_json(out / _FILE, dict[str, str]) or {}
 
 

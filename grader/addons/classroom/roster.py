@@ -150,10 +150,7 @@ class Roster:
         return not has_all or self.is_called(column, value)
 
     def _of(self, who: Mapping[str, str]) -> Student | None:
-        """Return the one student whom a platform's numbers mean, or without any of them its names.
-
-        None where they mean nobody, or several.
-        """
+        """Return the one student whom numbers mean, or else names; None for several."""
         if not self.listed:
             return _unlisted(who) if who else None
         numbered = [self._called(each, who[each]) for each in _NUMBERS if each in who]
@@ -235,10 +232,7 @@ def with_teams(roster: Roster, teams: Mapping[str, Sequence[str]], where: str) -
 
 
 def comparable(text: str, column: str = "") -> str:
-    """Return a name as two systems would both write it: no case, and single spaces.
-
-    column: of one that Canvas writes, only letters and digits are left.
-    """
+    """Return a name as two systems would write it; in a column of Canvas, letters and digits."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     if column == "canvas_name":
         return re.sub(r"\W|_", "", folded)

@@ -54,10 +54,7 @@ def near_identical(
     sources: Mapping[str, Mapping[str, str]],
     template: Mapping[str, str],
 ) -> list[Pair]:
-    """Return the pairs, the most alike first.
-
-    sources: the files of each hand-in, by name. template: what everybody was given, likewise.
-    """
+    """Return the pairs, the most alike first."""
     found = []
     names = sorted({name for files in sources.values() for name in files})
     for name in names:

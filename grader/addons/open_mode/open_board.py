@@ -45,10 +45,7 @@ def share_memory(folder: Path, ranks: int) -> list[RankFiles]:
 
 
 def own_memory(name: str) -> int:
-    """Return what this rank shares with who watches over it; where nobody does, memory of its own.
-
-    name: `trace`, `output` or `stacks`.
-    """
+    """Return what this rank shares with who watches over it; else memory of its own."""
     folder = os.environ.get(FOLDER_VARIABLE)
     if folder is not None:
         return os.open(f"{folder}/{name}-{os.environ['OMPI_COMM_WORLD_RANK']}", os.O_RDWR)
@@ -142,10 +139,7 @@ class Said:
 
 
 def combined(everyone: Sequence[Said], call: CaseCall, entry: str) -> Outcome | RunFailure:
-    """Return the outcome of a case, or why there is none: as a grading would tell it.
-
-    entry: the call that the part asks for.
-    """
+    """Return the outcome of a case, or why there is none: as a grading would tell it."""
     trace = Trace(tuple(each.trace for each in everyone))
     raised = [each.problem is not None for each in everyone]
     if any(raised):

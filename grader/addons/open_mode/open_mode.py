@@ -104,10 +104,7 @@ def printed_in(descriptor: int) -> str:
 
 
 def told(title: str, outputs: Sequence[str]) -> str:
-    """Return what the ranks have printed, in their order; empty where none has.
-
-    title: what ran; empty where it has been told. outputs: one a rank.
-    """
+    """Return what the ranks have printed, in their order; empty where none has."""
     lines = []
     for rank, output in enumerate(outputs):
         if output.strip():

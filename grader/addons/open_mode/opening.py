@@ -60,11 +60,7 @@ class OpenEnd:
 
 
 def run_openly(root: Path, submission: Path, ranks: int, arguments: Sequence[str]) -> OpenEnd:
-    """Run suites in the open, on the terminal that we have.
-
-    root: the folder that all suites of the course lie in. submission: the folder whose files are
-    asked for. arguments: for pytest. Raises GraderError when the ranks cannot be started.
-    """
+    """Run suites in the open, on our own terminal. Raises GraderError where no rank starts."""
     base = Path("/dev/shm")  # noqa: S108 - a fresh folder with a random name in it
     within = base if base.is_dir() and os.access(base, os.W_OK) else None
     with tempfile.TemporaryDirectory(
@@ -228,11 +224,7 @@ _NO_TESTS = 5
 
 
 def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bool) -> OpenEnd:
-    """Run the suites of a submission openly, on our own terminal, as the command line says.
-
-    Raises UsageError when it is no folder, or of no assignment that can be run so, GraderError
-    where the ranks cannot be started.
-    """
+    """Run the suites of a submission openly. Raises UsageError, GraderError."""
     folder, assignment = options.submission, options.assignment
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder; an open session runs the files where they are")
@@ -306,10 +298,7 @@ def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tu
 
 
 def ended(page: Page, test: str, failure: RunFailure) -> list[str]:
-    """Return the lines: which test, the sentence, what was printed last, and what is possible now.
-
-    test: in which the ranks hung or crashed.
-    """
+    """Return which test it was, why, what was printed last, and what is possible now."""
     lines = ["", f"{page.verdict(failure.verdict)} in {page.paint(one_line(test), BOLD)}"]
     lines += page.message(failure.message)
     for piece in evidence(failure.detail):

@@ -4,7 +4,6 @@ It grades some tests of a part to see what its ranks call, and keeps the calls o
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -71,7 +70,7 @@ def trace(options: argparse.Namespace, progress: Callable[[str], None]) -> Trace
     Raises UsageError where the grading would be sealed, where several parts could be meant, where
     nothing was put to ranks, and for a number that no case has, GraderError where the grader fails.
     """
-    if is_sealed(os.environ):
+    if is_sealed():
         raise UsageError(
             "`grade trace` does not work in a sealed grading; run it on your own machine, "
             "outside the container"
@@ -117,10 +116,7 @@ def trace(options: argparse.Namespace, progress: Callable[[str], None]) -> Trace
 
 
 def _only_part(options: argparse.Namespace, courses: Courses) -> str:
-    """Return the one part that something was handed in for.
-
-    Raises UsageError where there are several.
-    """
+    """Return the one part that was handed in. Raises UsageError for several."""
     submission = intake.read(options.submission, courses.wanted(options.assignment))
     found = assignment_of(submission, options.assignment, courses)
     names = [part.name for part in found.parts_with(place(submission, found).chosen) or found.parts]
@@ -200,7 +196,6 @@ def _chosen(cases: Sequence[TracedCase], part: PartResult) -> TracedCase | None:
 
 
 def _failure_of(launched: LaunchResult, index: int) -> RunFailure | None:
-    """Return why a case of a launch has no outcome."""
     if index == len(launched.outcomes):
         return launched.failure
     outcome = launched.outcomes[index]
@@ -208,7 +203,6 @@ def _failure_of(launched: LaunchResult, index: int) -> RunFailure | None:
 
 
 def _nothing_to_show(part: PartResult, cases: list[TracedCase], number: int | None) -> GraderError:
-    """Return the error about a trace that is not there."""
     if cases:
         return UsageError(
             f"there is no case {number}: {part.name} has {len(cases)}, numbered from 1; leave "

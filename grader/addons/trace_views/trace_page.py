@@ -147,10 +147,7 @@ _MIN_WIDTH = 60
 
 
 def trace_page(traced: Traced, page: Page, limit: int) -> str:
-    """Return the page in lines that fit its width, taken as 60 where it is less.
-
-    limit: rows of each rank, 0 for all of its calls.
-    """
+    """Return the page in lines that fit, 60 at least; limit: rows of each rank, 0 for all."""
     page = replace(page, width=max(page.width, _MIN_WIDTH))
     trace = traced.trace
     rows = [rows_of(rank, seen, traced.chosen.began_ns) for rank, seen in enumerate(trace.ranks)]
@@ -213,7 +210,6 @@ def _figures(messages: Messages) -> list[str]:
 
 
 def _ranks(page: Page, figures: Sequence[Figures]) -> list[str]:
-    """Return the figures of each rank."""
     columns = [
         Column("rank"),
         *_numbers("calls", "sent", "bytes", "received", "bytes", "collectives", "bytes"),
@@ -239,7 +235,6 @@ def _table(page: Page, columns: Sequence[Column], cells: Sequence[Sequence[str]]
 
 
 def _edges(page: Page, edges: Mapping[tuple[int, int], Messages], num_ranks: int) -> list[str]:
-    """Return the figures of each pair of ranks."""
     if not edges:
         return []
     grouped = _together(edges.items())

@@ -141,10 +141,7 @@ class _Unpacked:
         self._num_empty_reads = 0
 
     def read(self, num_bytes: int) -> bytes:
-        """Return some bytes, none at the end.
-
-        Raises UsageError when they are too many, EOFError when the end was told often enough.
-        """
+        """Return some bytes, none at the end. Raises UsageError for too many, EOFError."""
         data = self._stream.read(num_bytes)
         self._num_empty_reads += not data
         if self._num_empty_reads > _MAX_EMPTY_READS:

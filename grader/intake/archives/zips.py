@@ -50,18 +50,13 @@ class Members:
     """The members of an archive, listed by where they would lie."""
 
     def __init__(self, path: Path) -> None:
-        """path: of the archive."""
         self._path = path
         self._num_members = 0
         self._times: Counter[str] = Counter()
         self.listing: dict[str, Entry] = {}
 
     def place(self, member: str, is_folder: bool, problem: str) -> str | None:
-        """List a folder, or a file that is left out; return where another file lies.
-
-        member: its name. problem: why a file is not read. Raises UsageError for too
-        many members.
-        """
+        """List a folder or what is left out; return where a file lies. Raises UsageError."""
         self._num_members += 1
         if self._num_members > MAX_ENTRIES:
             raise UsageError(

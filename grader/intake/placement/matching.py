@@ -31,10 +31,7 @@ class Rule(IntEnum):
 
 
 def counts_for(path: str, names: Mapping[str, tuple[str, ...]]) -> dict[str, Rule]:
-    """Return the files for which a path counts by its best rule.
-
-    names: of each file, as `rule_of` takes them.
-    """
+    """Return the files for which a path counts by its best rule."""
     rules = {file: rule_of(path, each) for file, each in names.items()}
     found = {file: rule for file, rule in rules.items() if rule is not None}
     # Who has the very name of one file was not meant to be another one.

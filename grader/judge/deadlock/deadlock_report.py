@@ -26,10 +26,7 @@ _RECEIVES, _SENDS, _WAITS, _STANDS = "receives", "sends", "waits forever", "neve
 def find_deadlock(
     trace: Trace, returned: frozenset[int] = frozenset(), *, makes_progress: bool = False
 ) -> tuple[str, Deadlock, Finding] | None:
-    """Return why no rank will ever go on, in a sentence, as a picture, and its cause; or None.
-
-    trace, returned, makes_progress: as for grader.trace.wait_for_graph.stalled_run.
-    """
+    """Return why no rank will ever go on, in a sentence, as a picture, and its cause; or None."""
     found = stalled_run(trace, returned, makes_progress=makes_progress)
     if found is None:
         return None
@@ -162,10 +159,7 @@ def _of_lower_case(call: Call) -> str:
 
 
 def shortest_cycle(edges: Mapping[int, frozenset[int]]) -> list[int]:
-    """Return the ranks of a shortest cycle, from its lowest on; empty if there is none.
-
-    edges: by rank, the ranks it waits for; those that are no keys themselves wait for nobody.
-    """
+    """Return the ranks of a shortest cycle, from its lowest on; empty if there is none."""
     best: list[int] = []
     for start in sorted(edges):
         cycle = _cycle_through(start, edges)

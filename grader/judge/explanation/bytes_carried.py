@@ -175,10 +175,7 @@ def most_by_mpi(trace: Trace, *, starts: bool) -> int:
 
 
 def most_by_gloo(trace: Trace) -> int:
-    """Return the most that gloo and the kernel need for the calls of all ranks.
-
-    trace: the calls of one case, of every phase.
-    """
+    """Return the most that gloo and the kernel need for the calls of all ranks."""
     groups = {
         communicator
         for seen in trace.ranks

@@ -63,10 +63,7 @@ class Crash:
 
 
 def crash_hint(crash: Crash, trace: Trace) -> str:
-    """Return what helps to understand how a rank has ended; empty when nothing is known.
-
-    trace: the calls of the case in which it ended.
-    """
+    """Return what helps to understand how a rank has ended; empty when nothing is known."""
     return next(filter(None, (hint(crash, trace) for hint in _HINTS)), "")
 
 
@@ -230,17 +227,13 @@ def size_mismatch(trace: Trace, rank: int) -> str:
     if rank >= len(trace.ranks):
         return ""
     calls = trace.ranks[rank].calls
-    failed = next((call for call in calls if call.error == _TRUNCATE and _takes(call)), None)
+    taking = (call for call in calls if call.is_receive or call.function in COLLECTIVES)
+    failed = next((call for call in taking if call.error == _TRUNCATE), None)
     if failed is not None:
         return _of_call(trace, rank, failed) or _without_the_other(rank, failed)
     # Of torch.distributed no error is recorded: its process ends inside of the call.
     pending = [call for call in calls if call.function.islower() and not call.completed_ns]
     return next(filter(None, (_of_call(trace, rank, call) for call in pending)), "")
-
-
-def _takes(call: Call) -> bool:
-    """Return whether a call has a buffer for what others send."""
-    return call.is_receive or call.function in COLLECTIVES
 
 
 def _of_call(trace: Trace, rank: int, failed: Call) -> str:

@@ -75,11 +75,7 @@ def failure_of_problem(
     *,
     python: tuple[int, int],
 ) -> RunFailure:
-    """Return the failure that a student's exception on `rank` stands for.
-
-    hint: what is known of its cause beside what the exception says. python: the version of Python
-    that the rank ran.
-    """
+    """Return the failure that a student's exception on `rank` stands for."""
     failure = _told(rank, values, entry, hint, python)
     kind = text_of(values, "kind")
     if kind != "memory":  # of which Python says how much it was
@@ -206,11 +202,7 @@ def failure_of_abort(rank: int, where: str) -> RunFailure:
 
 
 def failure_of_silence(rank: int, end: RankEnd, last_output: str, hint: str = "") -> RunFailure:
-    """Return the failure of a rank whose process ended without an answer.
-
-    last_output: what it printed last; where MPI itself ended it, that says why. hint: what is known
-    of the cause beside.
-    """
+    """Return the failure of a rank whose process ended without an answer."""
     where = f" at {end.place[0]}:{end.place[1]}" if end.place else ""
     how = f"its process {_end_of(end)}"
     said = [
@@ -232,10 +224,7 @@ def failure_of_silence(rank: int, end: RankEnd, last_output: str, hint: str = ""
 
 
 def failure_of_late_crash(rank: int, end: RankEnd, unfinished: str) -> RunFailure:
-    """Return the failure of a rank that crashed after it had returned.
-
-    unfinished: the call that it has left under way, if any.
-    """
+    """Return the failure of a rank that crashed after it had returned."""
     why = (
         f". Likely: it never waited for its {unfinished}, and MPI was still using the array; "
         "wait for every request before you return"
@@ -284,10 +273,7 @@ _NOBODY_TYPES = {
 
 
 def slip_text(rank: int, values: Mapping[str, Any]) -> str:
-    """Return the sentence about an exception that a slip raised; empty for all others.
-
-    values: what the rank says of it.
-    """
+    """Return the sentence about an exception that a slip raised; empty for all others."""
     name, message = text_of(values, "type"), text_of(values, "message")
     file, line = text_of(values, "file"), values.get("line")
     where = f"rank {rank}: {file}:{line}" if file and type(line) is int else ""
@@ -365,10 +351,7 @@ class Sign:
 
 
 def newer_syntax(message: str, line: str, running: Version) -> Sign | None:
-    """Return the sign that a line is of a newer Python than the running one, None for no sign.
-
-    message: what the running Python says of the line.
-    """
+    """Return the sign that a line is of a newer Python than the running one, None for no sign."""
     text = f"{message}\n{line}"
     return next(
         (sign for sign in _SIGNS if sign.since > running and sign.pattern.search(text)), None

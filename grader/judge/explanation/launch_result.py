@@ -27,7 +27,6 @@ from grader.recording.observation import (
     Excess,
     LaunchObservation,
     Observer,
-    RankEnd,
 )
 from grader.trace.call_formatting import name_of
 from grader.trace.calls import RankTrace, Trace, compacted_trace
@@ -42,10 +41,7 @@ _MOST_RANKS = 4
 def failure_of_end(
     observed: LaunchObservation, end: End, *, entry: str, makes_progress: bool, are_apart: bool
 ) -> RunFailure:
-    """Return why a launch ended so, and what its ranks printed last.
-
-    entry: the call that the part asks for. makes_progress, are_apart: as in LaunchPlan.
-    """
+    """Return why a launch ended so, and what its ranks printed last."""
     if end.kind is EndKind.STALLED:
         failure = _of_stalled(end, makes_progress)
     elif end.kind is EndKind.EXCESS:
@@ -225,7 +221,8 @@ def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bo
         return RunFailure(
             Verdict.JUDGE_ERROR, "the run was stopped, but the records do not say why; grade again"
         )
-    rank = _first_to_end(silent)
+    # A dumped stack alone says less than a crash's own: ranks that stand still are asked to.
+    rank = min(silent, key=lambda n: (not silent[n].dumped_a_crash, silent[n].place is None, n))
     printed = observed.output_tails[rank] if rank < len(observed.output_tails) else ""
     hint = crash_hint(Crash(rank, printed, is_apart=are_apart), end.trace)
     failure = messages.failure_of_silence(rank, silent[rank], printed, hint)
@@ -238,17 +235,6 @@ def _led_by(cause: Finding | None, failure: RunFailure) -> RunFailure:
         return failure
     findings = (cause, *failure.findings)
     return replace(failure, findings=findings, message=joined(findings))
-
-
-def _first_to_end(silent: dict[int, RankEnd]) -> int:
-    """Return the rank that crashed: the others were ended because of it.
-
-    A dumped stack alone says less than a crash's own: ranks that stand still are asked for theirs.
-    """
-    return min(
-        silent,
-        key=lambda rank: (not silent[rank].dumped_a_crash, silent[rank].place is None, rank),
-    )
 
 
 def _abort_of(end: End, rank: int) -> str:

@@ -34,10 +34,7 @@ class TraceDoubts:
         self._is_counted: list[bool] = []
 
     def of(self, case: CaseObservation) -> tuple[Doubt, ...]:
-        """Return why the calls of a case prove nothing, if there is a reason.
-
-        Raises GraderError where MPI has never counted.
-        """
+        """Return why the calls of a case prove nothing. Raises GraderError without counts."""
         plan, ranks, trace = self._plan, case.ranks, case.trace
         before = [rank.counted_before for rank in ranks]
         after = [rank.counted_after for rank in ranks]
@@ -92,11 +89,7 @@ class InFlight:
 
 
 def contradictions(trace: Trace, began_ns: int, read_ns: int) -> Iterator[Doubt]:
-    """Yield where the records of one rank cannot be what an honest recorder writes.
-
-    trace: the calls of one case, of every phase. began_ns, read_ns: when the case began and when
-    the trace was read, on the clock of all records.
-    """
+    """Yield where the records of one rank cannot be what an honest recorder writes."""
     for rank, seen in enumerate(trace.ranks):
         for text in _disorder(rank, seen, began_ns, read_ns):
             yield Doubt(text, (rank,))
@@ -139,10 +132,7 @@ def disagreements(trace: Trace, in_flight: InFlight) -> tuple[list[Doubt], InFli
 def miscounts(
     trace: Trace, before: Sequence[Counted | None], after: Sequence[Counted | None]
 ) -> Iterator[Doubt]:
-    """Yield where a rank's records differ from what MPI itself counted below them.
-
-    trace: the calls of the phases that `before` and `after` count; those are one for each rank.
-    """
+    """Yield where a rank's records differ from what MPI itself counted below them."""
     for rank, seen in enumerate(trace.ranks):
         first, last = before[rank], after[rank]
         if first is None or last is None or seen.truncated or not seen.attached:
@@ -173,10 +163,7 @@ def miscounts(
 
 
 def unrecorded(nums_nested: Sequence[int]) -> Iterator[Doubt]:
-    """Yield which ranks made calls that leave no record: by a function that MPI had called.
-
-    nums_nested: how many, by rank.
-    """
+    """Yield which ranks made calls that leave no record: by a function that MPI had called."""
     for rank, number in enumerate(nums_nested):
         if number:
             yield Doubt(
@@ -187,10 +174,7 @@ def unrecorded(nums_nested: Sequence[int]) -> Iterator[Doubt]:
 
 
 def beside_calls(nums_messages: Sequence[int]) -> Iterator[Doubt]:
-    """Yield on which ranks MPI sent messages as it does in collectives, but in no call.
-
-    nums_messages: how many, by rank.
-    """
+    """Yield on which ranks MPI sent messages as it does in collectives, but in no call."""
     for rank, number in enumerate(nums_messages):
         if number:
             yield Doubt(

@@ -56,10 +56,7 @@ def collective_calls(trace: Trace, rank: int) -> list[CollectiveCall]:
 
 
 def messages_of(trace: Trace, rank: int) -> list[Call]:
-    """Return the messages that `rank` sent to other ranks, but those that are part of a collective.
-
-    Raises NotProven as sends_of.
-    """
+    """Return the messages to other ranks, but parts of collectives. Raises NotProven."""
     return [call for call in sends_of(trace, rank) if call.made_by not in _REDUCTIONS]
 
 
@@ -98,10 +95,7 @@ def _with_pickles(
 
 
 def _function(call: Call, made: Mapping[tuple[int, ...], Call]) -> str:
-    """Return the blocking form of a collective call; nothing of what is none, or only prepared.
-
-    made: the first persistent request of each kind that the rank has made until then.
-    """
+    """Return the blocking form of a collective call; nothing of what is none, or only prepared."""
     if call.function in _STARTS and not (call.is_send or call.is_receive):
         started = made.get(_gives(call))
         return call.function if started is None else blocking_form(started.function)

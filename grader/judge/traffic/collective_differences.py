@@ -32,7 +32,8 @@ def collective_difference(trace: Trace) -> Finding | None:
     """
     if any(seen.truncated or not seen.attached for seen in trace.ranks):
         return None
-    if any(seen.calls.where(seen.calls.function_is(_joins_groups)) for seen in trace.ranks):
+    joins_groups = _BETWEEN_GROUPS.__contains__
+    if any(seen.calls.where(seen.calls.function_is(joins_groups)) for seen in trace.ranks):
         return None
     gatherings = islice(CollectiveMatches(trace).all(), _MOST_LOOKED_AT)
     differing = [(each, told) for each in gatherings if (told := difference_in(each))]
@@ -50,7 +51,7 @@ def difference_in(gathering: Gathering) -> Finding | None:
     made = [call for _, call in calls]
     told = None
     if function in ROOTED_COLLECTIVES and all(call.peer >= 0 for call in made):
-        told = _differing(calls, "root", lambda call: call.peer, _root_text)
+        told = _differing(calls, "root", lambda call: call.peer, lambda call: f"root {call.peer}")
     if function not in _OF_EQUAL_SIZES or any(call.num_bytes < 0 for call in made):
         return told
     # As many elements, and yet more bytes: a datatype of the program's own may be several elements.
@@ -92,10 +93,6 @@ _HELP = {
 }
 
 
-def _root_text(call: Call) -> str:
-    return f"root {call.peer}"
-
-
 def _type_text(call: Call) -> str:
     each = _item_num_bytes(call)
     return f"elements of {each} byte{'' if each == 1 else 's'}"
@@ -107,10 +104,6 @@ def _op_text(call: Call) -> str:
 
 def _item_num_bytes(call: Call) -> int:
     return call.num_bytes // call.num_elements
-
-
-def _joins_groups(function: str) -> bool:
-    return function in _BETWEEN_GROUPS
 
 
 def _begin_ns(gathering: Gathering) -> int:

@@ -126,7 +126,6 @@ def reduction_tolerance(num_terms: int, dtype: DTypeLike, magnitudes: Values) ->
 
 
 def _problem(got: Values, wanted: Values, rtol: float, atol: Values, name: str) -> str:
-    """Return what is wrong with one rank's array, or nothing."""
     if got.shape != wanted.shape:
         return f"{name} has shape {got.shape}; expected {wanted.shape}"
     wrong = ~_close(got, wanted, rtol, atol)
@@ -184,10 +183,7 @@ _MAX_GROUPS = 3
 def agreement_text(
     arrays: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]], wrong: Sequence[int]
 ) -> str:
-    """Return what is to be said of the ranks beside the first wrong one, or nothing.
-
-    arrays, expected: one a rank. wrong: the ranks whose array is not the expected one, in order.
-    """
+    """Return what is to be said of the ranks beside the first wrong one, or nothing."""
     if len(arrays) == 1:
         return ""
     if len(set(map(_content, expected))) > 1:

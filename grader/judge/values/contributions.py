@@ -105,8 +105,7 @@ def _composition(sums: Values, terms: Sequence[Values]) -> tuple[int, ...] | Non
 
 def _num_agreeing(sums: Values, terms: Sequence[Values], counts: Values) -> int:
     total = sum(number * term for number, term in zip(counts.tolist(), terms, strict=True))
-    differing = np.flatnonzero(np.asarray(total).astype(sums.dtype) != sums)
-    return int(differing[0]) if len(differing) else len(sums)
+    return _num_equal(np.asarray(total).astype(sums.dtype), sums)
 
 
 def _is_certain(dtype: np.dtype[Any], num_elements: int) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grader.judge.values.array_comparison import first_index, index_text
 from grader.model.report import Array, Text
 
 
@@ -15,10 +16,7 @@ def refuse(
     values: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
 ) -> tuple[dict[str, Any], str]:
-    """Return the results of one rank as announced, and why they are refused (empty if not).
-
-    values, arrays: as it sent them.
-    """
+    """Return the results of one rank as announced, and why they are refused (empty if not)."""
     texts = values.get("texts")
     texts = texts if isinstance(texts, dict) else {}
     results: dict[str, Any] = {}
@@ -55,7 +53,7 @@ def _array_problem(array: NDArray[Any], form: Array) -> str:
     if array.nbytes > form.max_num_bytes:
         return f"has {array.nbytes} bytes; at most {form.max_num_bytes} are accepted"
     if form.finite and array.dtype.kind in "fc" and not np.isfinite(array).all():
-        index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        place = f"[{', '.join(map(str, index))}]" if index else ""
+        index = first_index(~np.isfinite(array))
+        place = index_text(index)
         return f"holds a value that is not a finite number: {place or 'it'} is {array[index]}"
     return ""

@@ -69,7 +69,6 @@ def _case(suite: ET.Element, report: Report, where: str, name: str) -> ET.Elemen
 
 
 def _tell(case: ET.Element, part: PartResult, test: TestResult) -> None:
-    """Add how a test has ended."""
     if test.verdict is Verdict.ACCEPTED:
         return
     kind = "skipped" if is_missing(part) else _ELEMENTS.get(test.verdict, "failure")

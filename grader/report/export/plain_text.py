@@ -60,10 +60,7 @@ def _summary(report: Report) -> Iterator[str]:
 
 
 def has_mark(report: Report) -> bool:
-    """Return whether the points are a mark.
-
-    All tests were run, the grader has not failed, and no doubt is left.
-    """
+    """Return whether points are a mark: of all tests, without a failure of ours or a doubt."""
     return report.score is not None and not report.review and NOT_ALL_TESTS not in report.notes
 
 

@@ -94,10 +94,7 @@ def _graded(report: Report, *, with_output: bool) -> str:
 
 
 def classroom50_json(report: Report) -> str:
-    """Return the JSON. Raises GraderError for a report without a mark.
-
-    Points are integers there: all are multiplied by the least factor that makes them so.
-    """
+    """Return the JSON. Raises GraderError for a report without a mark."""
     require_mark(report, "Classroom 50")
     tests = [(part, test) for part in report.parts for test in cases(part)]
     factor = _factor(number for _, test in tests for number in (test.points, test.max_points))

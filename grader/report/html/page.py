@@ -23,10 +23,7 @@ _CALLED = (causes, findings, pictures, points, quotes, words)
 
 
 def page(template: str, title: str, *, is_in_frame: bool = False, **values: object) -> str:
-    """Return a whole page in one line: line ends and indents of its templates are single spaces.
-
-    template: its path in the package. is_in_frame: the page is the `srcdoc` of a frame.
-    """
+    """Return a whole page in one line; is_in_frame: it is the `srcdoc` of a frame."""
     made = environment().get_template(template)
     filled = made.render(title=title, is_in_frame=is_in_frame, **values)
     return re.sub(r" *\n *", " ", filled)
@@ -74,10 +71,7 @@ _SIGNS = {
 
 
 def render(report: Report, *, is_in_frame: bool = False) -> str:
-    """Return the report as one HTML page that loads nothing and runs nothing.
-
-    is_in_frame: it is to be the `srcdoc` of a frame, not a file.
-    """
+    """Return the report as an HTML page; is_in_frame: as the `srcdoc` of a frame, not a file."""
     found = [each for each in dearest_first(report) if not is_missing(each[0])]
     return page(
         "report/html/report.html",

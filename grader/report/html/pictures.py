@@ -92,10 +92,7 @@ class Circle:
         label: str = "",
         bend: float = _USUAL_BEND,
     ) -> Arrow:
-        """Return an arrow, bent to its left so that two that are opposite do not meet.
-
-        bend: how far it is led aside, as a share of its length.
-        """
+        """Return an arrow, bent to its left so that two that are opposite do not meet."""
         first, last = self.centre(source), self.centre(destination)
         if source == destination:
             return Arrow(kind, self._loop(first), width)
@@ -191,10 +188,7 @@ def bytes_text(num_bytes: int) -> str:
 
 
 def ring_of(edges: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-    """Return the ranks of a ring in its order, from its lowest; empty where it is none.
-
-    In a ring, each rank sends to one other rank, and all of them are one cycle.
-    """
+    """Return a ring, in which each sends to one other, from its lowest rank; empty for none."""
     following = dict(edges)
     if len(following) != len(edges) or len(edges) < 3:
         return ()

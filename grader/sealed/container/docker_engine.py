@@ -42,10 +42,7 @@ class DockerEngine:
             return cls(docker.from_env().api)
 
     def build(self, context: bytes, tag: str) -> None:
-        """Build an image from a tar with its Dockerfile and files.
-
-        Raises GraderError with what the daemon says when it cannot.
-        """
+        """Build an image from a tar with its Dockerfile and files. Raises GraderError."""
         with clear_sentences():
             lines = self._api.build(
                 fileobj=io.BytesIO(context),

@@ -32,10 +32,7 @@ class Record:
         watchdog: Watchdog | None = None,
         noun: str = "grading container",
     ) -> None:
-        """on_finished: is told what becomes of a test. watchdog: knows by when the judge moves.
-
-        noun: what it is that dies.
-        """
+        """on_finished: is told what becomes of a test; noun: what it is that dies."""
         self._noun = noun
         self._on_finished = on_finished
         self.watchdog = watchdog or Watchdog()
@@ -105,10 +102,7 @@ class Record:
 
 
 def until_reported(record: Record, grade_once: Callable[[], Result]) -> Result:
-    """Grade, in a fresh container for each that dies; return what the last one reports.
-
-    Raises GraderError when there will be no report.
-    """
+    """Grade, in a fresh container for each that dies. Raises GraderError without a report."""
     while True:
         try:
             return grade_once()
@@ -118,10 +112,7 @@ def until_reported(record: Record, grade_once: Callable[[], Result]) -> Result:
 
 
 def when_engine_is_back(record: Record, start: Callable[[], Result]) -> Result:
-    """Start something; after a death, which may be the engine's own, try for a while.
-
-    Raises GraderError when the engine does not come back.
-    """
+    """Start something; after a death, try for a while. Raises GraderError."""
     until_s = time.monotonic() + (_PATIENCE_S if record.num_deaths else 0.0)
     while True:
         try:

@@ -45,16 +45,9 @@ def grade_in_container(
 ) -> bytes:
     """Grade a folder or zip in a container of `image`; return the JSON report it prints.
 
-    courses: whose files count as handed in.
-    options: further options of `grade check`, such as `--part NAME`.
-    assignment: its name; found out from the files when left out.
-    data: a folder with data files, which the container may read.
-    secret: the course's, from which the inputs follow; empty for the public ones.
-    on_progress: gets each line of progress as it comes. on_finished: what becomes of tests.
-    limits: what the container may use.
-    on_recording: gets what was seen of the ranks, as a recording that nobody has signed.
-    Raises UsageError when the submission cannot be graded, GraderError when the engine, an image or
-    the grader inside fails. Whatever happens, the container is gone afterwards.
+    secret: from which the inputs follow; empty for the public ones. on_recording: gets what was
+    seen of the ranks, as a recording that nobody has signed. Raises UsageError, GraderError.
+    Whatever happens, the container is gone afterwards.
     """
     limits = limits or ContainerLimits()
     found = intake.read(submission, courses.wanted(assignment))
@@ -77,10 +70,7 @@ def grade_in_container(
 
 
 def selftest_in_container(*, image: str) -> bytes:
-    """Return, as JSON, which protections a container of `image` has, started as for a grading.
-
-    Raises GraderError when the engine, the image or the grader inside fails.
-    """
+    """Return, as JSON, which protections a container of `image` has. Raises GraderError."""
     plan = ContainerPlan(image, ["selftest", "--from-stdin", "--json", "-"], ContainerLimits())
     return _run(DockerEngine.connect(), plan, b"", lambda line: None, Record())
 
@@ -93,10 +83,7 @@ def _run(
     record: Record,
     on_recording: Callable[[bytes], None] | None = None,
 ) -> bytes:
-    """Start a container, send it the package, return the report it prints.
-
-    Raises ContainerDied when it ends without a whole report and without saying why.
-    """
+    """Start a container, send it the package, return the report it prints."""
     with ExitStack() as stack:
         container = when_engine_is_back(record, lambda: engine.create(plan))
         stack.callback(engine.remove, container)

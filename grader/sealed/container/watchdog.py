@@ -38,10 +38,7 @@ class Watchdog:
         self.begin()
 
     def begin(self) -> None:
-        """Expect the first word of a fresh judge. What remains of the whole grading remains.
-
-        One that follows on the end of that time only puts the report together.
-        """
+        """Expect the first word of a fresh judge. What remains of the whole grading remains."""
         if self.is_out_of_time:
             self._whole_until_s = float("inf")
         self._expect("starting", self._first_word_s)

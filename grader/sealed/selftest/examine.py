@@ -62,10 +62,7 @@ def examine(
 
 
 def watch_on_memory(launch: Callable[[LaunchPlan], LaunchResult]) -> Protection:
-    """Return whether a run is ended that uses more memory than it may.
-
-    Raises GraderError when the run itself fails.
-    """
+    """Return whether a run is ended that uses too much memory. Raises GraderError."""
     values = {"num_bytes": _TAKEN_NUM_BYTES, "longest_s": _LONGEST_S}
     limits = Limits(case_s=_PATIENCE_S, memory_num_bytes=_ALLOWED_NUM_BYTES)
     ended = _ended(launch, "take_memory", values, "kept", limits)

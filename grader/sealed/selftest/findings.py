@@ -5,7 +5,7 @@ from typing import Any
 
 from grader.model.errors import GraderError
 from grader.sealed.selftest import hostile_attempts
-from grader.sealed.selftest.foreign_mounts import Foreign, read_foreign
+from grader.sealed.selftest.foreign_mounts import Foreign
 from grader.sealed.selftest.protections import Protection
 from grader.sealed.selftest.surroundings import (
     HOST_IPC_NAMESPACE,
@@ -44,7 +44,7 @@ def protections(found: Mapping[str, Any], seen: Surroundings, judge: int) -> tup
         *_of_the_judge(seen.status),
         *_of_the_engine(seen),
         *_of_the_container(seen),
-        *_of_mounts(read_foreign(found["foreign_mounts"]), seen.ipc_namespace),
+        *_of_mounts([Foreign(**each) for each in found["foreign_mounts"]], seen.ipc_namespace),
     )
 
 

@@ -6,7 +6,7 @@ Ranks are sent this module, so it imports nothing of ours.
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -44,18 +44,9 @@ class Foreign:
 
 
 def foreign(mountinfo: str, ours: Sequence[str], own_folder: str) -> list[dict[str, Any]]:
-    """Return the fields of what is foreign, as this process may use it.
-
-    mountinfo: text of /proc/self/mountinfo. ours: paths that grading needs. own_folder: the run's
-    own, wherever it lies.
-    """
+    """Return the fields of what is foreign, as this process may use it."""
     found = [*_mounts(mountinfo, ours, own_folder), *_devices(Path("/dev"))]
     return [asdict(each) for each in found]
-
-
-def read_foreign(data: Sequence[Mapping[str, Any]]) -> tuple[Foreign, ...]:
-    """Return what a rank has told."""
-    return tuple(Foreign(**each) for each in data)
 
 
 def _mounts(mountinfo: str, ours: Sequence[str], own_folder: str) -> Iterator[Foreign]:

@@ -27,10 +27,7 @@ class Protection:
 
 
 def refusal(protections: Sequence[Protection], *, flags_are_ours: bool) -> str:
-    """Return why nothing is graded here; empty when it may be.
-
-    flags_are_ours: `grade run` started the container, so that everything has to hold.
-    """
+    """Return why nothing is graded here; empty when it may be."""
     missing = [each for each in protections if not each.holds]
     fatal = [each for each in missing if each.is_essential or (flags_are_ours and each.flag)]
     if not fatal:
@@ -58,10 +55,7 @@ def _remedy(flag: str) -> str:
 
 
 def note(protections: Sequence[Protection], *, is_for_students: bool = False) -> str:
-    """Return what a report says about protections that were missing; empty when none was.
-
-    is_for_students: they need none of them against themselves, so it is one short line.
-    """
+    """Return what a report says about protections that were missing; empty when none was."""
     missing = [each for each in protections if not each.holds]
     if not missing:
         return ""

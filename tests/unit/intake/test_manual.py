@@ -12,6 +12,7 @@ from grader.course.assignment_file import Manual
 from grader.intake import manual
 from grader.intake.placement.table import place
 from grader.intake.submission import of_files
+from grader.recording.journal import Journal
 
 TIMES = Manual("times", "Times", 3, "report.pdf", other_names=("hw3.pdf",), max_pages=5)
 
@@ -28,7 +29,8 @@ def pdf(num_pages: int) -> bytes:
 def said_of(files: dict[str, bytes], *questions: Manual, **not_read: str) -> list[str]:
     asked = Assignment("a", "A", Path("nowhere"), (), (), questions)
     unread = {f"{name}.pdf": reason for name, reason in not_read.items()}
-    found = manual.manual_parts(place(of_files("here", files, unread), asked), asked.manual)
+    placed = place(of_files("here", files, unread), asked)
+    found = manual.manual_parts(placed, asked.manual, None, Journal())
     return [each.found for each in found]
 
 

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
@@ -211,8 +210,7 @@ def test_finish_writes_no_file_without_a_mark(tmp_path, capsys, verdict):
     file = tmp_path / "results.json"
     file.write_text("old")
     options = ["check", ".", "--export", f"gradescope={file}", "--export", f"junit={tmp_path}/j"]
-    commands = defaultdict[str, object](lambda: None)
-    parsed = arguments.parser(commands, argparse.Action).parse_args(options)
+    parsed = arguments.parser(argparse.Action).parse_args(options)
     with pytest.raises(GraderError, match="no file was written for Gradescope"):
         finish(without_mark(verdict), parsed)
     assert not file.exists()
@@ -480,8 +478,7 @@ def test_an_export_without_a_mark_leaves_no_old_file(tmp_path):
     saved, file = tmp_path / "report.json", tmp_path / "results.json"
     saved.write_text(rendered("json", without_mark(Verdict.JUDGE_ERROR)))
     file.write_text("old")
-    commands = defaultdict[str, object](lambda: None)
     words = ["export", "gradescope", str(saved), str(file)]
     with pytest.raises(GraderError, match="no file was written for Gradescope"):
-        export(arguments.parser(commands, argparse.Action).parse_args(words))
+        export(arguments.parser(argparse.Action).parse_args(words))
     assert not file.exists()

@@ -6,7 +6,7 @@ import io
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path, PurePosixPath
@@ -42,10 +42,7 @@ class EngineWheels:
 
     @classmethod
     def find(cls, folder: Path) -> "EngineWheels":
-        """Return the wheels in a folder.
-
-        Raises GraderError where there is none, or one was made from other sources than this engine.
-        """
+        """Return the wheels in a folder. Raises GraderError for none, or another engine's."""
         files = tuple(sorted(folder.glob(f"{_STEM}-*.whl")))
         if not files:
             raise GraderError(
@@ -54,7 +51,10 @@ class EngineWheels:
             )
         for file in files:
             _require_this_engine(file)
-        return cls(files, tuple(_requirements(files[0])))
+        with zipfile.ZipFile(files[0]) as wheel:
+            text = wheel.read(f"{_STEM}.dist-info/METADATA").decode()
+        needs = HeaderParser().parsestr(text).get_all("Requires-Dist", [])
+        return cls(files, tuple(map(Requirement, needs)))
 
     def needs(self, extras: Iterable[str] = ()) -> list[str]:
         """Return the names of the packages that it depends on, with those of some extras."""
@@ -75,13 +75,6 @@ def _require_this_engine(file: Path) -> None:
             raise GraderError(
                 f"{file} was not made from this engine's sources; make it again with `make wheels`"
             )
-
-
-def _requirements(file: Path) -> Iterator[Requirement]:
-    with zipfile.ZipFile(file) as wheel:
-        text = wheel.read(f"{_STEM}.dist-info/METADATA").decode()
-    for line in HeaderParser().parsestr(text).get_all("Requires-Dist", []):
-        yield Requirement(line)
 
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -208,8 +201,7 @@ def write(
     cannot be written, GraderError where the lock lacks a package.
     """
     wheels = {file.name: file.read_bytes() for file in engine.files}
-    name, data = course_wheel(course, files)
-    wheels[name] = data
+    wheels |= dict([course_wheel(course, files)])
     where = "." if url is None else f"{url.rstrip('/')}/index.html"
     text = requirements(course, files, engine, locked, wheels, where)
     line = install_line(None if url is None else url.rstrip("/"))

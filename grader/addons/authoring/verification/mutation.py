@@ -7,6 +7,7 @@ adds: a wait that is left out, another tag, another source, another dtype, two s
 """
 
 import ast
+import shutil
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -102,8 +103,6 @@ def mutants(source: str, file: str) -> list[Mutant]:
 
 
 class _Edits:
-    """Finds all that can be changed in one source."""
-
     def __init__(self, source: str) -> None:
         self._source = source
         self._starts = [0]
@@ -334,14 +333,10 @@ def mutations(assignment: Assignment) -> Iterator[tuple[Row, str]]:
 
 def graded(grader: Grader, row: Row, source: str) -> Row:
     """Grade one mutant up to the first test that it fails; return what became of it."""
-    reference = grader.assignment.reference
     mutated = row.file.removeprefix(f"{row.assignment}/")
     parts = (part.name for part in grader.assignment.parts if mutated in part.files)
     with TemporaryDirectory() as folder:
-        for file in reference.rglob("*.py"):
-            copy = Path(folder, file.relative_to(reference))
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(file.read_bytes())
+        shutil.copytree(grader.assignment.reference, folder, dirs_exist_ok=True)
         Path(folder, mutated).write_text(source)
         report = grader.grade(Path(folder), *parts, selection=Selection(fail_fast=True))
     verdict, killed_by = _first_failure(report)

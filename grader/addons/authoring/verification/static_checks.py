@@ -17,7 +17,7 @@ from grader.addons.authoring.verification.labels import FILE, labelled, read_lab
 from grader.course.assignment import Assignment
 from grader.course.assignment_file import Part
 from grader.course.course import Course, is_hidden
-from grader.course.edition import given
+from grader.course.edition import files_in, given
 from grader.grading_plugin.session import Price, prices
 from grader.model.errors import GraderError
 from grader.model.points import total, written
@@ -135,7 +135,7 @@ def check_template(course: Course, assignment: Assignment) -> Iterator[Problem]:
 def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Problem]:
     """Check that what students get holds no hidden test, neither as a file nor what it asks."""
     folder = assignment.folder
-    hidden = [file for file in _files(folder) if is_hidden(file.relative_to(folder))]
+    hidden = [file for file in files_in(folder) if is_hidden(file.relative_to(folder))]
     try:
         public = [*given(assignment).values()]
     except GraderError as error:
@@ -143,7 +143,7 @@ def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Pr
         return
     secret_lines = {line: file for file in hidden for line in _telling_lines(file)}
     names = {file.name for file in hidden} | {part.hidden_suite for part in assignment.parts}
-    for file in _files(assignment.template):
+    for file in files_in(assignment.template):
         if file.name in names or file.name.startswith("test_hidden"):
             yield Problem(str(file), "students get this hidden test; move it away")
         public.append(file)
@@ -153,12 +153,6 @@ def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Pr
             yield Problem(
                 str(file), f"students get this file, but it has a line of {source}: {line!r}"
             )
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(
-        file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts
-    )
 
 
 def _telling_lines(file: Path) -> set[str]:

@@ -232,7 +232,10 @@ def verify_assignments(options: argparse.Namespace) -> int:
             progress=_progress,
         ):
             num_problems += len(checked.problems)
-            print("\n".join(_lines(checked)), flush=True)
+            print(f"{'no' if checked.problems else 'ok'}  {checked.assignment}: {checked.check}")
+            for problem in checked.problems:
+                print(f"    {one_line(problem.subject)}: {one_line(problem.text)}")
+            sys.stdout.flush()
     print(f"{num_problems} problem{'' if num_problems == 1 else 's'} in {', '.join(names)}")
     return 1 if num_problems else 0
 
@@ -246,14 +249,6 @@ def _all_named(options: argparse.Namespace, courses: Courses) -> list[str]:
         folders = " or ".join(str(course.suites) for course in chosen)
         raise UsageError(f"there is nothing to verify: {folders} has no assignment")
     return names
-
-
-def _lines(checked: Checked) -> list[str]:
-    mark = "no" if checked.problems else "ok"
-    lines = [f"{mark}  {checked.assignment}: {checked.check}"]
-    return lines + [
-        f"    {one_line(problem.subject)}: {one_line(problem.text)}" for problem in checked.problems
-    ]
 
 
 def _progress(text: str) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.addons.authoring.template import copy, drift, generate, strip_solutions
+from grader.addons.authoring.template import drift, generate, strip_solutions, write
+from grader.course.assignment import Assignment
 from grader.course.courses import bundled
 from grader.model.errors import GraderError, UsageError
 
@@ -185,16 +186,22 @@ def make_ready_template(folder: Path) -> Path:
     return folder
 
 
+def copy(template: Path, output: Path) -> None:
+    """Write the template of an assignment without a reference."""
+    nowhere = template / "nowhere"
+    write(Assignment("a", "A", nowhere, (), (), (), reference=nowhere, template=template), output)
+
+
 def test_a_ready_template_is_copied_without_bytecode_for_everybody_to_read(tmp_path: Path):
     """Of an image's bytecode Python never asks whether the source beside it has changed."""
     output = tmp_path / "new" / "hw"
     before = os.umask(0o022)
     try:
-        paths = copy(make_ready_template(tmp_path / "ready"), output)
+        copy(make_ready_template(tmp_path / "ready"), output)
     finally:
         os.umask(before)
+    paths = sorted(path for path in output.rglob("*") if path.is_file())
     assert paths == [output / "a.py", output / "data" / "b.py"]
-    assert sorted(path for path in output.rglob("*") if path.is_file()) == paths
     assert {path.stat().st_mode & 0o777 for path in paths} == {0o644}
     folders = [output.parent, output, output / "data"]
     assert {path.stat().st_mode & 0o777 for path in folders} == {0o755}

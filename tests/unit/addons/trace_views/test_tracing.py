@@ -135,7 +135,7 @@ def test_a_part_that_was_not_handed_in_says_so(tmp_path):
 
 def test_nothing_is_shown_where_a_grading_would_be_sealed(monkeypatch):
     """Before anything is read."""
-    monkeypatch.setattr(trace_command, "is_sealed", lambda environment: True)
+    monkeypatch.setattr(trace_command, "is_sealed", lambda: True)
     with pytest.raises(
         UsageError, match=("`grade trace` does not work in a sealed grading; run it")
     ):
