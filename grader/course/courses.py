@@ -103,6 +103,13 @@ def bundled() -> Course:
     return Course.read(root)
 
 
+def how_to_build(course: Course) -> str:
+    """Return in words which command makes the image of a course."""
+    if course.root == bundled_root():
+        return "run `make image`"
+    return f"run `grade --course {course.root} build`, and add --image {course.name}"
+
+
 def find_courses(
     named: Sequence[Path] = (),
     environment: Mapping[str, str] = os.environ,

@@ -201,12 +201,17 @@ def summary(
     different = {each.identity: each.mark for each in standings if each.mark}.values()
     rows = [row for each in different for row in each.rows]
     if missing := sum(row.is_missing and row.given is None for row in rows):
-        yield f"lines for files that were not handed in, which stay pending: {missing}"
-        yield '  unless class.toml says not_handed_in = "zero"'
+        yield f"questions on files that nobody handed in, pending until you give points: {missing}"
+        yield '  not_handed_in = "zero" in class.toml gives them 0 points'
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
         yield f"without a time, so counted as on time: {len(untimed)}; to change this, add times"
         yield "  to the table that `times` in class.toml names"
     yield from (f"note on every grading: {each}" for each in _shared_notes(standings))
+    versions = Counter(each.versions.course_digest for _, each in reports_of(standings))
+    if len(versions) > 1:
+        numbers = " and ".join(str(number) for _, number in versions.most_common())
+        yield f"hand-ins graded by different versions of the course: {numbers}; --regrade or"
+        yield "  --judge-again shows whose mark would change with one version"
     # Of what is nobody's the gradebook has no line: this is where it is told.
     nobodys = [*strays.hand_ins, *strays.authors, *strays.keys]
     nobodys += [

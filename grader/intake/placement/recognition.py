@@ -13,6 +13,8 @@ from grader.model.errors import GraderError, UsageError
 from grader.model.paths import nearness
 from grader.model.spelling import likeness, meant_files
 
+RENAME = "rename "
+"""In each sentence about a file that may be the one asked for."""
 _MAX_FOUND = 8
 _MAX_NOTES = 5
 _MAX_EXPECTED = 8

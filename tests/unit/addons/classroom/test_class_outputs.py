@@ -262,6 +262,36 @@ def test_the_same_mistake_is_one_cause():
     assert head[0] == ["s2"]
 
 
+def test_different_exceptions_of_a_type_are_different_causes():
+    raised = ("cannot reshape", "too many values", "cannot reshape")
+    found = [Finding("crash.value_error", each, {"message": each}) for each in raised]
+    results = [test_result(verdict=WRONG, points=0, findings=(each,)) for each in found]
+    reports = [(f"s{i}", report([part(tests=[each])])) for i, each in enumerate(results)]
+    assert [each[0] for each in causes(reports)] == [["s0", "s2"], ["s1"]]
+
+
+def test_two_versions_of_a_course_in_one_class_are_told():
+    """Their prices may differ."""
+    other = replace(report(), versions=replace(report().versions, course_digest="d" * 64))
+    found = [standing(grading(each), label=f"s{n}") for n, each in enumerate([report()] * 2)]
+    assert not any("versions" in line for line in outputs.summary(found, Strays(), [], Path("out")))
+    found.append(standing(grading(other), label="s2"))
+    told = list(outputs.summary(found, Strays(), [], Path("out")))
+    assert any("by different versions of the course: 2 and 1; --regrade" in line for line in told)
+
+
+@pytest.mark.parametrize("name", ["Ann_1_assignsubmission_file_", "anna.zip", ""])
+def test_a_report_names_what_lies_in_the_folder(name):
+    """Whoever grades it again types that, and not how we call all files of one submission."""
+    wrong = report([part(tests=[test_result(verdict=WRONG, points=0, message="no")])])
+    each = hand_in("label", {"id": "anna"}, name=name)
+    rules = Rules(Roster(), {}, Policy(), Questions(), NAMES)
+    (found,), _ = standings([Work(each, grading(wrong))], rules)
+    assert (
+        f"grade run {name or 'label'} --assignment sums" in gradebook.files_of(found)["report.md"]
+    )
+
+
 def test_rates_are_those_of_who_attempted():
     missing = part("ring", [test_result(verdict=Verdict.NOT_ATTEMPTED, points=0)])
     found = rates(
