@@ -250,9 +250,8 @@ def require_image_of_course(
 ) -> None:
     """Say that the image has another version of the course here, before it grades anything.
 
-    marked_by: digests of the courses that gave marks. Raises UsageError where the course here is
-    one of them, so that who hands in later would have other prices, and for an image of another
-    course than the assignment's.
+    marked_by: digests of the courses that gave marks. Raises UsageError where who hands in later
+    would have other prices, and for an image of another course than the assignment's.
     """
     from grader.sealed.container.docker_engine import DockerEngine
 
@@ -272,10 +271,10 @@ def require_image_of_course(
             f"the image {options.image!r} has a different version of the course {name} than "
             f"{course.root}"
         )
-        if here in marked_by:
+        if marked_by and (here in marked_by or held not in marked_by):
             raise UsageError(
-                f"{told}, which gave marks here. Later hand-ins would have other prices: "
-                f"{how_to_build(course)}"
+                f"{told}, and earlier hand-ins have marks by another version than the image's. "
+                f"To grade all by the same prices, {how_to_build(course)}"
             )
         say_visibly(
             f"note: {told}. The image gives the marks; for a new one, {how_to_build(course)}"

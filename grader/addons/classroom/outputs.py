@@ -22,6 +22,7 @@ from grader.addons.classroom.platform_return import PlatformTable
 from grader.addons.classroom.similarity import Pair
 from grader.addons.classroom.standing import Standing, Strays
 from grader.commands.context import say_visibly
+from grader.course.assignment import Assignment
 from grader.course.courses import Courses
 from grader.intake import process as intake
 from grader.intake.placement.table import place
@@ -68,6 +69,7 @@ def write_all(
     Return how many pairs of files are nearly the same.
     """
     counted = [each for each, _ in reports_of(found)]
+    graded = {report.assignment for _, report in reports_of(found)}
     # Each is read by a process of its own, which is what takes the time.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         read = pool.map(lambda each: _read_again(each, inputs.courses), counted)
@@ -76,7 +78,7 @@ def write_all(
             for each, theirs in zip(counted, read, strict=True)
             if theirs is not None
         }
-    pairs = _pairs(inputs, files)
+    pairs = _pairs([inputs.courses.assignment(each) for each in sorted(graded)], files)
     title = inputs.assignment.name if inputs.assignment is not None else options.folder.name
     write(out, found, names, pairs, title)
     if options.sheets:
@@ -120,7 +122,7 @@ def _read_again(each: Standing, courses: Courses) -> Mapping[str, bytes] | None:
         return None
 
 
-def _pairs(inputs: ClassInputs, files: Mapping[str, Mapping[str, bytes]]) -> list[Pair]:
+def _pairs(graded: Sequence[Assignment], files: Mapping[str, Mapping[str, bytes]]) -> list[Pair]:
     sources = {
         student: {
             name: content.decode(errors="replace")
@@ -129,13 +131,11 @@ def _pairs(inputs: ClassInputs, files: Mapping[str, Mapping[str, bytes]]) -> lis
         }
         for student, theirs in files.items()
     }
-    template = {}
-    if inputs.assignment is not None:
-        folder = inputs.assignment.template
-        template = {
-            str(file.relative_to(folder)): file.read_text(encoding="utf-8")
-            for file in folder.rglob("*.py")
-        }
+    template = {
+        str(file.relative_to(each.template)): file.read_text(encoding="utf-8")
+        for each in graded
+        for file in each.template.rglob("*.py")
+    }
     return similarity.near_identical(sources, template)
 
 

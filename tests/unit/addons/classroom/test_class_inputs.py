@@ -165,8 +165,9 @@ def test_an_image_with_other_prices_grades_nobody_beside_marks_of_this_course(
     require_image(monkeypatch, "cs336 1234", course, marked_by=["1234"])
     told = "the image 'cs336:autumn' has a different version of the course cs336 than"
     assert told in capsys.readouterr().err
-    with pytest.raises(UsageError, match=f"{told} .* other prices: run `grade --course .* build`"):
-        require_image(monkeypatch, "cs336 1234", course, marked_by=["1234", here])
+    for marked_by in (["1234", here], [here], ["5678"]):
+        with pytest.raises(UsageError, match=f"{told} .* same prices, run `grade --course .* bu"):
+            require_image(monkeypatch, "cs336 1234", course, marked_by=marked_by)
 
 
 def test_a_course_is_not_graded_in_the_image_of_another(course, monkeypatch):

@@ -24,6 +24,7 @@ from grader.addons.classroom.publication import falling_back
 from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.similarity import Pair, Side, near_identical
 from grader.addons.classroom.standing import Rules, Strays, Work, standings
+from grader.course.courses import Courses, bundled
 from grader.model.finding import Finding
 from grader.model.points import UNSIGNED
 from grader.model.report import Verdict
@@ -322,6 +323,16 @@ def test_copies_are_found_also_with_other_names():
     (found,) = near_identical(sources, {})
     assert (found.students, found.file) == (("a", "b"), "ring.py")
     assert found.share > 0.9
+
+
+def test_what_everybody_was_given_makes_no_pair_though_nobody_names_the_assignment():
+    """Each hand-in is recognised by its files then."""
+    assignment = Courses((bundled(),)).assignment("mpi_sgd")
+    file = max(assignment.template.rglob("*.py"), key=lambda each: each.stat().st_size)
+    name = str(file.relative_to(assignment.template))
+    files = {each: {name: file.read_bytes()} for each in ("a", "b")}
+    assert outputs._pairs([], files)
+    assert not outputs._pairs([assignment], files)
 
 
 def test_a_pair_has_a_page_with_both_files_side_by_side(tmp_path):
