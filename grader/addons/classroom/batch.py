@@ -269,7 +269,7 @@ def grade(task: Task, ended: threading.Event | None = None) -> Outcome:
                 content = report.read_bytes() if not outcome.error else None
                 recorded = recording.read_bytes() if recording.is_file() else None
                 if content and task.recording:
-                    content = with_times_of(gradings.report(recording.parent.name), content)
+                    content = with_times_of(recording, content)
                 gradings.keep(task.key, outcome, content, recorded)
         return outcome
 

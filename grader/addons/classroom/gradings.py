@@ -109,11 +109,6 @@ class Gradings:
         reports = (self.load(key).report for key in keys)
         return {each.versions.course_digest for each in reports if each is not None}
 
-    def report(self, key: str) -> bytes:
-        """Return the report of a grading as it was written; nothing where there is none."""
-        file = self.folder / key / _REPORT
-        return file.read_bytes() if file.is_file() else b""
-
     def recording(self, key: str) -> Path | None:
         """Return where what was seen of a grading lies; None where nothing was kept."""
         file = self.folder / key / _RECORDING
@@ -173,17 +168,17 @@ class Gradings:
             shutil.rmtree(left, ignore_errors=True)
 
 
-def with_times_of(before: bytes, report: bytes) -> bytes:
-    """Return a report of what was judged again with the times of the grading before.
+def with_times_of(recording: Path, report: bytes) -> bytes:
+    """Return the report of a recording that was judged again, with the times of its grading.
 
     How long the judge took says nothing of the submission.
     """
     try:
-        old, new = json.loads(before), json.loads(report)
+        old, new = json.loads(recording.with_name(_REPORT).read_bytes()), json.loads(report)
         parts = {each["name"]: each["measured"] for each in old["parts"]}
         new["measured"] = old["measured"]
         for part in new["parts"]:
             part["measured"] = parts.get(part["name"], part["measured"])
-    except (ValueError, KeyError):  # as somebody has left it, or of an earlier version
+    except (OSError, ValueError, KeyError):  # as somebody has left it, or of an earlier version
         return report
     return json.dumps(new).encode()
