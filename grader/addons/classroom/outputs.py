@@ -201,7 +201,7 @@ def summary(
     different = {each.identity: each.mark for each in standings if each.mark}.values()
     rows = [row for each in different for row in each.rows]
     if missing := sum(row.is_missing and row.given is None for row in rows):
-        yield f"questions on files that nobody handed in, pending until you give points: {missing}"
+        yield f"pending questions on missing files, which wait for your points: {missing}"
         yield '  not_handed_in = "zero" in class.toml gives them 0 points'
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
         yield f"without a time, so counted as on time: {len(untimed)}; to change this, add times"

@@ -167,10 +167,7 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
     if not crash.is_apart:
         return ""
     if _NOT_FOUND in crash.message:
-        return (
-            "each rank has files and shared memory of its own, which no other rank finds; send "
-            "data in messages"
-        )
+        return "no rank finds the files or the shared memory of another rank; send data in messages"
     if _DATABASE in crash.message:
         return (
             "a database file needs file locks, which do not work here: open it as "

@@ -60,8 +60,7 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "[Errno 2] No such file or directory: 'a.npy'", is_apart=True),
-            "each rank has files and shared memory of its own, which no other rank finds; send "
-            "data in messages",
+            "no rank finds the files or the shared memory of another rank; send data in messages",
         ),
         (
             Crash(0, "[Errno 1] Operation not permitted", is_apart=True),
