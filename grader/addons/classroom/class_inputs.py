@@ -23,6 +23,7 @@ from grader.course import strict_toml
 from grader.course.assignment import Assignment
 from grader.course.courses import Courses, how_to_build
 from grader.course.versions import engine_digest
+from grader.intake.placement.recognition import full_name
 from grader.model.errors import UsageError
 from grader.model.points import total
 from grader.sealed.container.plan import COURSE_LABEL
@@ -284,7 +285,9 @@ def require_image_of_course(
 def grading_options(options: argparse.Namespace, inputs: ClassInputs) -> list[str]:
     """Return the options of the command that grades each hand-in."""
     data = data_folder(options)
-    found = ["--assignment", inputs.assignment.name] if inputs.assignment is not None else []
+    found: list[str] = []
+    if inputs.assignment is not None:
+        found = ["--assignment", full_name(inputs.assignment, inputs.courses.readable())]
     found += [each for part in inputs.said.parts or () for each in ("--part", part)]
     found += ["--data", str(data.resolve())] if data is not None else []
     for course in named_courses(options):

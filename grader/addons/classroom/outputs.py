@@ -69,7 +69,7 @@ def write_all(
     Return how many pairs of files are nearly the same.
     """
     counted = [each for each, _ in reports_of(found)]
-    graded = {report.assignment for _, report in reports_of(found)}
+    graded = {(report.assignment, report.versions.course) for _, report in reports_of(found)}
     # Each is read by a process of its own, which is what takes the time.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         read = pool.map(lambda each: _read_again(each, inputs.courses), counted)
@@ -78,7 +78,7 @@ def write_all(
             for each, theirs in zip(counted, read, strict=True)
             if theirs is not None
         }
-    pairs = _pairs([inputs.courses.assignment(each) for each in sorted(graded)], files)
+    pairs = _pairs([inputs.courses.assignment(*each) for each in sorted(graded)], files)
     title = inputs.assignment.name if inputs.assignment is not None else options.folder.name
     write(out, found, names, pairs, title)
     if options.sheets:
@@ -114,7 +114,8 @@ def _read_again(each: Standing, courses: Courses) -> Mapping[str, bytes] | None:
     """Return all that was handed in, by the names that the assignment asks for."""
     if each.counted is None or each.report is None:
         return None
-    assignment, hand_in = courses.assignment(each.report.assignment), each.counted.hand_in
+    report, hand_in = each.report, each.counted.hand_in
+    assignment = courses.assignment(report.assignment, report.versions.course)
     try:
         return place(intake.read(hand_in.path, assignment.wanted), assignment).everything
     except GraderError as error:  # its mark stands, and so do all others
