@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from grader.course.assignment import Assignment
 from grader.course.assignment_file import Part
@@ -112,7 +113,8 @@ def _defines(content: bytes, part: Part) -> bool:
 
 def _called(part: Part) -> str:
     """Return the function or class that is called of a part; empty where a script is run."""
-    called = _CALLED.match(part.entry)
+    modules = "|".join(re.escape(PurePosixPath(file).stem) for file in part.files)
+    called = _CALLED.match(re.sub(rf"^({modules})\.", "", part.entry))
     return called[1] if called else ""
 
 
