@@ -129,4 +129,5 @@ LABEL grader.edition="student"
 FROM grade-engine AS grade
 COPY --from=editions /layouts/course /
 ENV GRADER_COURSE=/opt/course
-LABEL grader.edition="course"
+ARG COURSE
+LABEL grader.edition="course" grader.course="${COURSE}"

@@ -22,6 +22,7 @@ DOCKER ?= $(shell for docker in $$(which -a docker 2>/dev/null); do \
 ANSWERS = [ -n "$(DOCKER)" ] && $(DOCKER) info >/dev/null 2>&1
 BUILD = DOCKER_BUILDKIT=1 $(DOCKER) build --network=host --build-arg BASE=$(BASE) \
 	--build-arg ENGINE_DIGEST=$$($(BIN)/grade --version | sed -n 's/^engine //p') \
+	--build-arg COURSE="$$($(BIN)/grade --course . --version | grep -m1 ^course | cut -d' ' -f2-)" \
 	$(if $(wildcard $(SSL_CERT_FILE)),--secret id=ca$(comma)src=$(SSL_CERT_FILE))
 comma := ,
 

@@ -48,8 +48,10 @@ def judge(options: argparse.Namespace) -> int:
     recording = read(options.recording, recording_key(is_sealed=True))
     courses = courses_of(options)
     header = recording.header
+    assignment = courses.assignment(header.assignment, header.course)
+    name = f"{header.course}/{header.assignment}"
     require_observer(options.recording, header, options.observer or observer_digest())
-    submission = intake.read(named_submission(options), courses.wanted(header.assignment))
+    submission = intake.read(named_submission(options), assignment.wanted)
     if submission.digest != header.submission:
         raise UsageError(
             f"the files in {options.submission} have changed since {options.recording} was "
@@ -81,7 +83,7 @@ def judge(options: argparse.Namespace) -> int:
         notes=() if is_mark else (UNSIGNED,),
         launch=explaining(start),
     )
-    report = pipeline.grade_as(submission, header.assignment, settings)
+    report = pipeline.grade_as(submission, name, settings)
     notes = tuple(dict.fromkeys((*header.notes, *report.notes)))
     return finish(replace(report, notes=notes, seed=secret.seed), options)
 
@@ -99,12 +101,12 @@ def secret_of(header: Header, seed: str) -> Secret:
 
 
 def _require_course(options: argparse.Namespace, header: Header, courses: Courses) -> None:
-    if options.assignment not in (None, header.assignment):
+    if options.assignment not in (None, header.assignment, f"{header.course}/{header.assignment}"):
         raise UsageError(
             f"{options.recording} is a recording of the assignment {header.assignment}, not of "
             f"{options.assignment}; leave --assignment out"
         )
-    course = courses.of(courses.assignment(header.assignment)).name
+    course = courses.having(header.assignment, header.course).name
     if course != header.course:
         raise UsageError(
             f"{options.recording} was recorded for the course {header.course}, but "

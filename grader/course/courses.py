@@ -31,23 +31,24 @@ class Courses:
         """Read those assignments whose files are right."""
         return [found for course in self.courses for found in course.readable()]
 
-    def assignment(self, name: str) -> Assignment:
+    def assignment(self, name: str, course: str = "") -> Assignment:
         """Read the assignment called `NAME`, or `COURSE/NAME` where several have one.
 
-        Raises UsageError where there is none, or more than one.
+        course: whose it is, where its name alone does not say. Raises UsageError where there is
+        none, or more than one.
         """
-        return self.having(name).load(name.rpartition("/")[2])
+        return self.having(name, course).load(name.rpartition("/")[2])
 
-    def having(self, name: str) -> Course:
+    def having(self, name: str, course: str = "") -> Course:
         """Return the course with an assignment of that name, which need not be right.
 
         Raises UsageError as `assignment` does.
         """
         course_name, _, own_name = name.rpartition("/")
         having = [
-            course
-            for course in self.courses
-            if own_name in course.names() and course_name in ("", course.name)
+            each
+            for each in self.courses
+            if own_name in each.names() and course_name in ("", each.name)
         ]
         if not having:
             known = self.names()
@@ -56,8 +57,9 @@ class Courses:
                 f"unknown assignment {name!r}; known assignments: {listed}"
                 f"{did_you_mean(name, known)}"
             )
+        having = [each for each in having if each.name == course] or having
         if len(having) > 1:
-            ways = " or ".join(f"{course.name}/{own_name}" for course in having)
+            ways = " or ".join(f"{each.name}/{own_name}" for each in having)
             raise UsageError(f"several courses have an assignment {own_name}; name one: {ways}")
         return having[0]
 
@@ -101,6 +103,13 @@ def bundled() -> Course:
     if root is None:
         raise GraderError("this installation has no course")
     return Course.read(root)
+
+
+def how_to_build(course: Course) -> str:
+    """Return in words which command makes the image of a course."""
+    if course.root == bundled_root():
+        return "run `make image`"
+    return f"run `grade --course {course.root} build`, and add --image {course.name}"
 
 
 def find_courses(

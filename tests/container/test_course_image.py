@@ -9,6 +9,7 @@ from docker.errors import DockerException, ImageNotFound
 from this_checkout import ENGINE_IMAGE, GRADE, ROOT, TAG
 
 from grader.addons.authoring import skeleton
+from grader.course.course import Course
 
 COURSE_IMAGE, LEAK_IMAGE = f"grader-test-course-{TAG}", f"grader-test-leak-{TAG}"
 LIMIT_S = 900
@@ -85,6 +86,13 @@ def test_the_course_image_grades_with_hidden_tests(course):
     listed = run(COURSE_IMAGE, course, "list").stdout
     assert listed.startswith("sums: A sum over ranks")
     assert "mpi_sgd" not in listed
+
+
+def test_the_image_names_the_course_that_it_grades_by(course):
+    """As its own `grade --version` does, so that a class is not graded by two prices."""
+    said = docker.from_env().images.get(COURSE_IMAGE).labels["grader.course"]
+    assert said == f"course {Course.read(course).digest()}"
+    assert f"course {said}" in run(COURSE_IMAGE, course, "--version").stdout.splitlines()
 
 
 def test_only_root_reads_the_course_in_its_image(course):

@@ -15,6 +15,7 @@ from grader.course.course import Course
 from grader.course.edition import Files, edition
 from grader.course.versions import engine_digest, lock_file
 from grader.model.errors import GraderError, UsageError
+from grader.sealed.container.plan import COURSE_LABEL, SOURCE_LABEL
 
 _IN_IMAGE = PurePosixPath("/opt/course")
 _ROOT_ALONE = 0o600
@@ -77,16 +78,18 @@ def _build_images(options: argparse.Namespace, course: Course) -> int:
 
     tag = options.tag or course.name
     engine = DockerEngine.connect()
-    held = engine.source_of(options.base)
-    if held != engine_digest():
+    made_by = engine.label(options.base, SOURCE_LABEL)
+    if made_by != engine_digest():
         say(
-            f"note: {options.base} has engine {held[:12] or 'unknown'}, but this is engine "
+            f"note: {options.base} has engine {made_by[:12] or 'unknown'}, but this is engine "
             f"{engine_digest()[:12]}. The new images grade with that of {options.base}; "
             "`make image` rebuilds it"
         )
     for name, kind in ((tag, "course"), (f"{tag}-student", "student")):
         files = edition(course, is_for_students=kind == "student")
-        labels = {"grader.course": course.name, "grader.edition": kind}
+        # Without hidden tests, the digest of the students' is another.
+        held = f"{course.name} {course.digest()}" if kind == "course" else course.name
+        labels = {COURSE_LABEL: held, "grader.edition": kind}
         say(f"building {name}: {len(files)} files of {course.root} on {options.base}")
         engine.build(_build_context(options.base, files, labels), name)
         print(name)

@@ -48,14 +48,9 @@ def read_folder(folder: Path, assembled: Path, zone: tzinfo, naming: Naming) -> 
     """Return what was handed in, in the order of the names, also what cannot be graded.
 
     assembled: where loose files of one submission are put together, each in a folder of its own.
-    zone: of times that a platform writes without one. Raises UsageError without such a folder, and
-    for names of a platform that class.toml does not declare.
+    zone: of times that a platform writes without one. Raises UsageError for
+    names of a platform that class.toml does not declare.
     """
-    if not folder.is_dir():
-        raise UsageError(
-            f"{folder} is not a folder; name the folder that holds the platform's "
-            "download, unpacked: a folder or an archive for each hand-in"
-        )
     facts = _of_gradescope(folder, zone) if naming.platform == "gradescope" else {}
     try:
         by_label = _by_label(folder, naming)
@@ -135,6 +130,7 @@ def _without_files(label: str, entries: Sequence[tuple[Named, Path]], zone: tzin
         submitted_at=zoned(named.local_time, zone) if named.local_time else None,
         is_called_late=any(each.is_called_late for each, _ in entries),
         sent_as=named.sent_as,
+        name=path.name if len(entries) == 1 else "",
     )
 
 

@@ -26,7 +26,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from grader.addons.classroom.arrivals import digest_of
-from grader.addons.classroom.gradings import Gradings, Outcome
+from grader.addons.classroom.gradings import Gradings, Outcome, with_times_of
 from grader.addons.classroom.tables import read_settings
 from grader.commands.launcher_check import without_launcher
 from grader.intake import process as intake
@@ -268,6 +268,8 @@ def grade(task: Task, ended: threading.Event | None = None) -> Outcome:
             if outcome.is_final:
                 content = report.read_bytes() if not outcome.error else None
                 recorded = recording.read_bytes() if recording.is_file() else None
+                if content and task.recording:
+                    content = with_times_of(recording, content)
                 gradings.keep(task.key, outcome, content, recorded)
         return outcome
 

@@ -184,6 +184,11 @@ def _remembered(whole: _Class) -> ClassInputs:
 
 def _make_apart(out: Path, folder: Path) -> None:
     """Make the folder that is written into. Raises UsageError where hand-ins would be beside it."""
+    if not folder.is_dir():
+        raise UsageError(
+            f"{folder} is not a folder; name the folder that holds the platform's "
+            "download, unpacked: a folder or an archive for each hand-in"
+        )
     if folder.resolve() in (out.resolve(), *out.resolve().parents):
         raise UsageError(
             f"{out} is inside the folder of the hand-ins; name another folder with --out"
@@ -209,6 +214,9 @@ def _grade_missing(
         say_visibly(f"{len(different) - len(missing)} already graded, {len(missing)} to grade")
     if not missing:
         return {}
+    if not (options.judge_again or options.unsealed):
+        kept = {keys[digest] for digest in different} - {keys[each.digest] for each in missing}
+        class_inputs.require_image_of_course(options, whole.inputs, gradings.courses_of(kept))
     unrecorded = {
         each.digest: _NOT_RECORDED if gradings.keys_of([each.digest]) else _NOT_GRADED
         for each in missing

@@ -2,7 +2,7 @@
 
 import argparse
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
@@ -18,15 +18,15 @@ from grader.addons.classroom.marking import Marks, Questions
 from grader.addons.classroom.policy import Policy
 from grader.addons.classroom.roster import HandIn, Roster
 from grader.addons.classroom.tables import read_settings
-from grader.commands.arguments import DEFAULT_IMAGE
-from grader.commands.context import courses_of, data_folder, named_courses
+from grader.commands.context import courses_of, data_folder, named_courses, say_visibly
 from grader.course import strict_toml
 from grader.course.assignment import Assignment
-from grader.course.course import Course
-from grader.course.courses import Courses
+from grader.course.courses import Courses, how_to_build
 from grader.course.versions import engine_digest
+from grader.intake.placement.recognition import full_name
 from grader.model.errors import UsageError
 from grader.model.points import total
+from grader.sealed.container.plan import COURSE_LABEL
 
 _CLASS_FILE = "class.toml"
 Text = Annotated[str, Meta(min_length=1, max_length=200, description="a string")]
@@ -228,7 +228,6 @@ def circumstances(
         # Docker's client takes a quarter of a second to import.
         from grader.sealed.container.docker_engine import DockerEngine
 
-        _require_image_of_course(options, inputs)
         image = DockerEngine.connect().image_id(options.image)
     found = grading_options(options, inputs)
     if options.judge_again:  # Neither has an image, and the one makes marks.
@@ -245,24 +244,48 @@ def circumstances(
     }
 
 
-def _require_image_of_course(options: argparse.Namespace, inputs: ClassInputs) -> None:
-    """Raise UsageError where the bundled image would grade an assignment of another course.
+def require_image_of_course(
+    options: argparse.Namespace, inputs: ClassInputs, marked_by: Collection[str]
+) -> None:
+    """Say that the image has another version of the course here, before it grades anything.
 
-    It would know none of it, and say so of each hand-in.
+    marked_by: digests of the courses that gave marks. Raises UsageError where who hands in later
+    would have other prices, and for an image of another course than the assignment's.
     """
-    name = inputs.assignment.course if inputs.assignment is not None else ""
-    for folder in named_courses(options):
-        if options.image == DEFAULT_IMAGE and Course.read(folder).name == name:
+    from grader.sealed.container.docker_engine import DockerEngine
+
+    label = DockerEngine.connect().label(options.image, COURSE_LABEL)
+    name, _, held = label.partition(" ")
+    if name and inputs.assignment is not None and inputs.assignment.course != name:
+        course = inputs.courses.of(inputs.assignment)
+        raise UsageError(
+            f"the image {options.image!r} has the course {name}, and not the assignment "
+            f"{inputs.assignment.name} of {course.name}; {how_to_build(course)}"
+        )
+    for course in inputs.courses.courses:
+        here = course.digest()
+        if course.name != name or held in ("", here):
+            continue
+        told = (
+            f"the image {options.image!r} has a different version of the course {name} than "
+            f"{course.root}"
+        )
+        if marked_by and (here in marked_by or held not in marked_by):
             raise UsageError(
-                f"the image {DEFAULT_IMAGE!r} does not have the course {name}; add --image {name}, "
-                f"which `grade --course {folder} build` makes"
+                f"{told}, and earlier hand-ins have marks by another version than the image's. "
+                f"To grade all by the same prices, {how_to_build(course)}"
             )
+        say_visibly(
+            f"note: {told}. The image gives the marks; for a new one, {how_to_build(course)}"
+        )
 
 
 def grading_options(options: argparse.Namespace, inputs: ClassInputs) -> list[str]:
     """Return the options of the command that grades each hand-in."""
     data = data_folder(options)
-    found = ["--assignment", inputs.assignment.name] if inputs.assignment is not None else []
+    found: list[str] = []
+    if inputs.assignment is not None:
+        found = ["--assignment", full_name(inputs.assignment, inputs.courses.readable())]
     found += [each for part in inputs.said.parts or () for each in ("--part", part)]
     found += ["--data", str(data.resolve())] if data is not None else []
     for course in named_courses(options):

@@ -130,7 +130,9 @@ def causes(
             dearest = next(iter(causes_of(part)), None)
             if dearest is not None and dearest.verdict not in _NO_CAUSE:
                 first = dearest.findings[0]
-                about = f"{first.key} {first.facts.get('name', '')}" if first.key else first.text
+                # One key stands for all exceptions of a type: what they say tells them apart.
+                facts = [str(first.facts.get(each, "")) for each in ("name", "message")]
+                about = " ".join((first.key, *facts)) if first.key else first.text
                 groups[part.name, dearest.verdict, about].append((student, first.text))
     found = [
         ([student for student, _ in cases], part, verdict, cases[0][1])

@@ -113,7 +113,7 @@ def _of_zeros(report: Report, mark: Mark | None) -> list[str]:
     return told
 
 
-def shown(report: Report, standing: Standing, label: str) -> Report:
+def shown(report: Report, standing: Standing, name: str) -> Report:
     """Return the report as its student may see it, with the mark that stands beside it.
 
     Nothing in it says where the course keeps it, or calls pending what a person has given.
@@ -125,7 +125,7 @@ def shown(report: Report, standing: Standing, label: str) -> Report:
     settled = tuple(each.name for each in report.parts if {each.name, WHOLE} & given.keys())
     return replace(
         report,
-        submission=label,
+        submission=name,
         course_folder="",
         image="",
         parts=tuple(_settled(part) if part.name in settled else part for part in report.parts),
@@ -170,7 +170,8 @@ def files_of(standing: Standing) -> Mapping[str, str]:
     """Return the texts of a student's files by their names."""
     found = {MARK: mark_text(standing)}
     if standing.report is not None and standing.counted is not None:
-        report = shown(standing.report, standing, standing.counted.hand_in.label)
+        hand_in = standing.counted.hand_in
+        report = shown(standing.report, standing, hand_in.name or hand_in.label)
         for name, file in FORMATS.items():
             found[file] = formats.named(name).render(report) + "\n"
     return found

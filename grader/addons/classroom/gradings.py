@@ -104,6 +104,11 @@ class Gradings:
         report = None if outcome.error else json_report.parse_saved(file.read_bytes())
         return Grading(outcome, report)
 
+    def courses_of(self, keys: Collection[str]) -> set[str]:
+        """Return the digests of the courses that graded. Raises GraderError as `load` does."""
+        reports = (self.load(key).report for key in keys)
+        return {each.versions.course_digest for each in reports if each is not None}
+
     def recording(self, key: str) -> Path | None:
         """Return where what was seen of a grading lies; None where nothing was kept."""
         file = self.folder / key / _RECORDING
@@ -161,3 +166,19 @@ class Gradings:
         """Remove what gradings have left that were killed while they wrote."""
         for left in self.folder.glob(f"{UNFINISHED}*"):
             shutil.rmtree(left, ignore_errors=True)
+
+
+def with_times_of(recording: Path, report: bytes) -> bytes:
+    """Return the report of a recording that was judged again, with the times of its grading.
+
+    How long the judge took says nothing of the submission.
+    """
+    try:
+        old, new = json.loads(recording.with_name(_REPORT).read_bytes()), json.loads(report)
+        parts = {each["name"]: each["measured"] for each in old["parts"]}
+        new["measured"] = old["measured"]
+        for part in new["parts"]:
+            part["measured"] = parts.get(part["name"], part["measured"])
+    except (OSError, ValueError, KeyError):  # as somebody has left it, or of an earlier version
+        return report
+    return json.dumps(new).encode()

@@ -22,7 +22,7 @@ from grader.addons.classroom.tables import (
 )
 from grader.model.errors import UsageError
 from grader.model.points import total, written
-from grader.model.report import ManualPart, Report
+from grader.model.report import ManualPart, Report, Verdict
 from grader.report.export import formats
 from grader.report.html.page import page
 from grader.report.safe_text import one_line, visible_lines
@@ -210,7 +210,7 @@ def mark(grading: Grading | None, given: Mapping[str, Given], questions: Questio
     settled = tuple(
         Row(part.name, part.message or part.title, part.max_points, "", given.get(part.name))
         for part in report.parts
-        if part.needs_review or part.name in given
+        if part.needs_review or part.verdict is Verdict.JUDGE_ERROR or part.name in given
     )
     automatic = None if report.review else report.score
     doubtful = [row.name for row in settled if row.given is None]

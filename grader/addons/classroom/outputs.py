@@ -22,6 +22,7 @@ from grader.addons.classroom.platform_return import PlatformTable
 from grader.addons.classroom.similarity import Pair
 from grader.addons.classroom.standing import Standing, Strays
 from grader.commands.context import say_visibly
+from grader.course.assignment import Assignment
 from grader.course.courses import Courses
 from grader.intake import process as intake
 from grader.intake.placement.table import place
@@ -65,6 +66,7 @@ def write_all(
 ) -> int:
     """Write all that comes of a class; return how many pairs of files are nearly the same."""
     counted = [each for each, _ in reports_of(found)]
+    graded = {(report.assignment, report.versions.course) for _, report in reports_of(found)}
     # Each is read by a process of its own, which is what takes the time.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         read = pool.map(lambda each: _read_again(each, inputs.courses), counted)
@@ -73,7 +75,7 @@ def write_all(
             for each, theirs in zip(counted, read, strict=True)
             if theirs is not None
         }
-    pairs = _pairs(inputs, files)
+    pairs = _pairs([inputs.courses.assignment(*each) for each in sorted(graded)], files)
     title = inputs.assignment.name if inputs.assignment is not None else options.folder.name
     write(out, found, names, pairs, title)
     if options.sheets:
@@ -109,7 +111,8 @@ def _read_again(each: Standing, courses: Courses) -> Mapping[str, bytes] | None:
     """Return all that was handed in, by the names that the assignment asks for."""
     if each.counted is None or each.report is None:
         return None
-    assignment, hand_in = courses.assignment(each.report.assignment), each.counted.hand_in
+    report, hand_in = each.report, each.counted.hand_in
+    assignment = courses.assignment(report.assignment, report.versions.course)
     try:
         return place(intake.read(hand_in.path, assignment.wanted), assignment).everything
     except GraderError as error:  # its mark stands, and so do all others
@@ -117,7 +120,7 @@ def _read_again(each: Standing, courses: Courses) -> Mapping[str, bytes] | None:
         return None
 
 
-def _pairs(inputs: ClassInputs, files: Mapping[str, Mapping[str, bytes]]) -> list[Pair]:
+def _pairs(graded: Sequence[Assignment], files: Mapping[str, Mapping[str, bytes]]) -> list[Pair]:
     sources = {
         student: {
             name: content.decode(errors="replace")
@@ -126,13 +129,11 @@ def _pairs(inputs: ClassInputs, files: Mapping[str, Mapping[str, bytes]]) -> lis
         }
         for student, theirs in files.items()
     }
-    template = {}
-    if inputs.assignment is not None:
-        folder = inputs.assignment.template
-        template = {
-            str(file.relative_to(folder)): file.read_text(encoding="utf-8")
-            for file in folder.rglob("*.py")
-        }
+    template = {
+        str(file.relative_to(each.template)): file.read_text(encoding="utf-8")
+        for each in graded
+        for file in each.template.rglob("*.py")
+    }
     return similarity.near_identical(sources, template)
 
 
@@ -195,12 +196,17 @@ def summary(
     different = {each.identity: each.mark for each in standings if each.mark}.values()
     rows = [row for each in different for row in each.rows]
     if missing := sum(row.is_missing and row.given is None for row in rows):
-        yield f"lines that stay pending because their files were not handed in: {missing}"
-        yield '  unless class.toml says not_handed_in = "zero"'
+        yield f"pending questions on missing files, which wait for your points: {missing}"
+        yield '  not_handed_in = "zero" in class.toml gives them 0 points'
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
         yield f"hand-ins without a time, counted as on time: {len(untimed)}; to change this, add"
         yield "  times to the table that `times` in class.toml names"
     yield from (f"note on every grading: {each}" for each in _shared_notes(standings))
+    versions = Counter(each.versions.course_digest for _, each in reports_of(standings))
+    if len(versions) > 1:
+        numbers = " and ".join(str(number) for _, number in versions.most_common())
+        yield f"hand-ins graded by different versions of the course: {numbers}; --regrade or"
+        yield "  --judge-again shows whose mark would change with one version"
     # Of what is nobody's the gradebook has no line: this is where it is told.
     nobodys = [*strays.hand_ins, *strays.authors, *strays.keys]
     nobodys += [

@@ -46,6 +46,8 @@ class HandIn:
     """Of a group that the platform knows."""
     problem: str = ""
     """Why nothing of it can be graded: one sentence; empty where it can be tried."""
+    name: str = ""
+    """That of its only file or folder in the folder of the class."""
 
     @property
     def authors(self) -> tuple[Mapping[str, str], ...]:

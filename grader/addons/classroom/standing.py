@@ -1,14 +1,15 @@
 """Where each student stands: what was handed in, what of it counts, and what that is worth."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grader.addons.classroom.class_folder import Pseudonyms
 from grader.addons.classroom.gradings import Grading
-from grader.addons.classroom.marking import Given, Mark, Marks, Questions, mark
+from grader.addons.classroom.marking import WHOLE, Given, Mark, Marks, Questions, mark
 from grader.addons.classroom.policy import Attempt, Decision, Policy, decide
 from grader.addons.classroom.roster import HandIn, Roster, Student
-from grader.model.report import Report
+from grader.intake.placement.recognition import RENAME
+from grader.model.report import Report, Verdict
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,16 @@ class Standing:
             return f"not graded: {self.counted.problem}"
         if self.outdated:
             return f"{', '.join(self.outdated)}: marked in an earlier hand-in; review this one"
-        return (self.mark.problem if self.mark is not None else "") or self.decision.problem
+        found = (self.mark.problem if self.mark is not None else "") or self.decision.problem
+        return found or "; ".join(self._misnamed())
+
+    def _misnamed(self) -> Iterator[str]:
+        """Yield of each part without points which file may be its own under another name."""
+        settled = self.mark.overruled if self.mark is not None else {}
+        for part in self.report.parts if self.report is not None and WHOLE not in settled else ():
+            if part.verdict is Verdict.NOT_ATTEMPTED and part.name not in settled:
+                told = (part.message, *(note.text for note in part.notes))
+                yield from (f"{part.name}: {each}" for each in told if RENAME in each)
 
 
 @dataclass(frozen=True)

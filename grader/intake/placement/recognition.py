@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from grader.course.assignment import Assignment
 from grader.course.assignment_file import Part
@@ -13,6 +14,8 @@ from grader.model.errors import GraderError, UsageError
 from grader.model.paths import nearness
 from grader.model.spelling import likeness, meant_files
 
+RENAME = "rename "
+"""In each sentence about a file that may be the one asked for."""
 _MAX_FOUND = 8
 _MAX_NOTES = 5
 _MAX_EXPECTED = 8
@@ -110,7 +113,8 @@ def _defines(content: bytes, part: Part) -> bool:
 
 def _called(part: Part) -> str:
     """Return the function or class that is called of a part; empty where a script is run."""
-    called = _CALLED.match(part.entry)
+    modules = "|".join(re.escape(PurePosixPath(file).stem) for file in part.files)
+    called = _CALLED.match(re.sub(rf"^({modules})\.", "", part.entry))
     return called[1] if called else ""
 
 

@@ -102,7 +102,7 @@ def _same_neighbour(situation: StalledRun) -> Finding | None:
     return found(
         "deadlock.same_neighbour",
         "Every rank waits for a message from the rank it sends to.",
-        help="in a ring, a rank receives from one neighbour and sends to the other",
+        help="receive from the rank that sends to you",
     )
 
 

@@ -164,7 +164,7 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
     if not crash.is_apart:
         return ""
     if _NOT_FOUND in crash.message:
-        return "each rank has a private folder; send data in messages, not in files"
+        return "no rank finds the files or the shared memory of another rank; send data in messages"
     if _DATABASE in crash.message:
         return (
             "a database file needs file locks, which do not work here: open it as "
@@ -177,7 +177,10 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
             "share memory as torch tensors or multiprocessing.Array"
         )
     if _is_refused(crash) and _SHM in crash.message:
-        return f"ranks cannot use {_SHM}; multiprocessing finds shared memory elsewhere"
+        return (
+            f"ranks cannot use {_SHM}: send data to other ranks in messages. Only processes that a "
+            "rank starts share its memory, by multiprocessing.shared_memory or torch tensors"
+        )
     if _is_refused(crash):
         return (
             "ranks can communicate only through MPI or torch.distributed, not through other "

@@ -18,7 +18,6 @@ from grader.model.errors import GraderError
 from grader.sealed.container.plan import (
     CLIENT_LABEL,
     DATA_IN_CONTAINER,
-    SOURCE_LABEL,
     ContainerLimits,
     ContainerPlan,
     client,
@@ -113,12 +112,12 @@ class DockerEngine:
         with suppress(docker.errors.APIError, requests.exceptions.RequestException):
             self._api.remove_container(container, force=True, v=True)
 
-    def source_of(self, image: str) -> str:
-        """Return what `make image` has written on it; empty for an image of other make."""
+    def label(self, image: str, name: str) -> str:
+        """Return what its maker has written on it under this name; empty for nothing."""
         with clear_sentences(image):
             found: dict[str, Any] = self._api.inspect_image(image)  # type: ignore[no-untyped-call]
         labels = found["Config"].get("Labels") or {}
-        return str(labels.get(SOURCE_LABEL, ""))
+        return str(labels.get(name, ""))
 
     def image_id(self, image: str) -> str:
         """Return the digest of its configuration, which names those of all its layers."""

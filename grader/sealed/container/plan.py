@@ -10,6 +10,8 @@ from grader.sealed.container.watchdog import FIRST_WORD_S
 
 DATA_IN_CONTAINER = "/data"
 SOURCE_LABEL = "grader.engine-digest"
+COURSE_LABEL = "grader.course"
+"""Name and digest of the course that an image grades by, as `grade --version` prints them."""
 CLIENT_LABEL = "grader.client"
 """Names the process that a container is for; without that process, it is left over."""
 

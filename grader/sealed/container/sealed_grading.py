@@ -5,10 +5,12 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from grader.course.courses import Courses
+from grader.course.courses import Courses, how_to_build
 from grader.course.data import require_known_files
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
+from grader.intake.placement.recognition import assignment_of
+from grader.intake.submission import Submission
 from grader.model.errors import INTERRUPTED, GraderError, UsageError
 from grader.model.report import NEEDS_REVIEW
 from grader.recording import journal
@@ -27,6 +29,8 @@ from grader.sealed.container.watchdog import Watchdog
 
 _NOT_STARTED = (126, 127)
 _KILLED = 137
+_UNKNOWN_THERE = ("unknown assignment", "no file of any known assignment")
+"""How the grader inside refuses an assignment that its image does not have."""
 
 
 def grade_in_container(
@@ -66,7 +70,22 @@ def grade_in_container(
         sent = package + journal.pack(record.resume)
         return _run(engine, plan, sent, on_progress, record, on_recording)
 
-    return until_reported(record, grade_once)
+    try:
+        return until_reported(record, grade_once)
+    except UsageError as error:
+        if any(words in str(error) for words in _UNKNOWN_THERE):
+            _require_only_here(found, assignment, courses, image)
+        raise
+
+
+def _require_only_here(found: Submission, name: str | None, courses: Courses, image: str) -> None:
+    """Raise GraderError where the client knows an assignment that the image does not."""
+    with suppress(UsageError):
+        assignment = assignment_of(found, name, courses)
+        raise GraderError(
+            f"the image {image!r} lacks the assignment {assignment.name} of the course "
+            f"{assignment.course}; {how_to_build(courses.of(assignment))}"
+        )
 
 
 def selftest_in_container(*, image: str) -> bytes:

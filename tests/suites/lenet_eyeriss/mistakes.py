@@ -105,7 +105,7 @@ def _likely(own: Gradients, rank: int, epoch: int) -> Iterator[tuple[Gradients, 
         yield own[source], found("mean.of_one_rank", text, help=helps, rank=rank, source=source)
     for step, side in ((-1, "left"), (1, "right")):
         text = f"{ends} only its own gradients and those of its {side} neighbour."
-        helps = "after how many steps has a gradient travelled around the whole ring?"
+        helps = "where are the other ranks' gradients added?"
         mistake = found("mean.one_neighbour", text, help=helps, rank=rank, side=side)
         for divisor in (1, 2, num_ranks):
             yield (own[rank] + own[(rank + step) % num_ranks]) / divisor, mistake

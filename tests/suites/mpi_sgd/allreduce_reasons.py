@@ -71,7 +71,7 @@ def changed_send(outcome: Outcome) -> Finding | None:
     for rank, given in enumerate(outcome.inputs):
         if not np.array_equal(outcome["send"][rank], given["send"]):
             text = f"The call overwrote rank {rank}'s send, which must stay as it is."
-            helps = "is one of the chunks a view of send?"
+            helps = "which of your arrays is a view of send?"
             return found("allreduce.send_overwritten", text, help=helps, rank=rank)
     return None
 
@@ -135,7 +135,7 @@ def _of_sum(
     if held == terms[rank]:
         return _only_own(rank)
     if held in expected:
-        helps = "compare the index of each chunk with its place in recv"
+        helps = "compare the index of each number in send with its index in recv"
         to = np.flatnonzero(expected == held)[0]
         return found("allreduce.chunk_elsewhere", text, help=helps, rank=rank, belongs_to=to)
     if held in some:
@@ -196,7 +196,7 @@ def _tail_left_out(got: Values, expected: Values, ranks: int) -> Finding | None:
     return found(
         "ring.tail_left_out",
         f"The {last} left out: {length} elements do not divide evenly among {ranks} ranks.",
-        help="which rank's chunk does the remainder belong to?",
+        help="which rank adds the remaining elements?",
         length=length,
         ranks=ranks,
         left_out=left,

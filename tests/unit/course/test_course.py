@@ -151,6 +151,8 @@ def test_an_assignment_of_two_courses_is_named_with_its_course(make):
     assert found.assignment("mine/mpi_sgd").course == "mine"
     assert found.assignment("federated").course == bundled().name
     assert found.of(found.assignment("mine/mpi_sgd")).name == "mine"
+    assert found.assignment("mpi_sgd", "mine").course == "mine"
+    assert found.assignment("federated", "mine").course == bundled().name
     with pytest.raises(UsageError, match="name one: mine/mpi_sgd or systems-for-ml/mpi_sgd"):
         found.assignment("mpi_sgd")
     with pytest.raises(UsageError, match="unknown assignment 'mine/federated'"):

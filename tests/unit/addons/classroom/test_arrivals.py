@@ -202,12 +202,6 @@ def test_times_of_the_files_of_a_submission_are_that_of_the_last(folder, tmp_pat
     assert ([each.submitted_at for each in found], unknown) == ([late], [])
 
 
-def test_a_file_in_place_of_the_folder_is_one_sentence(tmp_path):
-    (tmp_path / "in").write_text("x")
-    with pytest.raises(UsageError, match="is not a folder"):
-        read(tmp_path)
-
-
 def test_what_cannot_be_listed_is_told_and_not_half_read(folder, tmp_path, monkeypatch):
     """Else what is in a folder of no rights would be missing, and nobody would know."""
     (folder / "anna").mkdir()

@@ -5,9 +5,9 @@ import stat
 
 import pytest
 
-from grader.addons.classroom import class_folder
+from grader.addons.classroom import class_command, class_folder
 from grader.addons.classroom.class_folder import remove_unfinished, write_atomically
-from grader.model.errors import GraderError
+from grader.model.errors import GraderError, UsageError
 
 
 def test_the_key_is_made_once_and_only_its_owner_reads_it(tmp_path):
@@ -59,3 +59,12 @@ def test_what_was_killed_while_it_wrote_does_not_stay(tmp_path):
     remove_unfinished(tmp_path)
     left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
     assert left == ["kept.csv"] * 3
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_without_a_folder_of_hand_ins_nothing_is_made(tmp_path, is_file):
+    if is_file:
+        (tmp_path / "in").write_text("x")
+    with pytest.raises(UsageError, match="in is not a folder; name the folder that holds"):
+        class_command._make_apart(tmp_path / "graded-in", tmp_path / "in")
+    assert not (tmp_path / "graded-in").exists()

@@ -2,6 +2,7 @@
 
 import argparse
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,8 @@ from grader.addons.classroom.class_inputs import ClassFile, class_file_mistakes
 from grader.addons.classroom.marking import Questions
 from grader.addons.classroom.standing import Rules, Work, standings
 from grader.addons.classroom.tables import read_settings
+from grader.course.course import Course
+from grader.course.courses import Courses
 from grader.model.errors import UsageError
 from grader.sealed.container import docker_engine
 
@@ -133,18 +136,60 @@ def test_what_an_image_graded_is_kept_whatever_lies_beside_it(tmp_path, monkeypa
     assert keys[True, "one"] != keys[True, "other"]
 
 
-def test_a_course_is_not_graded_in_the_bundled_image(tmp_path, monkeypatch):
-    """It would say of each hand-in that there is no such assignment, as if that were its fault."""
+class Image:
+    def __init__(self, label):
+        self.label = lambda image, name: label
+
+
+def require_image(monkeypatch, label, course, assignment=None, marked_by=()):
+    monkeypatch.setattr(docker_engine.DockerEngine, "connect", lambda: Image(label))
+    inputs = SimpleNamespace(assignment=assignment, courses=Courses((course,)))
+    options = argparse.Namespace(image="cs336:autumn")
+    class_inputs.require_image_of_course(options, inputs, marked_by)
+
+
+@pytest.fixture
+def course(tmp_path):
     (tmp_path / "course.toml").write_text('name = "cs336"\ntitle = "Ours"\nengine = ">=0.2"\n')
-    ours = SimpleNamespace(name="sums", course="cs336")
-    inputs = SimpleNamespace(assignment=ours)
-    options = argparse.Namespace(course_before=[tmp_path], image="grade")
-    with pytest.raises(UsageError, match="add --image cs336, which `grade"):
-        class_inputs._require_image_of_course(options, inputs)
-    options.image = "cs336"
-    class_inputs._require_image_of_course(options, inputs)
-    options.image, inputs.assignment = "grade", SimpleNamespace(name="mpi_sgd", course="bundled")
-    class_inputs._require_image_of_course(options, inputs)
+    return Course.read(tmp_path)
+
+
+def test_an_image_with_other_prices_grades_nobody_beside_marks_of_this_course(
+    course, monkeypatch, capsys
+):
+    """After --judge-again whoever hands in later would be graded by what the image still has."""
+    here = course.digest()
+    for label in (f"cs336 {here}", "", "cs336", "other 1234"):
+        require_image(monkeypatch, label, course, marked_by=[here])
+    assert not capsys.readouterr().err
+    require_image(monkeypatch, "cs336 1234", course, marked_by=["1234"])
+    told = "the image 'cs336:autumn' has a different version of the course cs336 than"
+    assert told in capsys.readouterr().err
+    for marked_by in (["1234", here], [here], ["5678"]):
+        with pytest.raises(UsageError, match=f"{told} .* same prices, run `grade --course .* bu"):
+            require_image(monkeypatch, "cs336 1234", course, marked_by=marked_by)
+
+
+def test_a_course_is_not_graded_in_the_image_of_another(course, monkeypatch):
+    """It would say of each hand-in that there is no such assignment, as if that were its fault."""
+    ours = SimpleNamespace(name="sums", course="cs336", folder=course.suites / "sums")
+    require_image(monkeypatch, f"cs336 {course.digest()}", course, ours)
+    with pytest.raises(UsageError, match="not the assignment sums of cs336; run `grade --course"):
+        require_image(monkeypatch, "systems-for-ml 1234", course, ours)
+
+
+def test_the_class_file_of_the_docs_is_right(tmp_path):
+    """Every key of it, and the roster that it asks for."""
+    page = (Path(__file__).parents[4] / "docs" / "class.md").read_text()
+    text = page.partition("```toml\n")[2].partition("```")[0]
+    for name in ("kim", "lou"):
+        (tmp_path / f"{name}.csv").write_text("id,row,points\n")
+    text = text.replace('"kim.csv", "lou.csv"', '"../kim.csv", "../lou.csv"')
+    text = text.replace("worksheet.csv", "../worksheet.csv")
+    (tmp_path / "worksheet.csv").write_text("hand_in,submitted_at\n")
+    roster = "id,name,moodle,group\nalee,Ann Lee,1,\nbko,Bo Ko,2,\n"
+    found = read(tmp_path, text, ["Ann Lee_1_assignsubmission_file_x.zip"], roster)
+    assert found.said.policy.extensions
 
 
 def settings(tmp_path, text):

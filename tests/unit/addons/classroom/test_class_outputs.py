@@ -24,6 +24,7 @@ from grader.addons.classroom.publication import falling_back
 from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.similarity import Pair, Side, near_identical
 from grader.addons.classroom.standing import Rules, Strays, Work, standings
+from grader.course.courses import Courses, bundled
 from grader.model.finding import Finding
 from grader.model.points import UNSIGNED
 from grader.model.report import Verdict
@@ -262,6 +263,36 @@ def test_the_same_mistake_is_one_cause():
     assert head[0] == ["s2"]
 
 
+def test_different_exceptions_of_a_type_are_different_causes():
+    raised = ("cannot reshape", "too many values", "cannot reshape")
+    found = [Finding("crash.value_error", each, {"message": each}) for each in raised]
+    results = [test_result(verdict=WRONG, points=0, findings=(each,)) for each in found]
+    reports = [(f"s{i}", report([part(tests=[each])])) for i, each in enumerate(results)]
+    assert [each[0] for each in causes(reports)] == [["s0", "s2"], ["s1"]]
+
+
+def test_two_versions_of_a_course_in_one_class_are_told():
+    """Their prices may differ."""
+    other = replace(report(), versions=replace(report().versions, course_digest="d" * 64))
+    found = [standing(grading(each), label=f"s{n}") for n, each in enumerate([report()] * 2)]
+    assert not any("versions" in line for line in outputs.summary(found, Strays(), [], Path("out")))
+    found.append(standing(grading(other), label="s2"))
+    told = list(outputs.summary(found, Strays(), [], Path("out")))
+    assert any("by different versions of the course: 2 and 1; --regrade" in line for line in told)
+
+
+@pytest.mark.parametrize("name", ["Ann_1_assignsubmission_file_", "anna.zip", ""])
+def test_a_report_names_what_lies_in_the_folder(name):
+    """Whoever grades it again types that, and not how we call all files of one submission."""
+    wrong = report([part(tests=[test_result(verdict=WRONG, points=0, message="no")])])
+    each = hand_in("label", {"id": "anna"}, name=name)
+    rules = Rules(Roster(), {}, Policy(), Questions(), NAMES)
+    (found,), _ = standings([Work(each, grading(wrong))], rules)
+    assert (
+        f"grade run {name or 'label'} --assignment sums" in gradebook.files_of(found)["report.md"]
+    )
+
+
 def test_rates_are_those_of_who_attempted():
     missing = part("ring", [test_result(verdict=Verdict.NOT_ATTEMPTED, points=0)])
     found = rates(
@@ -292,6 +323,16 @@ def test_copies_are_found_also_with_other_names():
     (found,) = near_identical(sources, {})
     assert (found.students, found.file) == (("a", "b"), "ring.py")
     assert found.share > 0.9
+
+
+def test_what_everybody_was_given_makes_no_pair_though_nobody_names_the_assignment():
+    """Each hand-in is recognised by its files then."""
+    assignment = Courses((bundled(),)).assignment("mpi_sgd")
+    file = max(assignment.template.rglob("*.py"), key=lambda each: each.stat().st_size)
+    name = str(file.relative_to(assignment.template))
+    files = {each: {name: file.read_bytes()} for each in ("a", "b")}
+    assert outputs._pairs([], files)
+    assert not outputs._pairs([assignment], files)
 
 
 def test_a_pair_has_a_page_with_both_files_side_by_side(tmp_path):

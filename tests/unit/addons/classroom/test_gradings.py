@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from class_samples import outcome, report
+from class_samples import outcome, part, report
 
 from grader.addons.classroom.gradings import (
     Gradings,
     key_of,
+    with_times_of,
 )
 from grader.model.errors import GraderError
 from grader.report import json_report
@@ -133,3 +134,14 @@ def test_what_is_left_of_a_folder_is_not_in_the_way(tmp_path):
     (tmp_path / "key" / "report.json").write_text("{half")
     gradings.keep("key", outcome("no zip", 2), None)
     assert gradings.load("key").outcome.error == "no zip"
+
+
+def test_what_is_judged_again_keeps_the_times_of_its_grading(tmp_path):
+    """The page of the class names who was slow, and how long a judge took says nothing of that."""
+    fast = replace(report(), wall_time_s=0.5, parts=(replace(part(), wall_time_s=0.1),))
+    slow = replace(report(), wall_time_s=50.0, parts=(replace(part(), wall_time_s=40.0),))
+    before, after = (json_report.render(each).encode() for each in (slow, fast))
+    assert with_times_of(tmp_path / "recording.rec", after) == after
+    (tmp_path / "report.json").write_bytes(before)
+    found = json_report.parse_saved(with_times_of(tmp_path / "recording.rec", after))
+    assert (found.wall_time_s, found.parts[0].wall_time_s) == (50.0, 40.0)

@@ -242,3 +242,12 @@ def test_a_comment_comes_back_as_it_was_typed(tmp_path, typed, written):
     file = tmp_path / "to-mark.csv"
     file.write_text(NOT_FILLED.replace("Why?,\n", f'Why?,"{typed}"\n', 1), newline="")
     assert replace_unread(file, NOT_FILLED.replace("Why?,\n", f"Why?,{written}\n", 1)) is None
+
+
+def test_a_part_on_which_the_grader_failed_is_no_zero():
+    """Also where no test of it could be run, as of a suite that is not right."""
+    failed = replace(part("ring"), verdict=Verdict.JUDGE_ERROR, points=0.0, tests=(), message="no")
+    found = mark(grading(report([failed, part("sum")])), {}, Questions())
+    assert (found.automatic, found.score, found.problem) == (None, None, "review ring")
+    given = {"ring": Given(3, "", "x")}
+    assert mark(grading(report([failed, part("sum")])), given, Questions()).score == 8

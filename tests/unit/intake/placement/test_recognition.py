@@ -339,3 +339,15 @@ def test_a_hostile_hand_in_takes_no_time():
     with pytest.raises(UsageError):
         recognise(submissions.of_files("it", files), bundled().assignments())
     assert time.perf_counter() - started_s < 60
+
+
+@pytest.mark.parametrize("entry", ["total(comm)", "my_sum.total(comm)", "Sum.total(comm)"])
+def test_what_a_part_calls_may_stand_behind_its_module(entry):
+    """As `grade new` writes it."""
+    called = "Sum" if entry.startswith("Sum") else "total"
+    asked = assignment("sums", part("sum", "my_sum.py", entry=entry))
+    files = {"work.py": f"class {called}: ...".encode()}
+    found = missing_text(
+        place(submissions.of_files("it", files), asked), asked.parts[0], "my_sum.py"
+    )
+    assert found.endswith(f"work.py defines {called}: rename work.py to my_sum.py")

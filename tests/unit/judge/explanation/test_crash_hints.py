@@ -60,7 +60,7 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "[Errno 2] No such file or directory: 'a.npy'", is_apart=True),
-            "each rank has a private folder; send data in messages, not in files",
+            "no rank finds the files or the shared memory of another rank; send data in messages",
         ),
         (
             Crash(0, "[Errno 1] Operation not permitted", is_apart=True),
@@ -91,7 +91,8 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "[Errno 13] Permission denied: '/dev/shm/mine'", is_apart=True),
-            "ranks cannot use /dev/shm; multiprocessing finds shared memory elsewhere",
+            "ranks cannot use /dev/shm: send data to other ranks in messages. Only processes that "
+            "a rank starts share its memory, by multiprocessing.shared_memory or torch tensors",
         ),
         (
             Crash(0, "access permission denied", is_apart=True),

@@ -370,3 +370,19 @@ def test_bad_usage_needs_no_docker(tmp_path, monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
     with pytest.raises(UsageError, match="does not exist"):
         grade(tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", [None, "mpi_sgd"])
+@pytest.mark.parametrize(
+    "said",
+    ["unknown assignment 'mpi_sgd'; known: x", "it contains no file of any known assignment"],
+)
+def test_an_image_without_the_assignment_is_no_fault_of_the_hand_in(submission, daemon, name, said):
+    daemon(says(2, (STDERR, f"grade: {said}\n".encode())))
+    told = "the image 'grade' lacks the assignment mpi_sgd of the course .*; run `make image`"
+    with pytest.raises(GraderError, match=told) as error:
+        grade(submission, assignment=name)
+    assert error.value.exit_code == 3
+    (submission / RING).rename(submission / "notes.py")
+    with pytest.raises(UsageError, match="assignment"):
+        grade(submission)
