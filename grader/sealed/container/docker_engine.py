@@ -232,15 +232,17 @@ def hardening(limits: ContainerLimits) -> dict[str, Any]:
         # Without an init, processes that a student leaves behind pile up as zombies.
         "init": True,
         "network_mode": "none",
-        # MPI needs /dev/shm, and no other container's.
         "ipc_mode": "private",
         "read_only": True,
         # Small, and nothing in them is a program; /judge is for root alone.
         "tmpfs": {
             "/tmp": "rw,nosuid,nodev,noexec,size=64m,nr_inodes=4096,mode=1777",  # noqa: S108
             "/judge": "rw,nosuid,nodev,noexec,size=16m,mode=0700",
+            # MPI needs it. To remove millions of files would take longer than a grading.
+            "/dev/shm": "rw,nosuid,nodev,noexec,"  # noqa: S108
+            f"size={limits.shared_memory_num_bytes >> 20}m,"
+            "nr_inodes=65536,mode=1777",
         },
-        "shm_size": limits.shared_memory_num_bytes,
         "cap_drop": ["ALL"],
         # To become the user of a run, and to end what that user left.
         "cap_add": ["SETUID", "SETGID", "KILL"],

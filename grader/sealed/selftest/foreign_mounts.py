@@ -28,6 +28,8 @@ _OF_THE_ENGINE = frozenset(
 )
 _EVERYBODYS = frozenset({"/tmp", "/var/tmp", "/run", "/run/lock", "/dev/shm"})  # noqa: S108
 """Where an engine mounts memory of the container's own, and tidied up after each run."""
+SHARED_MEMORY_NUM_FILES = "nr_inodes=65536"
+"""Marks the /dev/shm that `grade run` mounts: no machine's own has this limit."""
 _HARMLESS_DEVICES = frozenset({(1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 0), (5, 2)})
 """null, zero, full, random, urandom, tty, ptmx."""
 _TERMINALS = range(136, 144)
@@ -54,13 +56,13 @@ def _mounts(mountinfo: str, ours: Sequence[str], own_folder: str) -> Iterator[Fo
     for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")
         root, point = map(_unescaped, before.split()[3:5])
-        kind, source = after.split()[:2]
+        kind, source, options = after.split()[:3]
         # What comes with a mount that is told of goes with it.
         if point in _OF_THE_ENGINE or _is_below(point, (*ours, *told)):
             continue
         if _is_below(point, _OF_THE_KERNEL) and kind in _KINDS:
             continue
-        if point in _EVERYBODYS and _is_memory_of_its_own(point, root, kind, source):
+        if point in _EVERYBODYS and _is_memory_of_its_own(point, root, kind, source, options):
             continue
         opens = _opens(Path(point), own_folder)
         # Such as an empty volume, for a report that is to be fetched from it.
@@ -80,11 +82,11 @@ def _unescaped(path: str) -> str:
     return path
 
 
-def _is_memory_of_its_own(point: str, root: str, kind: str, source: str) -> bool:
+def _is_memory_of_its_own(point: str, root: str, kind: str, source: str, options: str) -> bool:
     """Return whether a mount where everybody may write is the container's."""
     if point == "/dev/shm":  # noqa: S108
         # Every engine calls it that, and no machine its own.
-        return source == "shm"
+        return source == "shm" or SHARED_MEMORY_NUM_FILES in options.split(",")
     is_fresh = (kind == "tmpfs" and root == "/") or root.endswith("/_data")  # a volume
     # The machine's /tmp may be memory as well: then only what is in it tells them apart. The
     # judge is root, and has files in there.

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.sealed.container.docker_engine import hardening
+from grader.sealed.container.plan import ContainerLimits
 from grader.sealed.selftest import foreign_mounts
 from grader.sealed.selftest.foreign_mounts import foreign
 
@@ -28,7 +30,7 @@ PLAIN = """\
 105 140 0:82 /null /proc/keys rw,nosuid - tmpfs tmpfs rw,size=65536k,mode=755
 107 143 0:88 / /sys/firmware ro,relatime - tmpfs tmpfs ro
 """
-MOUNT = "300 139 254:0 {root} {point} rw,relatime - {kind} {source} rw\n"
+MOUNT = "300 139 254:0 {root} {point} rw,relatime - {kind} {source} {options}\n"
 
 
 @pytest.fixture(autouse=True)
@@ -36,9 +38,9 @@ def no_devices(monkeypatch):
     monkeypatch.setattr(foreign_mounts, "_devices", lambda folder: [])
 
 
-def found(point, *, root="/home", kind="ext4", source="/dev/vda", ours=()):
+def found(point, *, root="/home", kind="ext4", source="/dev/vda", options="rw", ours=()):
     escaped = str(point).replace(" ", "\\040")
-    line = MOUNT.format(root=root, point=escaped, kind=kind, source=source)
+    line = MOUNT.format(root=root, point=escaped, kind=kind, source=source, options=options)
     every = foreign(PLAIN + line, ["/submission", *ours], "/nowhere")
     assert {each["path"] for each in every} <= {str(point)}
     return [each["opens"] for each in every]
@@ -54,9 +56,9 @@ def test_a_folder_with_something_of_others_is_open(monkeypatch):
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     (opens,) = found("/usr", root="/")
     assert re.fullmatch(r"a rank can list it: it holds \S+ and \d+ more", opens)
-    points = MOUNT.format(root="/", point="/usr", kind="ext4", source="x") + MOUNT.format(
-        root="/", point="/usr/lib", kind="ext4", source="x"
-    )
+    points = MOUNT.format(
+        root="/", point="/usr", kind="ext4", source="x", options="rw"
+    ) + MOUNT.format(root="/", point="/usr/lib", kind="ext4", source="x", options="rw")
     assert [each["path"] for each in foreign(points, [], "/nowhere")] == ["/usr"]
 
 
@@ -111,6 +113,8 @@ def test_shared_memory_of_the_machine_is_not_the_containers():
     """Engines name what they mount."""
     assert found("/dev/shm", root="/", kind="tmpfs", source="shm") == []
     assert len(found("/dev/shm", root="/", kind="tmpfs", source="tmpfs")) == 1
+    _, _, options = hardening(ContainerLimits())["tmpfs"]["/dev/shm"].partition("size=")
+    assert found("/dev/shm", kind="tmpfs", source="tmpfs", options=f"rw,size={options}") == []
 
 
 def test_what_is_below_proc_is_the_kernels_only_if_it_is_its_kind():
