@@ -4,10 +4,11 @@ import contextlib
 import io
 import json
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from docker.utils.socket import STDERR, frames_iter
 from this_checkout import IMAGE
 
 from grader.intake import stream as intake_stream
-from grader.intake.submission import Submission
+from grader.intake.submission import read
 from grader.recording import journal
 from grader.sealed.container.docker_engine import hardening
 from grader.sealed.container.plan import ContainerLimits
@@ -56,8 +57,13 @@ class Graded:
 
 
 def package(files: Mapping[str, bytes]) -> bytes:
-    """Return a submission as the client sends it."""
-    return intake_stream.pack(Submission("hostile", files, digest=""))
+    """Return a submission as the client reads and sends it."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            file = Path(folder, name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        return intake_stream.pack(replace(read(Path(folder), files), origin="hostile"))
 
 
 def grade(

@@ -222,10 +222,13 @@ def _shown(submission: Submission) -> list[str]:
 
 
 def _score(submission: Submission, assignment: Assignment) -> tuple[int, int, int]:
-    """Return how many asked files are there, how many by an accepted name, how many given ones."""
+    """Return how many asked files are there, how many by an accepted name, how many given ones.
+
+    Those that cannot be read count too: what is said of the part then tells why.
+    """
     names = names_of(assignment)
     best = dict[str, Rule]()
-    for path in submission.files:
+    for path in [*submission.files, *submission.not_read]:
         for file, rule in counts_for(path, names).items():
             best[file] = min(rule, best.get(file, rule))
     asked = [best[file] for file in assignment.handed_in if file in best]

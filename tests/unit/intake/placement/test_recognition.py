@@ -168,6 +168,13 @@ def test_of_a_file_that_was_not_read_the_reason_is_told(tmp_path):
     assert text.startswith("ring.py was not read: it has the coding utf-7 in line 1; ")
 
 
+def test_a_file_that_was_not_read_shows_which_assignment_is_meant():
+    """So that the part says why it has no points, not that the file has another name."""
+    unread = replace(handed_in("notes.py"), not_read={"ring.py": "has a NUL byte in line 1"})
+    mine, other = assignment("mine", part("ring", "ring.py")), assignment("other")
+    assert recognise(unread, [other, mine]) is mine
+
+
 def test_files_of_another_assignment_are_told_from_none_at_all():
     """Who names an assignment and hands in another one has mixed up something."""
     with pytest.raises(UsageError) as raised:
