@@ -252,8 +252,10 @@ def test_a_regrade_is_shown_before_it_is_published(course, work, tmp_path):
     said = grade(*arguments(other, "--regrade"), cwd=work, code=0).stdout
     assert "anna: 10 -> 9 (sum: test_send_is_left_alone)" in said and " changed from " in said
     assert marks(work) == before
-    grade(*arguments(other, "--regrade", "--publish"), cwd=work, code=3)
+    (work / "graded-in" / "moodle-grades.csv").touch()
+    said = grade(*arguments(other, "--regrade", "--publish"), cwd=work, code=3).stdout
     assert marks(work)["anna"][1] == "9"
+    assert "moodle-grades.csv may have earlier marks; --fill FILE" in said
 
 
 def test_a_class_is_judged_again_without_ranks(course, work, tmp_path, monkeypatch):
@@ -269,7 +271,7 @@ def test_a_class_is_judged_again_without_ranks(course, work, tmp_path, monkeypat
     )
     monkeypatch.setenv("GRADER_INTERPOSER", "/no/rank/can/be/started")
     said = grade(*arguments(other, "--judge-again"), cwd=work, code=0).stdout
-    assert "anna: 10 -> 9 by sum: test_send_is_left_alone" in said
+    assert "anna: 10 -> 9 (sum: test_send_is_left_alone)" in said
     assert marks(work) == before
     grade(*arguments(other, "--judge-again", "--publish"), cwd=work, code=3)
     assert marks(work)["anna"][1] == "9"

@@ -148,6 +148,8 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
         show(line)
     if table is not None:
         outputs.give_back(table, found, out)
+    elif filled := sorted(out.glob("*-grades.csv")):
+        show(f"{filled[0]} may have earlier marks; --fill FILE writes them again")
     is_whole = all(each.final is not None for each in found)
     return 0 if is_whole and not (strays.hand_ins or strays.authors) else 3
 
