@@ -47,7 +47,7 @@ def test_what_is_no_message_is_one_sentence():
 
 def test_too_large_a_submission_is_refused():
     """By its announced size, before a byte of it is read."""
-    with pytest.raises(UsageError, match="at most"):
+    with pytest.raises(UsageError, match="the limit is"):
         read_submission(io.BytesIO(struct.pack(">Q", 1 << 60)), "it")
 
 
