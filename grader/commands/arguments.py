@@ -84,7 +84,7 @@ def _course(dest: str) -> _Option:
 
 _ASSIGNMENT = _value("assignment", "ASSIGNMENT")
 _DIR = _value("submission", "DIR", None, Path)
-_DATA_HELP = "read MNIST or CIFAR-10 from here [GRADER_DATA, or small digits]"
+_DATA_HELP = "read MNIST or CIFAR-10 from here [GRADER_DATA, or the bundled digits]"
 _DATA = _value("--data", "FOLDER", _DATA_HELP, Path)
 _SEED = _value("--seed-of", "REPORT", "reuse the inputs of a report written by --full-json", Path)
 _RANKS = _value("-n --ranks", "N", "run only on this number of ranks", positive)

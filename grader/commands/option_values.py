@@ -11,7 +11,7 @@ def address(text: str) -> str:
     """Return the address that a text is, without a slash at its end."""
     if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", text):
         raise argparse.ArgumentTypeError(
-            f"expected an address such as https://example.org/grading, found {text!r}"
+            f"found {text!r}; expected an address such as https://example.org/grading"
         )
     return text.rstrip("/")
 
@@ -23,7 +23,7 @@ def score(text: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f"expected a number of points, found {text!r}")
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected a number of points")
     return number
 
 
@@ -42,7 +42,7 @@ def report_file(text: str) -> tuple[str, Path]:
     file = output_file(text)
     if file.suffix not in _FORMATS:
         raise argparse.ArgumentTypeError(
-            f"expected a file that ends with {', '.join(_FORMATS)}, found {text!r}"
+            f"found {text!r}; expected a file that ends with {', '.join(_FORMATS)}"
         )
     return _FORMATS[file.suffix], file
 
@@ -50,7 +50,7 @@ def report_file(text: str) -> tuple[str, Path]:
 def processors(text: str) -> str:
     """Return a list of processors as container engines read it, such as 0-3,8."""
     if not re.fullmatch(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*", text):
-        raise argparse.ArgumentTypeError(f"expected processors such as 0-3,8, found {text!r}")
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected processors such as 0-3,8")
     return text
 
 
@@ -60,7 +60,7 @@ def num_bytes(text: str) -> int:
     number = int(found[1]) << {"GiB": 30, "MiB": 20, "": 0}[found[2]] if found else 0
     if number < 64 << 20:
         raise argparse.ArgumentTypeError(
-            f"expected memory such as 4GiB, at least 64MiB, found {text!r}"
+            f"found {text!r}; expected memory such as 4GiB, at least 64MiB"
         )
     return number
 
@@ -70,7 +70,7 @@ def export(text: str) -> tuple[str, Path]:
     name, found, file = text.partition("=")
     if not found or not name or not file:
         raise argparse.ArgumentTypeError(
-            f"expected a format and a file such as gradescope=results.json, found {text!r}"
+            f"found {text!r}; expected a format and a file such as gradescope=results.json"
         )
     return name, Path(file)
 
@@ -78,7 +78,7 @@ def export(text: str) -> tuple[str, Path]:
 def whole(text: str, least: int = 0) -> int:
     """Return the number that a text is, which is not less than this."""
     if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"expected {least} or more, found {text!r}")
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected {least} or more")
     return int(text)
 
 

@@ -66,7 +66,7 @@ def named_seed(options: argparse.Namespace) -> str:
     if not re.fullmatch(r"([0-9a-f]{2})+", seed):
         raise UsageError(
             f"--seed-of: {options.seed_of} has no seed; name the --full-json report of a "
-            "sealed grading, or its course's secret in GRADER_SECRET_FILE"
+            "sealed grading. If the course's secret was used, set GRADER_SECRET_FILE instead"
         )
     return seed
 

@@ -137,7 +137,7 @@ def _wrong_part_below(
         above = [each["name"] for each in earlier if each.get("name")]
         yield (
             f"{path}.builds_on: found {found_text(name)}, "
-            f"{'which does not come before' if is_later else 'which is not a part'}; "
+            f"{'which does not come before this part' if is_later else 'which is not a part'}; "
             f"expected an earlier part{did_you_mean(name, above)}"
         )
         return

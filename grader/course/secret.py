@@ -126,7 +126,7 @@ def read_key(file: Path) -> bytes:
         )
     if len(key) < _FEWEST_KEY_NUM_BYTES:
         raise UsageError(
-            f"the key {file} has {len(key)} bytes; expected {_FEWEST_KEY_NUM_BYTES} or more "
+            f"the key {file} is {len(key)} bytes long; expected {_FEWEST_KEY_NUM_BYTES} or more "
             f"that cannot be guessed: (umask 077; openssl rand -hex 32 >{file})"
         )
     return key

@@ -90,11 +90,11 @@ def _checked(content: bytes, kind: type[msgspec.Struct]) -> tuple[Table, Table, 
 
 def _parsed(content: bytes) -> Table:
     if len(content) > MAX_NUM_BYTES:
-        raise GraderError(f"has more than {MAX_NUM_BYTES} bytes")
+        raise GraderError(f"is larger than {MAX_NUM_BYTES} bytes")
     for number, line in enumerate(content.splitlines(), 1):
         if len(line) > MAX_LINE_NUM_BYTES:
             raise GraderError(
-                f"line {number} has {len(line)} bytes; expected at most {MAX_LINE_NUM_BYTES}: "
+                f"line {number} is {len(line)} bytes long; expected at most {MAX_LINE_NUM_BYTES}: "
                 "write a long list over several lines"
             )
     try:

@@ -27,8 +27,7 @@ def pack_secret(secret: bytes) -> bytes:
     """Return what the client sends first. Raises UsageError for a secret that is too long."""
     if len(secret) > _MAX_SECRET_NUM_BYTES:
         raise UsageError(
-            f"the course secret has {len(secret)} bytes; at most {_MAX_SECRET_NUM_BYTES} are "
-            "accepted"
+            f"the course secret is {len(secret)} bytes long; the limit is {_MAX_SECRET_NUM_BYTES}"
         )
     return _LENGTH.pack(len(secret)) + secret
 
@@ -84,7 +83,7 @@ def _read_piece(stream: BinaryIO, what: str, max_num_bytes: int) -> bytes:
         )
     (num_bytes,) = _LENGTH.unpack(head)
     if num_bytes > max_num_bytes:
-        raise UsageError(f"the {what} has {num_bytes} bytes; at most {max_num_bytes} are accepted")
+        raise UsageError(f"the {what} is {num_bytes} bytes long; the limit is {max_num_bytes}")
     data = stream.read(num_bytes)
     if len(data) < num_bytes:
         raise UsageError(f"the {what} ended after {len(data)} of {num_bytes} bytes")

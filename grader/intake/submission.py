@@ -127,7 +127,7 @@ def _of_file(path: Path, descriptor: int, wanted: Collection[str]) -> Submission
     is_script = path.suffix.lower() in (".py", ".ipynb")
     if info.st_size > (MAX_FILE_NUM_BYTES if is_script else _MAX_ARCHIVE_NUM_BYTES):
         most = MAX_FILE_NUM_BYTES if is_script else _MAX_ARCHIVE_NUM_BYTES
-        raise UsageError(f"{path} has more than {most >> 20} MiB; leave data files out")
+        raise UsageError(f"{path} is larger than {most >> 20} MiB; leave data files out")
     with os.fdopen(os.dup(descriptor), "rb") as file:
         if is_script:
             problem = names.problem_of((path.name,))

@@ -81,8 +81,8 @@ def write_packed(file: Path, content: bytes, key: bytes | None) -> None:
     """Write what packed has returned, likewise."""
     if len(content) > MAX_NUM_BYTES:
         raise UsageError(
-            f"the recording has {len(content) >> 20:,} MiB; at most {MAX_NUM_BYTES >> 20:,} "
-            "are allowed. Record fewer parts at once, with --part"
+            f"the recording is larger than {MAX_NUM_BYTES >> 20:,} MiB, the limit. "
+            "Record fewer parts at once, with --part"
         )
     body = content[len(_MAGIC) + _TAG_NUM_BYTES :]
     tag = _NO_TAG if key is None else _tag(body, key)
@@ -133,11 +133,10 @@ def parse(content: bytes, name: str, key: bytes | None = None) -> Recording:
 
 def _content(file: Path) -> bytes:
     try:
-        num_bytes = file.stat().st_size
-        if num_bytes > MAX_NUM_BYTES:
+        if file.stat().st_size > MAX_NUM_BYTES:
             raise UsageError(
-                f"{file} has {num_bytes >> 20:,} MiB; a recording has at most "
-                f"{MAX_NUM_BYTES >> 20:,}. Record it again with `grade observe`"
+                f"{file} is larger than {MAX_NUM_BYTES >> 20:,} MiB, the limit for a recording. "
+                "Record it again with `grade observe`"
             )
         return file.read_bytes()
     except OSError as error:

@@ -55,7 +55,7 @@ def _write_installation(options: argparse.Namespace, course: Course) -> int:
     if lock is None:
         raise GraderError(
             "this engine has no requirements.lock, which students need to get the same packages. "
-            "Run `grade build` from a checkout or from the engine's wheel"
+            "Install the engine from a checkout or from its wheel, and run `grade build` again"
         )
     engine = EngineWheels.find(options.wheels)
     files = edition(course, is_for_students=True)

@@ -300,7 +300,7 @@ def drift(
     expected, actual = _template_of(reference_dir, shared), _files_in(template_dir)
     sources = {Path(relative): path for relative, path in shared.items()}
     sentences = [
-        f"{template_dir / relative} is not made from any file of {reference_dir}"
+        f"{template_dir / relative} is not made from any file in {reference_dir}"
         for relative in actual.keys() - expected.keys()
     ]
     for relative, content in expected.items():

@@ -118,7 +118,7 @@ def pseudonyms_in(out: Path) -> Pseudonyms:
         raise GraderError(f"{file} cannot be read: {error.strerror}") from None
     if len(key) != NUM_BYTES:
         raise GraderError(
-            f"{file} has {len(key)} bytes; expected a key of {NUM_BYTES} bytes. Restore it, or "
+            f"{file} is {len(key)} bytes long; expected a key of {NUM_BYTES} bytes. Restore it, or "
             "remove it to give all students new pseudonyms"
         )
     return Pseudonyms(key)

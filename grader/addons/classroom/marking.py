@@ -114,7 +114,7 @@ def _points(value: object, where: str) -> float:
     except ValueError:
         points = math.nan
     if not math.isfinite(points) or points < 0:
-        raise UsageError(f"{where}: found {value!r:.40}; expected points, a number of 0 or more")
+        raise UsageError(f"{where}: found {value!r:.40}; expected a number of points, at least 0")
     return points
 
 

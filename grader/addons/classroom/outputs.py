@@ -196,7 +196,7 @@ def summary(
     different = {each.identity: each.mark for each in standings if each.mark}.values()
     rows = [row for each in different for row in each.rows]
     if missing := sum(row.is_missing and row.given is None for row in rows):
-        yield f"pending questions on missing files, which wait for your points: {missing}"
+        yield f"pending questions whose file was not handed in; you must mark them: {missing}"
         yield '  not_handed_in = "zero" in class.toml gives them 0 points'
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
         yield f"hand-ins without a time, counted as on time: {len(untimed)}; to change this, add"
@@ -205,12 +205,12 @@ def summary(
     versions = Counter(each.versions.course_digest for _, each in reports_of(standings))
     if len(versions) > 1:
         numbers = " and ".join(str(number) for _, number in versions.most_common())
-        yield f"hand-ins graded by different versions of the course: {numbers}; --regrade or"
-        yield "  --judge-again shows whose mark would change with one version"
+        yield f"hand-ins graded with different versions of the course: {numbers}; --regrade or"
+        yield "  --judge-again shows whose mark would change if all used the current one"
     # Of what is nobody's the gradebook has no line: this is where it is told.
     nobodys = [*strays.hand_ins, *strays.authors, *strays.keys]
     nobodys += [
-        f"the table of times has {label}, which was not handed in" for label in unknown_times
+        f"the table of times lists {label}; no such hand-in was found" for label in unknown_times
     ]
     problems = grouped((each.student.id, each.problem) for each in standings if each.problem)
     if nobodys or problems:

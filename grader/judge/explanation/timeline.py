@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grader.judge.traffic.counting import only_prepare
+from grader.judge.traffic.counting import bytes_text, only_prepare
 from grader.model.evidence import CallSpan, Edge, Message, Timeline
 from grader.trace.call_formatting import name_of, place_of
 from grader.trace.calls import (
@@ -181,7 +181,7 @@ def _note(call: Call) -> str:
         else:
             said.append(who)
     if call.num_bytes >= 0:
-        said.append(f"{call.num_bytes} bytes")
+        said.append(bytes_text(call.num_bytes))
     if call.failed_polls > 1:
         said.append(f"polled {call.failed_polls} times without success")
     return ", ".join(said)

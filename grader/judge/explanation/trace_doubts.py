@@ -13,7 +13,7 @@ from grader.judge.explanation.bytes_carried import (
     unexplained,
     unrecorded_payloads,
 )
-from grader.judge.traffic.counting import only_prepare
+from grader.judge.traffic.counting import bytes_text, only_prepare
 from grader.model.errors import GraderError
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import CaseObservation
@@ -156,7 +156,7 @@ def miscounts(
             if (counted_messages, counted_bytes) != (num_messages, num_bytes):
                 yield Doubt(
                     f"rank {rank} recorded {_messages(num_messages)} to rank {peer} with "
-                    f"{num_bytes} bytes, but MPI itself counted {counted_messages} with "
+                    f"{bytes_text(num_bytes)}, but MPI itself counted {counted_messages} with "
                     f"{counted_bytes}",
                     (rank,),
                 )
@@ -230,7 +230,7 @@ def _unsent(trace: Trace, received: Sequence[Rows], row: Rows, num_sent: int) ->
     calls = trace.ranks[rank].calls
     call = calls.where(have_got(calls))[int(alike[num_sent])]
     is_torch = call.function in TORCH_POINT_TO_POINT
-    size_text = "" if is_torch else f" of {call.received_num_bytes} bytes"
+    size_text = "" if is_torch else f" of {bytes_text(call.received_num_bytes)}"
     return Doubt(
         f"rank {rank} received a message{size_text} from rank {call.matched_source}{at(call)}, "
         f"but rank {call.matched_source} did not record sending it",

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from grader.judge.check_failures import NotProven, RuleViolation
 from grader.judge.traffic.collective_calls import CollectiveCall, collective_calls, messages_of
-from grader.judge.traffic.counting import PICKLE_NUM_BYTES, assert_not_truncated
+from grader.judge.traffic.counting import PICKLE_NUM_BYTES, assert_not_truncated, bytes_text
 from grader.judge.traffic.neighbours import assert_neighbours_are_known
 from grader.model.finding import found
 from grader.trace.call_formatting import at, listed, name_of, place_of, ranks_text
@@ -170,7 +170,7 @@ def assert_collective_size(
                         "rule.collective_size",
                         f"rank {rank} passed {_size(each, item_num_bytes)} to "
                         f"{name_of(call)}{at(call)}; expected {_expected(num_elements)} of "
-                        f"{item_num_bytes} bytes in each call",
+                        f"{bytes_text(item_num_bytes)} in each call",
                         rank=rank,
                         num_bytes=call.num_bytes,
                         place=place_of(call),
@@ -184,8 +184,8 @@ def _size(each: CollectiveCall, item_num_bytes: int) -> str:
         return f"a pickle of {num_bytes} bytes"
     number, rest = divmod(num_bytes, item_num_bytes)
     if rest:
-        return f"{num_bytes} bytes"
-    return f"{number} element{'' if number == 1 else 's'} ({num_bytes} bytes)"
+        return bytes_text(num_bytes)
+    return f"{number} element{'' if number == 1 else 's'} ({bytes_text(num_bytes)})"
 
 
 def _expected(num_elements: Bounds) -> str:
@@ -247,4 +247,4 @@ def _account(num_bytes: int, sent: Sequence[Call]) -> str:
     if not sent:
         return "nothing"
     how = "with" if len(sent) == 1 else f"in {len(sent)} messages, the first with"
-    return f"{num_bytes} bytes {how} {name_of(sent[0])}{at(sent[0])}"
+    return f"{bytes_text(num_bytes)} {how} {name_of(sent[0])}{at(sent[0])}"

@@ -57,8 +57,8 @@ def assert_not_truncated(trace: Trace) -> None:
                 found(
                     "evidence.makes_no_sense",
                     f"the record of rank {rank}'s call{at(call)} is inconsistent "
-                    f"({name_of(call)}, peer {call.peer}, {call.num_bytes} bytes), so nothing "
-                    "is proven",
+                    f"({name_of(call)}, peer {call.peer}, {bytes_text(call.num_bytes)}), so "
+                    "nothing is proven",
                     rank=rank,
                     place=place_of(call),
                 )
@@ -234,12 +234,14 @@ def _assert_volume(
         PICKLE_NUM_BYTES * int(recorded_sends(trace, rank).flag("pickled").sum())
         for rank in range(len(trace.ranks))
     ]
+    most = f". With chunks padded to equal length, it sends up to {in_all[1]}"
+    padded = most if in_all[0] < in_all[1] else ""
     if in_all[0] > 0 and not any(sent):
         raise RuleViolation(
             found(
                 "volume.nothing_sent",
-                f"no rank sent anything; {algorithm} sends {_between(in_all)} elements in all, "
-                f"{in_all_formula}",
+                f"no rank sent anything; {algorithm} sends {in_all[0]} elements in all: "
+                f"{in_all_formula}{padded}",
             )
         )
     for rank, num_bytes in enumerate(sent):
@@ -265,8 +267,7 @@ def _assert_volume(
             found(
                 "volume.of_all_ranks",
                 f"the ranks together sent {_elements(sum(sent), item_num_bytes)}; {algorithm} "
-                "sends "
-                f"{_between(in_all)} in all, {in_all_formula}",
+                f"sends {in_all[0]} in all: {in_all_formula}{padded}",
                 num_bytes=sum(sent),
                 allowed=in_all[1] * item_num_bytes,
             ),
@@ -292,14 +293,13 @@ def _fits(num_bytes: int, bounds: tuple[int, int], item_num_bytes: int, headers:
 def _elements(num_bytes: int, item_num_bytes: int) -> str:
     number, rest = divmod(num_bytes, item_num_bytes)
     if rest:
-        return f"{num_bytes} bytes ({num_bytes / item_num_bytes:.1f} elements)"
-    return f"{number} element{'' if number == 1 else 's'} ({num_bytes} bytes)"
+        return f"{bytes_text(num_bytes)} ({num_bytes / item_num_bytes:.1f} elements)"
+    return f"{number} element{'' if number == 1 else 's'} ({bytes_text(num_bytes)})"
 
 
-def _between(bounds: tuple[int, int]) -> str:
-    if bounds[0] == bounds[1]:
-        return f"{bounds[0]}"
-    return f"{bounds[0]} to {bounds[1]} (with chunks padded to equal length)"
+def bytes_text(num_bytes: int) -> str:
+    """Return `1 byte` or `96 bytes`."""
+    return f"{num_bytes} byte{'' if num_bytes == 1 else 's'}"
 
 
 def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:

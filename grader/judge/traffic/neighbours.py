@@ -158,8 +158,8 @@ def grid_graph(shape: Sequence[int], *, periodic: bool | Sequence[bool] = False)
     wraps = [periodic] * len(shape) if isinstance(periodic, bool) else list(periodic)
     if not shape or min(shape) < 1 or len(wraps) != len(shape):
         raise ValueError(
-            f"a grid of shape {tuple(shape)}, periodic {tuple(wraps)}: expected for each "
-            "dimension a length of 1 or more, and True or False"
+            f"a grid of shape {tuple(shape)}, periodic {tuple(wraps)}: each dimension needs "
+            "a length of at least 1, and True or False for periodic"
         )
     graph = {}
     for rank, place in enumerate(product(*map(range, shape))):

@@ -51,7 +51,7 @@ def _array_problem(array: NDArray[Any], form: Array) -> str:
     if array.dtype != np.dtype(form.dtype):
         return f"is an array of {array.dtype}; expected {form.dtype}"
     if array.nbytes > form.max_num_bytes:
-        return f"has {array.nbytes} bytes; at most {form.max_num_bytes} are accepted"
+        return f"takes up {array.nbytes} bytes; at most {form.max_num_bytes} are accepted"
     if form.finite and array.dtype.kind in "fc" and not np.isfinite(array).all():
         index = first_index(~np.isfinite(array))
         place = index_text(index)

@@ -137,7 +137,8 @@ def assert_star(trace: Trace) -> None:
                     raise RuleViolation(
                         found(
                             "server.bypassed_by_message",
-                            f"Rank {rank} sent {call.num_bytes:,} bytes to rank {other} with "
+                            f"Rank {rank} sent {call.num_bytes:,} "
+                            f"byte{'' if call.num_bytes == 1 else 's'} to rank {other} with "
                             f"{call_name(call)}{call_site(call)}. Workers and clients must "
                             f"exchange data only with the server, rank {SERVER}.",
                             rank=rank,

@@ -126,8 +126,12 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
             says_operands=not outcome["operands_problem"][0],
         )
         if 3 * in_order < num_adds:
-            text = f"Only {in_order} of {num_adds} adds come after their operands, and are their "
-            text += "PE's only operation in that cycle. The grader did not compare the times."
+            come = "comes after its" if in_order == 1 else "come after their"
+            each = "is" if in_order == 1 else "are"
+            text = f"Only {in_order} of {num_adds} adds {come} operands and {each} in a cycle "
+            text += (
+                "without another operation of the same PE. The grader did not compare the times."
+            )
             raise WrongAnswer(found("latency.no_order", text, number=in_order))
         offset = schedule[0].cycle - 1
         leaving = leaving_cycles(schedule)

@@ -108,7 +108,7 @@ def _foreign(work: Work, sizes: Sizes, expected: set[Key]) -> Iterator[Finding]:
     but, facts = f"{work}, but", work.facts
     if not (0 <= r < sizes.kernel_rows and 0 <= e < sizes.out_rows):
         rows, columns = f"{sizes.kernel_rows} rows", f"{sizes.out_rows} columns"
-        text = f"{but} the array has {rows} (of the kernel) and {columns} (rows of the ofmap)."
+        text = f"{but} the array has {rows} (one per kernel row) and {columns} (one per ofmap row)."
         yield found("dataflow.no_such_pe", text, **facts)
     elif not 0 <= f < sizes.out_cols:
         text = f"{but} the output columns are 0 to {sizes.out_cols - 1}."

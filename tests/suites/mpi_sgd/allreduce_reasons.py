@@ -60,7 +60,7 @@ def old_recv_reduced(rank: int) -> Finding:
     """Return that what recv held before the call is in the result."""
     return found(
         "allreduce.old_recv_reduced",
-        f"Rank {rank} reduced the old content of recv ({GARBAGE} everywhere) into the result.",
+        f"Rank {rank} reduced the old contents of recv ({GARBAGE} everywhere) into the result.",
         help="recv may contain anything before the call: overwrite it first",
         rank=rank,
     )

@@ -177,7 +177,7 @@ def trained_batches(case: Fit, outcome: Outcome, rank: int) -> list[Rows]:
         text = f"Rank {rank}'s record of the batches it trained on contradicts itself."
         raise WrongAnswer(found("fit.record_of_batches_broken", text, rank=rank))
     if (rows < 0).any() or (rows >= _NUM_ROWS).any():
-        text = f"Rank {rank} trained on inputs that are not examples of training_data."
+        text = f"Rank {rank} trained on inputs that are not examples from training_data."
         helps = "pass forward_prop the inputs of a batch as create_batches made them"
         raise WrongAnswer(found("fit.inputs_not_of_training_data", text, help=helps, rank=rank))
     ends = np.cumsum(lengths)

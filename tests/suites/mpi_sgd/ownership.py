@@ -81,7 +81,7 @@ def assert_one_owner_per_layer(
             layers = _layers_per_batch(there, batches, sizes, worker, master)
             if owned.setdefault(master, layers) != layers:
                 sent = f"Rank {worker} sent rank {master} the gradients of {_told(layers)}"
-                text = f"{sent}; another worker sent this rank those of {_told(owned[master])}."
+                text = f"{sent}; another worker sent rank {master} those of {_told(owned[master])}."
                 raise RuleViolation(
                     found("layers.workers_disagree", text, rank=worker, master=master)
                 )

@@ -97,4 +97,4 @@ def _take(unused: list[Floats], fits: Callable[[Floats], bool]) -> Floats:
     for index, each in enumerate(unused):
         if fits(each):
             return unused.pop(index)
-    raise NotRecomputable("a layer has no parameters of its shape")
+    raise NotRecomputable("no parameters have the shape that a layer needs")

@@ -164,6 +164,13 @@ def unpacked(parameters: Vector) -> dict[str, Vector]:
     return {"weight": weights, "bias": biases}
 
 
+def parameter_name(place: int) -> str:
+    """Return the name of one number of a packed vector, such as `weight[1, 2]` or `bias[3]`."""
+    numbers = np.arange(softmax_regression.num_parameters(NUM_FEATURES, NUM_CLASSES), dtype=float)
+    name, array = next(each for each in unpacked(numbers).items() if place in each[1])
+    return f"{name}{np.argwhere(array == place)[0].tolist()}"
+
+
 def trained_batches(case: Training, outcome: Outcome, rank: int) -> list[Rows]:
     """Return the examples of every batch that a rank, with all its processes, was trained on.
 
@@ -201,7 +208,7 @@ def trained_batches(case: Training, outcome: Outcome, rank: int) -> list[Rows]:
         )
     if (rows < 0).any() or (rows >= case.num_examples).any():
         model = f"The model{_on_rank(outcome, rank)}"
-        text = f"{model} was trained on inputs that are not examples of the dataset."
+        text = f"{model} was trained on inputs that are not examples from the dataset."
         helps = "pass the model the inputs as they are in the dataset"
         raise WrongAnswer(found("training.other_inputs", text, help=helps, rank=rank))
     ends = np.cumsum(lengths)

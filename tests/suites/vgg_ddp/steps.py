@@ -78,7 +78,7 @@ def num_steps(case: Training, outcome: Outcome) -> int:
         other = next(rank for rank, count in enumerate(counts) if count != counts[0])
         text = f"Ranks 0 and {other} took different numbers of steps: "
         text += f"{counts[0]} and {counts[other]}."
-        helps = "compare how many batches the loaders of the two ranks give"
+        helps = "compare how many batches the data loaders of the two ranks yield"
         raise WrongAnswer(
             found("training.unequal_steps", text, help=helps, rank=other, steps=counts)
         )
@@ -97,13 +97,15 @@ def examples_of(case: Training | Printing, outcome: Outcome) -> list[list[int]]:
     examples = [each.tolist() for each in outcome["examples"]]
     for rank, sizes in enumerate(outcome["batch_sizes"]):
         number = len(examples[rank])
-        if min(sizes.tolist()) < 1 or sum(sizes.tolist()) != number:
-            few = ", ".join(map(str, sizes.tolist()[:3]))
+        facts = {"rank": rank, "examples": number}
+        if (smallest := min(sizes.tolist())) < 1:
+            text = f"Rank {rank}'s record contains a batch of {smallest} examples."
+            raise WrongAnswer(found("training.batches_do_not_fit", text, **facts))
+        if sum(sizes.tolist()) != number:
+            few = ", ".join(map(str, sizes.tolist()[:3])) + ", ..." * (len(sizes) > 3)
             text = f"Rank {rank} trained on {number} examples; "
-            text += f"its batches of {few}, ... do not add up to that."
-            raise WrongAnswer(
-                found("training.batches_do_not_fit", text, rank=rank, examples=number)
-            )
+            text += f"its recorded batch sizes ({few}) do not add up to that."
+            raise WrongAnswer(found("training.batches_do_not_fit", text, **facts))
     strange = [
         rank
         for rank, each in enumerate(examples)

@@ -114,7 +114,7 @@ def test_what_agrees_is_not_told(told):
         (
             ("parts", 1, "builds_on"),
             "fit",
-            'parts.fit.builds_on: found "fit", which does not come before; expected an '
+            'parts.fit.builds_on: found "fit", which does not come before this part; expected an '
             "earlier part",
         ),
         (
@@ -181,7 +181,9 @@ def test_a_part_below_and_what_stands_in_for_it_go_together(told, left, missing)
 def test_a_part_that_comes_later_is_none_to_build_on(told):
     """It is graded in the order of the file."""
     (mistake,) = told({**RIGHT, "parts": [FIT, RING]})
-    assert mistake.startswith('parts.fit.builds_on: found "ring", which does not come before; ')
+    assert mistake.startswith(
+        'parts.fit.builds_on: found "ring", which does not come before this part; '
+    )
 
 
 @pytest.mark.parametrize("index", [0, 1])

@@ -47,15 +47,15 @@ def test_what_is_no_message_is_one_sentence():
 
 def test_too_large_a_submission_is_refused():
     """By its announced size, before a byte of it is read."""
-    with pytest.raises(UsageError, match="at most"):
+    with pytest.raises(UsageError, match="the limit is"):
         read_submission(io.BytesIO(struct.pack(">Q", 1 << 60)), "it")
 
 
 def test_too_long_a_secret_is_refused_on_both_sides():
     """The client says so first; the container does not rely on it."""
-    with pytest.raises(UsageError, match="has 5000 bytes; at most 4096"):
+    with pytest.raises(UsageError, match="is 5000 bytes long; the limit is 4096"):
         intake_stream.pack_secret(bytes(5000))
-    with pytest.raises(UsageError, match="has 5000 bytes; at most 4096"):
+    with pytest.raises(UsageError, match="is 5000 bytes long; the limit is 4096"):
         intake_stream.read_secret(io.BytesIO(struct.pack(">Q", 5000)))
 
 

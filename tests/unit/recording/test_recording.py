@@ -63,7 +63,7 @@ def test_a_recording_that_is_too_large_is_not_read(tmp_path):
     file = tmp_path / "huge.rec"
     with file.open("wb") as huge:
         huge.truncate(10 << 30)
-    with pytest.raises(UsageError, match="has 10,240 MiB; a recording has at most 1,024"):
+    with pytest.raises(UsageError, match="is larger than 1,024 MiB, the limit for a recording"):
         read(file)
 
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_read_or_written_is_told(tmp_path):
 
 @pytest.mark.parametrize(
     ("mode", "content", "words"),
-    [(0o644, KEY, "has mode 644"), (0o600, b"short", "has 5 bytes; expected 32 or more")],
+    [(0o644, KEY, "has mode 644"), (0o600, b"short", "is 5 bytes long; expected 32 or more")],
 )
 def test_a_key_is_the_courses_alone(tmp_path, mode, content, words):
     """And nobody can guess it."""
@@ -102,9 +102,9 @@ def test_a_key_is_the_courses_alone(tmp_path, mode, content, words):
 
 
 def test_a_recording_that_could_not_be_read_is_not_written(tmp_path, monkeypatch):
-    """It says how much there is, and what to leave out."""
+    """It says how much is allowed, and what to leave out."""
     monkeypatch.setattr(module, "MAX_NUM_BYTES", 100)
-    with pytest.raises(UsageError, match=r"the recording has 0 MiB.*with --part"):
+    with pytest.raises(UsageError, match=r"the recording is larger than 0 MiB.*with --part"):
         write(tmp_path / "ring.rec", RECORDING)
     assert list(tmp_path.iterdir()) == []
 

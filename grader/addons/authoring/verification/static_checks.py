@@ -260,7 +260,7 @@ def _wrong_parts(table: _Table, assignment: Assignment) -> Iterator[str]:
     if others != by_a_person:
         yield (
             f"{', '.join(rows) or 'no row besides those of parts'}: {_points(others)} here, but "
-            f"assignment.toml has {_points(by_a_person)} graded by hand; {_CHANGE}"
+            f"assignment.toml gives {_points(by_a_person)} by hand; {_CHANGE}"
         )
 
 
@@ -273,10 +273,10 @@ def _wrong_sums(table: _Table, assignment: Assignment) -> Iterator[str]:
         # Several columns under a heading that names as many parts are theirs, in that order.
         meant = (parts[number],) if len(columns) == len(parts) else parts
         if paid not in [part.points for part in meant]:
-            named = " or ".join(f"{part.name} with {written(part.points)}" for part in meant)
+            named = " or ".join(f"{part.name} {_points(part.points)}" for part in meant)
             yield (
                 f"the column {table.header[column]} adds up to {written(paid)}, but "
-                f"assignment.toml has {named}; {_CHANGE}"
+                f"assignment.toml gives {named}; {_CHANGE}"
             )
         elif len(meant) == 1:
             yield from _wrong_rows(table.prices(column), meant[0], assignment)

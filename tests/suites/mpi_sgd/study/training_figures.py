@@ -213,6 +213,6 @@ def _table(results):
         )
     columns = ("training", "ranks", "more ranks than cores", "time (s)", "speed-up", "accuracy")
     return Table(
-        "trainings", "All trainings against the serial program", columns, tuple(rows),
+        "trainings", "All training runs against the serial program", columns, tuple(rows),
         f"{_work(results)}; each asynchronous worker takes whole batches.",
     )  # fmt: skip

@@ -278,7 +278,7 @@ def test_two_versions_of_a_course_in_one_class_are_told():
     assert not any("versions" in line for line in outputs.summary(found, Strays(), [], Path("out")))
     found.append(standing(grading(other), label="s2"))
     told = list(outputs.summary(found, Strays(), [], Path("out")))
-    assert any("by different versions of the course: 2 and 1; --regrade" in line for line in told)
+    assert any("with different versions of the course: 2 and 1; --regrade" in line for line in told)
 
 
 @pytest.mark.parametrize("name", ["Ann_1_assignsubmission_file_", "anna.zip", ""])

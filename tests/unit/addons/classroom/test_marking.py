@@ -174,9 +174,9 @@ def test_no_spreadsheet_makes_a_number_of_a_digest(tmp_path, digest):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("id,row,points\nanna,volume,two\n", "line 2: found 'two'; expected points"),
-        ("id,row,points\nanna,volume,-1\n", "line 2: found '-1'; expected points"),
-        ("id,row,points\nanna,volume,nan\n", "line 2: found 'nan'; expected points"),
+        ("id,row,points\nanna,volume,two\n", "line 2: found 'two'; expected a number of points"),
+        ("id,row,points\nanna,volume,-1\n", "line 2: found '-1'; expected a number of points"),
+        ("id,row,points\nanna,volume,nan\n", "line 2: found 'nan'; expected a number of points"),
         (
             "id,row,points\nanna,volume,1\nanna,volume,2\n",
             "line 3: volume of anna also has points in .*line 2",

@@ -241,7 +241,7 @@ def test_parts_in_other_folders_are_left_out(tmp_path):
         (["nowhere"], 2, "nowhere is not a folder; an open session runs the files where"),
         ([REFERENCE, "-k", "nonsense"], 2, "no check is left to run"),
         ([REFERENCE, "--part", "ring"], 2, ". Did you mean ring_allreduce?"),
-        ([REFERENCE, "-n", "0"], 2, "expected 1 or more, found '0'"),
+        ([REFERENCE, "-n", "0"], 2, "found '0'; expected 1 or more"),
         ([ROOT / "reference/vgg_ddp"], 2, "cannot run parts that start their own processes"),
     ],
 )

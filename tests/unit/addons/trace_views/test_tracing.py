@@ -100,7 +100,7 @@ def test_a_case_can_be_chosen():
             ["reference/mpi_sgd"],
             "shows one part of mpi_sgd; name it with --part: sync_collective, naive_allreduce, ",
         ),
-        ([*RING, "--limit", "-1"], "expected 0 or more, found '-1'"),
+        ([*RING, "--limit", "-1"], "found '-1'; expected 0 or more"),
         ([*RING, "--json", "none/x.json"], "none/x.json cannot be written; name a file in an"),
         (
             [*RING, "--only", "three"],

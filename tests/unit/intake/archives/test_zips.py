@@ -167,7 +167,7 @@ def test_too_many_members_are_one_sentence(read, monkeypatch):
 def test_too_large_an_archive_is_one_sentence(read, monkeypatch):
     """Before it is looked into."""
     monkeypatch.setattr(submissions, "_MAX_ARCHIVE_NUM_BYTES", 100)
-    with pytest.raises(UsageError, match="has more than 0 MiB; leave data files out"):
+    with pytest.raises(UsageError, match="is larger than 0 MiB; leave data files out"):
         read(zip_of(("ring.py", bytes(range(256)))))
 
 

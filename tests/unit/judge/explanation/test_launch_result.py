@@ -203,7 +203,7 @@ def test_what_cannot_be_read_is_told_in_our_words():
     unread = RankEnd(said="broken", values={"message": "arrays of 9 bytes"})
     assert trouble(unread).message.endswith("cannot read: arrays of 9 bytes")
     unexpected = RankEnd(said="result", values={"message": "all is well"})
-    assert trouble(unexpected).message.endswith("it cannot read")
+    assert trouble(unexpected).message.endswith("the grader cannot read")
 
 
 @pytest.mark.parametrize(

@@ -397,15 +397,16 @@ def test_too_little_is_no_ring_either():
     """A tail that never travels."""
     run = ring(4, [3, 3, 3, 3])
     assert violation(counting.assert_ring_volume, run, 13, ITEM_NUM_BYTES) == (
-        "the ranks together sent 72 elements (576 bytes); a ring sends 78 to 96 (with chunks "
-        "padded to equal length) in all, 2(n - 1) L with n = 4 ranks and L = 13 elements"
+        "the ranks together sent 72 elements (576 bytes); a ring sends 78 in all: "
+        "2(n - 1) L with n = 4 ranks and L = 13 elements. With chunks padded to equal length, "
+        "it sends up to 96"
     )
 
 
 def test_nothing_sent_is_a_violation():
     """Unless there is one rank or no element."""
     said = violation(counting.assert_ring_volume, Run(4), 12, ITEM_NUM_BYTES)
-    assert said.startswith("no rank sent anything; a ring sends 72 elements in all, 2(n - 1) L")
+    assert said.startswith("no rank sent anything; a ring sends 72 elements in all: 2(n - 1) L")
     assert "no rank sent" in violation(counting.assert_naive_volume, Run(4), 12, ITEM_NUM_BYTES)
     for check in (counting.assert_ring_volume, counting.assert_naive_volume):
         check(Run(4).trace(), 0, ITEM_NUM_BYTES)

@@ -15,7 +15,7 @@ from grader.model.report import Array, Text
         (np.zeros(3, "f4"), Array("float64", (3,)), "is an array of float32; expected float64"),
         (np.array([0, np.nan]), Array("float64", (2,)), "[1] is nan"),
         (np.array(np.inf), Array("float64", ()), "it is inf"),
-        (np.zeros(9), Array("float64", (None,), max_num_bytes=8), "has 72 bytes; at most 8"),
+        (np.zeros(9), Array("float64", (None,), max_num_bytes=8), "takes up 72 bytes; at most 8"),
     ],
 )
 def test_results_of_another_form_are_refused(array, form, words):

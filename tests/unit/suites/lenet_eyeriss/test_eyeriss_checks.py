@@ -110,6 +110,21 @@ def test_late_outputs_and_work_after_the_last_are_told() -> None:
         assert_outputs_leave_on_time(SHEETS, answered(SHEETS, afterwards))
 
 
+@pytest.mark.parametrize(
+    ("num_in_order", "told"),
+    [(1, "1 of 12 adds comes after its operands and is"), (2, "2 of 12 adds come after their")],
+)
+def test_where_most_adds_are_in_no_order_the_times_are_not_compared(num_in_order, told) -> None:
+    def at_once(schedule):
+        """Give each PE's adds the first cycle, but the last adds of some PE a later one each."""
+        adds = [work for work in schedule if work.op != "multiply"][-num_in_order:]
+        late = {id(work): 100 + number for number, work in enumerate(adds)}
+        return [replace(work, cycle=late.get(id(work), 1)) for work in schedule]
+
+    with pytest.raises(WrongAnswer, match=told):
+        assert_outputs_leave_on_time(SHEETS, answered(SHEETS, at_once))
+
+
 def test_counts_name_both_kinds_of_operation() -> None:
     facts = {"num_multiplies": 15, "num_adds": 12, "expected": (16, 12)}
     with failing(WrongAnswer, "schedule.wrong_counts", **facts):

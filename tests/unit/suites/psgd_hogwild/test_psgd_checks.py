@@ -186,6 +186,21 @@ def test_steps_that_are_not_sgds_are_told_by_their_cause(gradients_of, mistake, 
     assert facts_of(error, "psgd.gradient_differs") == {"rank": 0, "batch": batch}
 
 
+@pytest.mark.parametrize(("place", "name"), [(7, "weight[1, 2]"), (-1, "bias[2]")])
+def test_the_number_of_a_gradient_that_differs_is_named(place, name):
+    """The rest of the gradient is that of plain SGD."""
+    found = changed_steps(of_double_softmax)
+    right = run_of(parts=[range(8), range(8, 15), range(15, 22)])
+    for result, own in zip(found.results, right.results, strict=True):
+        result["gradients"] = own["gradients"].copy()
+    gradient = found["gradients"][0][0]
+    expected, gradient[place] = gradient[place], 5
+    with pytest.raises(WrongAnswer) as error:
+        assert_sgd(CASE, found)
+    (said,) = (each.text for each in error.value.findings if each.key == "psgd.gradient_differs")
+    assert f"is 5 for {name}; plain SGD computes {expected:.6g} there." in said
+
+
 def test_the_mean_of_steps_that_pile_up_is_their_mean():
     """The steps cost their own test, and the averaging was right."""
     found = changed_steps(piled_up)

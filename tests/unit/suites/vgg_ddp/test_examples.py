@@ -91,6 +91,18 @@ def test_one_rank_has_the_whole_batch():
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("sizes", [(6, 2), (9, 0)])
-def test_sizes_that_do_not_fit_the_examples_are_told(check, sizes):
-    refused(check, shared(EVEN, ODD, sizes=sizes), "training.batches_do_not_fit", examples=9)
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [
+        ((6, 2), "9 examples; its recorded batch sizes (6, 2) do not add up to that."),
+        (
+            (2, 2, 2, 2),
+            "its recorded batch sizes (2, 2, 2, ...) do not add up to that.",
+        ),
+        ((9, 0), "Rank 0's record contains a batch of 0 examples."),
+    ],
+)
+def test_sizes_that_do_not_fit_the_examples_are_told(check, sizes, told):
+    seen = shared(EVEN, ODD, sizes=sizes)
+    error = refused(check, seen, "training.batches_do_not_fit", examples=9)
+    assert error.findings[0].text.endswith(told)

@@ -99,12 +99,12 @@ def test_tables_that_agree_have_no_problem(tmp_path):
         (
             "`report.pdf` | 10",
             "`report.pdf` | 20",
-            "4: the questions: 20 points here, but assignment.toml has 10 points graded by hand",
+            "4: the questions: 20 points here, but assignment.toml gives 10 points by hand",
         ),
         (
             "| 10 | |",
             "| 9 | |",
-            "13: the column iid adds up to 14, but assignment.toml has iid with 15; change one of",
+            "13: the column iid adds up to 14, but assignment.toml gives iid 15 points; change",
         ),
         # Under a heading that names two, in their order.
         ("| iid | noniid | what", "| a | b | what", ""),
@@ -112,7 +112,7 @@ def test_tables_that_agree_have_no_problem(tmp_path):
         (
             "| 15 | what a",
             "| 16 | what a",
-            "21: the column points adds up to 16, but assignment.toml has iid with 15 or noniid",
+            "21: the column points adds up to 16, but assignment.toml gives iid 15 points or",
         ),
     ],
 )

@@ -123,8 +123,8 @@ def test_a_new_assignment_is_right(root, ranks):
             "reference/sums/HANDOUT.md",
             "| 5 | the sum",
             "| 6 | the sum",
-            r"handout: HANDOUT\.md:\d+: the column points adds up to 11, but assignment\.toml has "
-            "sum with 10; change one of them",
+            r"handout: HANDOUT\.md:\d+: the column points adds up to 11, but assignment\.toml "
+            "gives sum 10 points; change one of them",
         ),
         (
             f"{BUG}/expected.toml",
