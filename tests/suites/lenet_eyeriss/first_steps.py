@@ -10,7 +10,7 @@ import numpy as np
 from grader.api import Attempt, Call, Outcome, Verdict, functions
 
 from .gradient_traffic import CARRIES_NOTHING, padded_chunks
-from .over_ranks import Cases, Run
+from .over_ranks import Cases, Check, Run
 from .serial import NUM_PARAMETERS, SHAPES
 from .sum_checks import NEARLY_ALL
 from .training_cases import SHEETS_RANKS, Alone
@@ -45,18 +45,21 @@ def assert_begins(
     run: Run,
     cases: Cases,
     alone: Sequence[Alone],
+    is_complete: Check,
     is_right: Callable[[CallsByRank], bool],
     is_sound: Callable[[Outcome, int], bool],
 ) -> None:
     """Assert that 4 ranks, or 3 of them, have begun right, whatever comes of it.
 
-    They may end with a wrong result, hang, or fail by a mistake. is_right: for their calls.
-    is_sound: for what a rank gives alone.
+    They may end with a wrong result, hang, or fail by a mistake. is_complete: fails for a wrong
+    result. is_right: of their calls. is_sound: of what a rank gives alone.
     """
+    launch = run(SHEETS_RANKS, cases[SHEETS_RANKS])
+    complete = {case for case, _ in launch.holding(is_complete)}
     begun = [
         [[call for call in rank.calls if _carries(call)] for rank in attempt.trace.ranks]
-        for _, attempt in run(SHEETS_RANKS, cases[SHEETS_RANKS]).attempts()
-        if attempt.failure is None or _hangs_or_fails_by_a_mistake(attempt)
+        for case, attempt in launch.attempts()
+        if case not in complete and _may_have_begun(attempt)
     ]
     assert any(sum(map(bool, calls)) >= SHEETS_RANKS - 1 and is_right(calls) for calls in begun)
     outcomes = [each for _, each in run(SHEETS_RANKS, alone).answers() if isinstance(each, Outcome)]
@@ -126,10 +129,11 @@ def _carries(call: Call) -> bool:
     return call.function not in CARRIES_NOTHING and call.num_elements > 0
 
 
-def _hangs_or_fails_by_a_mistake(attempt: Attempt) -> bool:
+def _may_have_begun(attempt: Attempt) -> bool:
+    """Return whether the ranks came to an end, hung, or failed by a mistake."""
     failure = attempt.failure
     if failure is None or failure.verdict is Verdict.DEADLOCK:
-        return failure is not None
+        return True
     code = _CODE.findall(failure.detail.partition(_OUTPUT)[0])
     if code and _RAISES.search(code[-1]):
         return False  # An error of its own making shows nothing.

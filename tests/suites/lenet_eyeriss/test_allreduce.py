@@ -98,7 +98,9 @@ def test_all_processes_hold_the_very_same_parameters(run):
 @stage(1.5)
 def test_begins_with_gradients(run):
     """begins with the gradients"""
-    assert_begins(run, CASES, ALONE, begins_with_gradients, gives_gradients)
+    assert_begins(
+        run, CASES, ALONE, assert_one_rank_complete, begins_with_gradients, gives_gradients
+    )
 
 
 @stage(0.5)
