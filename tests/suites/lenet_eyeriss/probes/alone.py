@@ -50,7 +50,8 @@ def no_other_ranks(arriving, given):
             options = args[-1] if args else None
             is_root = name != "broadcast" or options.rootRank == group.rank()
             operation = getattr(options, "reduceOp", dist.ReduceOp.SUM)
-            is_sum = operation in (dist.ReduceOp.SUM, dist.ReduceOp.AVG)
+            # The enumeration does not know itself in an option: the option comes first.
+            is_sum = operation == dist.ReduceOp.SUM or operation == dist.ReduceOp.AVG
             if name in _GIVES_NOTHING:
                 arrive(args[0] if name.startswith("recv") else [])
             elif is_root and is_sum:
