@@ -134,7 +134,7 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
             )
             raise WrongAnswer(found("latency.no_order", text, number=in_order))
         offset = schedule[0].cycle - 1
-        leaving = leaving_cycles(schedule)
+        leaving = leaving_cycles(schedule, sizes)
         for f in range(sizes.out_cols):
             for e in range(sizes.out_rows):
                 expected = sizes.leaves_in(f) + offset
@@ -157,6 +157,20 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
             text = f"{last}, but the last output leaves in cycle {makespan}."
             facts = {**last.facts, "makespan": makespan}
             raise WrongAnswer(found("latency.work_after_last_output", text, **facts))
+
+
+def does_its_own(case: Convolution, outcome: Outcome, *ops: str) -> bool:
+    """Return whether each element does all its operations of these kinds, as if alone in the array.
+
+    Each once, one in a cycle, with the values of operands that were made before.
+    """
+    given, num_expected = outcome.inputs[0], len([*case.sizes.all_keys()])
+    if outcome["operands_problem"][0] or len(outcome["schedule"][0]) > 2 * num_expected:
+        return False
+    done = [work for work in _schedule(outcome) if work.op in ops]
+    broken = broken_rules(done, given["ifmap"], given["kernel"])
+    missing = [each.finding for each in broken if each.finding.key == "dataflow.never_done"]
+    return len(missing) == len(broken) and not any(each.facts["op"] in ops for each in missing)
 
 
 def assert_cycles_count_from_one(case: Convolution, outcome: Outcome) -> None:
@@ -237,13 +251,19 @@ def _schedule(outcome: Outcome) -> list[Work]:
 def _most_of_a_schedule(case: Convolution, outcome: Outcome) -> list[Work]:
     """Return the operations in time order, if a third of what the array does is among them.
 
-    Rules hold for an empty schedule, and for operations that have nothing to do with the array.
-    Which element does them is asked elsewhere. Raises WrongAnswer, for far too many as well.
+    Of its multiplies, adds and psums each: rules hold for what is not there, and for operations
+    that have nothing to do with the array. Which element does them is asked elsewhere. Raises
+    WrongAnswer, for far too many as well.
     """
     schedule = _schedule(outcome)
     expected = Counter(_purpose(key) for key in case.sizes.all_keys())
     num_known = (expected & Counter(_purpose(work.key) for work in schedule)).total()
-    if 3 * num_known < expected.total() or len(schedule) > 2 * expected.total():
+    num_done = Counter(work.op for work in schedule)
+    num_expected = Counter(op for op, *_ in case.sizes.all_keys())
+    has_few = 3 * num_known < expected.total() or any(
+        3 * num_done[op] < number for op, number in num_expected.items()
+    )
+    if has_few or len(schedule) > 2 * expected.total():
         raise WrongAnswer(
             found(
                 "schedule.wrong_size",

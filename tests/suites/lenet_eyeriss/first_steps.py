@@ -1,16 +1,19 @@
-"""What the calls show of code that fails before there is a result: whether it has begun well."""
+"""What calls and their contents show of code without a right result: whether it begins well."""
 
 import builtins
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 
-from grader.api import Attempt, Call, Verdict, functions
+import numpy as np
+
+from grader.api import Attempt, Call, Outcome, Verdict, functions
 
 from .gradient_traffic import CARRIES_NOTHING, padded_chunks
-from .over_ranks import Cases, Run
+from .over_ranks import Cases, Check, Run
 from .serial import NUM_PARAMETERS, SHAPES
-from .training_cases import SHEETS_RANKS
+from .sum_checks import NEARLY_ALL
+from .training_cases import SHEETS_RANKS, Alone
 
 CallsByRank = list[list[Call]]
 """Of each rank, those that carry something."""
@@ -24,6 +27,8 @@ _LENGTHS = {*map(prod, SHAPES.values()), *_OF_LAYERS, NUM_PARAMETERS}
 """Of a parameter, of weight and bias of a layer, and of all."""
 _MANY_ELEMENTS = 16
 """An n-th of fewer may be a counter."""
+_PASSED_ON = 0.3
+"""Of what a rank gives; in a ring it is two thirds."""
 _REFUSED = {"SystemError", "gaierror", "herror", "DistNetworkError", "DistStoreError"}
 _REFUSED |= {
     name
@@ -36,14 +41,56 @@ _CODE = re.compile(r'^  File "[^"\n]*", line \d+.*\n    (.*)', re.MULTILINE)
 _RAISES = re.compile(r"(?:^|[;:])\s*raise\b")
 
 
-def assert_begins(run: Run, cases: Cases, is_right: Callable[[CallsByRank], bool]) -> None:
-    """Assert that 4 ranks, or 3 of them, have begun right, and then hung or failed by a mistake."""
+def assert_begins(
+    run: Run,
+    cases: Cases,
+    alone: Sequence[Alone],
+    is_complete: Check,
+    is_right: Callable[[CallsByRank], bool],
+    is_sound: Callable[[Outcome, int], bool],
+) -> None:
+    """Assert that 4 ranks, or 3 of them, have begun right, whatever comes of it.
+
+    They may end with a wrong result, hang, or fail by a mistake. is_complete: fails for a wrong
+    result. is_right: of their calls. is_sound: of what a rank gives alone.
+    """
+    launch = run(SHEETS_RANKS, cases[SHEETS_RANKS])
+    complete = {case for case, _ in launch.holding(is_complete)}
     begun = [
         [[call for call in rank.calls if _carries(call)] for rank in attempt.trace.ranks]
-        for _, attempt in run(SHEETS_RANKS, cases[SHEETS_RANKS]).attempts()
-        if _hangs_or_fails_by_a_mistake(attempt)
+        for case, attempt in launch.attempts()
+        if case not in complete and _may_have_begun(attempt)
     ]
     assert any(sum(map(bool, calls)) >= SHEETS_RANKS - 1 and is_right(calls) for calls in begun)
+    outcomes = [each for _, each in run(SHEETS_RANKS, alone).answers() if isinstance(each, Outcome)]
+    assert any(
+        sum(is_sound(outcome, rank) for rank in range(SHEETS_RANKS)) >= SHEETS_RANKS - 1
+        for outcome in outcomes
+    )
+
+
+def gives_gradients(outcome: Outcome, rank: int) -> bool:
+    """Return whether a rank gives its own gradients to others."""
+    own, given = outcome["own"][rank], outcome["given"][rank]
+    with np.errstate(over="ignore"):
+        forms = [own, own / np.float32(outcome.ranks), own.astype("f2").astype("f4")]
+    num_own = np.sum(np.isin(given, np.concatenate(forms)) & (given != 0))
+    return bool(num_own > 0 and num_own >= min(_MANY_ELEMENTS, len(given) / 2))
+
+
+def passes_chunks_on(outcome: Outcome, rank: int) -> bool:
+    """Return whether a rank begins with its gradients, and goes on with what it receives.
+
+    If it does not go on, it must have failed before. If it passes on what it receives, and ends
+    with that, it need not begin with its gradients.
+    """
+    given, averaged = outcome["given"][rank], outcome["averaged"][rank]
+    arriving = outcome.inputs[rank]["arriving"]
+    passes_on = len(given) and np.isin(np.rint(given), arriving).mean() >= _PASSED_ON
+    if gives_gradients(outcome, rank):
+        return bool(passes_on or (not len(averaged) and len(given) <= padded_chunks(outcome.ranks)))
+    arrived = np.isin(np.rint(averaged * outcome.ranks), arriving)
+    return bool(passes_on and len(averaged) and arrived.mean() >= NEARLY_ALL)
 
 
 def begins_with_gradients(calls: CallsByRank) -> bool:
@@ -82,10 +129,11 @@ def _carries(call: Call) -> bool:
     return call.function not in CARRIES_NOTHING and call.num_elements > 0
 
 
-def _hangs_or_fails_by_a_mistake(attempt: Attempt) -> bool:
+def _may_have_begun(attempt: Attempt) -> bool:
+    """Return whether the ranks came to an end, hung, or failed by a mistake."""
     failure = attempt.failure
     if failure is None or failure.verdict is Verdict.DEADLOCK:
-        return failure is not None
+        return True
     code = _CODE.findall(failure.detail.partition(_OUTPUT)[0])
     if code and _RAISES.search(code[-1]):
         return False  # An error of its own making shows nothing.

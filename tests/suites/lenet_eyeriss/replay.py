@@ -82,14 +82,20 @@ def _uses_too_early(work: Work, made: ByElement, ifmap: Matrix, kernel: Matrix) 
     return any(each.rule is Rule.OPERANDS for each in _wrong_operands(work, made, ifmap, kernel))
 
 
-def leaving_cycles(schedule: Sequence[Work]) -> dict[tuple[int, int], int]:
-    """Return for each output (e, f) the cycle of the last operation that PE(0, e) does for it."""
+def leaving_cycles(schedule: Sequence[Work], sizes: Sizes) -> dict[tuple[int, int], int]:
+    """Return for each output (e, f) the cycle of the last add or psum that PE(0, e) does for it.
+
+    Left out are outputs without the operation that completes them: a psum, unless there is one row.
+    """
+    completes = "psum" if sizes.kernel_rows > 1 else "add" if sizes.taps > 1 else "multiply"
     last: dict[tuple[int, int], int] = {}
+    complete = set()
     for work in schedule:
-        if work.pe[0] == 0:
-            place = (work.pe[1], work.out_col)
+        place = (work.pe[1], work.out_col)
+        if work.pe[0] == 0 and (work.op != "multiply" or completes == "multiply"):
             last[place] = max(work.cycle, last.get(place, work.cycle))
-    return last
+            complete |= {place} if work.op == completes else set()
+    return {place: cycle for place, cycle in last.items() if place in complete}
 
 
 def _never_done(op: str, pe: Element, out_col: int, tap: int) -> Finding:

@@ -4,7 +4,7 @@ import pytest
 
 from grader.api import Outcome, case_context, part, points, stage
 
-from .first_steps import assert_begins, begins_with_gradients
+from .first_steps import assert_begins, begins_with_gradients, gives_gradients
 from .gradient_traffic import assert_contributes
 from .over_ranks import assert_on_few, where_few_hold, where_several_hold
 from .proof import assert_sums_come_from_payloads
@@ -15,12 +15,17 @@ from .sum_checks import (
     assert_one_rank_complete,
     complete_ranks,
 )
-from .training_cases import SEVERAL_RANKS, SHEETS_RANKS, Training, allreduce_cases
+from .training_cases import SEVERAL_RANKS, SHEETS_RANKS, Training, allreduce_cases, alone_case
 from .training_checks import assert_mean_to_rounding, assert_replicas_equal, assert_trained_as_one
 
 pytestmark = [part("allreduce"), pytest.mark.mpi]
 
 CASES = {ranks: allreduce_cases(ranks) for ranks in [1, *SEVERAL_RANKS]}
+ALONE = alone_case("allreduce.py")
+
+
+def assert_finished(case: Training, outcome: Outcome) -> None:
+    """Hold for whatever finishes: a sum that is thrown away earns no more than having been sent."""
 
 
 def assert_travels(case: Training, outcome: Outcome) -> None:
@@ -97,7 +102,7 @@ def test_all_processes_hold_the_very_same_parameters(run):
 @stage(1.5)
 def test_begins_with_gradients(run):
     """begins with the gradients, and then hangs or fails"""
-    assert_begins(run, CASES, begins_with_gradients)
+    assert_begins(run, CASES, ALONE, assert_finished, begins_with_gradients, gives_gradients)
 
 
 @stage(0.5)

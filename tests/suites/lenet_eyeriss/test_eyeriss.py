@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from grader.api import Launch, Outcome, part, points
+from grader.api import Launch, Outcome, part, points, stage
 
 from .eyeriss_cases import ANY_SIZE, CONVOLUTIONS, COUNTS, EXAMPLE, NARROW, Convolution
 from .eyeriss_checks import (
@@ -17,6 +17,7 @@ from .eyeriss_checks import (
     assert_own_rows,
     assert_sequential_cycles,
     assert_values,
+    does_its_own,
 )
 
 pytestmark = [part("eyeriss"), pytest.mark.mpi]
@@ -166,6 +167,25 @@ def test_sequential_cycles_of_any_size(run):
     """counts the cycles of one PE alone (other sizes)"""
     for case, outcome in run(1, COUNTS).having(subject=ANY_SIZE):
         assert_sequential_cycles(case, outcome)
+
+
+@stage(4.5)
+def test_every_element_multiplies_what_is_its_own(run):
+    """multiplies on each PE's own rows"""
+    assert_work_of(run, "multiply")
+
+
+@stage(6.5)
+def test_every_element_adds_what_is_its_own(run):
+    """multiplies and adds on each PE's own rows"""
+    assert_work_of(run, "multiply", "add")
+
+
+def assert_work_of(run, *ops):
+    """Assert that each element does what is its own of these operations, whatever else it does."""
+    for subject in (EXAMPLE, ANY_SIZE):
+        for case, outcome in run(1, CONVOLUTIONS).having(subject=subject):
+            assert does_its_own(case, outcome, *ops)
 
 
 def assert_all(check: Check, launch: Launch) -> None:

@@ -15,7 +15,7 @@ from grader.api import (
     stage,
 )
 
-from .first_steps import assert_begins, begins_with_chunks
+from .first_steps import assert_begins, begins_with_chunks, passes_chunks_on
 from .gradient_traffic import (
     assert_added_by_messages,
     assert_carried_by_messages,
@@ -30,12 +30,13 @@ from .sum_checks import (
     assert_goes_all_the_way_round,
     assert_nearly_all_in_every_epoch,
 )
-from .training_cases import SEVERAL_RANKS, SHEETS_RANKS, ring_cases
+from .training_cases import SEVERAL_RANKS, SHEETS_RANKS, alone_case, ring_cases
 from .training_checks import assert_mean_to_rounding, assert_replicas_equal, assert_trained_as_one
 
 pytestmark = [part("ring_allreduce"), pytest.mark.mpi]
 
 CASES = {ranks: ring_cases(ranks) for ranks in [1, *SEVERAL_RANKS]}
+ALONE = alone_case("ring_allreduce.py")
 GOES_ROUND = "delivers every rank's gradients to every rank"
 
 
@@ -160,8 +161,10 @@ def test_one_process_trains_alone(run, ranks):
 
 @stage(1.75)
 def test_begins_with_chunks_around_the_ring(run):
-    """starts to pass chunks on, then hangs or fails"""
-    assert_begins(run, CASES, begins_with_chunks)
+    """starts to pass chunks on around the ring"""
+    assert_begins(
+        run, CASES, ALONE, assert_goes_all_the_way_round, begins_with_chunks, passes_chunks_on
+    )
 
 
 @stage(0.5)

@@ -74,6 +74,49 @@ class Training(Case):
         return {**dict.fromkeys(names, rows), "problem": Text()}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Alone(Case):
+    """One call on each rank without the others: what does it give, and does it use what it gets?"""
+
+    file: str
+
+    @property
+    def label(self) -> str:
+        """Return that there are no messages."""
+        return "LeNet-5, one call on each rank alone"
+
+    def inputs(
+        self, random: np.random.Generator, ranks: int, data: Data
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return for every rank its examples, and whole numbers far above any gradient."""
+        training = _training(self.file, ranks)
+        return [
+            {
+                "file": self.file,
+                "start": given["start"],
+                "images": given["images"][0],
+                "labels": given["labels"][0],
+                "arriving": random.integers(1 << 12, 1 << 20, 4 * serial.NUM_PARAMETERS).astype(
+                    np.float32
+                ),
+            }
+            for given in training.inputs(random, ranks, data)
+        ]
+
+    def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
+        """Return the form of what a rank had, gave, and ended with, if it did end."""
+        return {
+            "own": Array("float32", (serial.NUM_PARAMETERS,)),
+            "given": Array("float32", (None,), finite=False),
+            "averaged": Array("float32", (None, serial.NUM_PARAMETERS), finite=False),
+        }
+
+
+def alone_case(file: str) -> tuple[Alone, ...]:
+    """Return the case that stages need for a part: one launch."""
+    return (Alone("average_alone", file=file),)
+
+
 def allreduce_cases(ranks: int) -> tuple[Training, ...]:
     """Return the cases of allreduce for a number of ranks: one launch."""
     return (_training("allreduce.py", ranks),)

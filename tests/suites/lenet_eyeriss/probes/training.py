@@ -5,6 +5,8 @@ from types import SimpleNamespace
 
 from grader.rank.toolbox import packed, packed_gradients, replaced, stacked, unpacked
 
+from .alone import no_other_ranks
+
 
 def train_epochs(
     student, comm, *, file, images, labels, start, epochs, learning_rate, buffered_sends
@@ -15,25 +17,14 @@ def train_epochs(
     returned if that looks like gradients, and the parameters after the step.
     """
     import torch
-    import torch.distributed as dist
-    from lenet import LeNet5
-    from torch.nn.functional import cross_entropy
 
-    average_gradients = student.function(file, "average_gradients")
-    if not dist.is_initialized():
-        dist.init_process_group("gloo")
-    model = LeNet5()
-    with torch.no_grad():
-        pieces = unpacked(start, [tuple(parameter.shape) for parameter in model.parameters()])
-        for parameter, piece in zip(model.parameters(), pieces, strict=True):
-            parameter.copy_(torch.from_numpy(piece))
-    inputs, classes = torch.tensor(images)[:, :, None].float() / 255, torch.tensor(labels)
+    average_gradients, model = _function_and_model(student, file, start)
     optimizer = torch.optim.SGD(model.parameters(), lr=learning_rate)
     rows = {"own": [], "averaged": [], "returned": [], "parameters": []}
     problem = ""
     for epoch in range(epochs):
         optimizer.zero_grad()
-        cross_entropy(model(inputs[epoch]), classes[epoch]).backward()
+        _backward(model, images[epoch], labels[epoch])
         rows["own"].append(packed_gradients(model))
         with student.phase(), _buffered(student, buffered_sends):
             returned = average_gradients(model)
@@ -48,6 +39,48 @@ def train_epochs(
         **{name: stacked(each, len(start)) for name, each in rows.items()},
         "problem": problem,
     }
+
+
+def average_alone(student, comm, *, file, images, labels, start, arriving):
+    """Call the student's function once, without the other ranks; return what this rank gives them.
+
+    Each receive gets the next numbers of `arriving` at once. averaged has no row where the function
+    raises an exception.
+    """
+    average_gradients, model = _function_and_model(student, file, start)
+    _backward(model, images, labels)
+    own, given, averaged = packed_gradients(model), [], []
+    with contextlib.suppress(Exception), student.phase(), no_other_ranks(arriving, given):
+        average_gradients(model)
+        averaged = [] if _unusable_gradients(model) else [packed_gradients(model)]
+    most = len(arriving)
+    return {"own": own, "given": packed(given)[:most], "averaged": stacked(averaged, len(start))}
+
+
+def _function_and_model(student, file, start):
+    """Return the student's function and LeNet-5 with these parameters, in a process group."""
+    import torch
+    import torch.distributed as dist
+    from lenet import LeNet5
+
+    average_gradients = student.function(file, "average_gradients")
+    if not dist.is_initialized():
+        dist.init_process_group("gloo")
+    model = LeNet5()
+    with torch.no_grad():
+        pieces = unpacked(start, [tuple(parameter.shape) for parameter in model.parameters()])
+        for parameter, piece in zip(model.parameters(), pieces, strict=True):
+            parameter.copy_(torch.from_numpy(piece))
+    return average_gradients, model
+
+
+def _backward(model, images, labels):
+    """Leave the gradients of one batch in the model."""
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    inputs = torch.tensor(images)[:, None].float() / 255
+    cross_entropy(model(inputs), torch.tensor(labels)).backward()
 
 
 @contextlib.contextmanager

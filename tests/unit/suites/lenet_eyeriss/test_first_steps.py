@@ -2,18 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
-from lenet_eyeriss.first_steps import assert_begins, begins_with_chunks, begins_with_gradients
+from lenet_eyeriss.first_steps import (
+    assert_begins,
+    begins_with_chunks,
+    begins_with_gradients,
+    passes_chunks_on,
+)
 from lenet_eyeriss.serial import NUM_PARAMETERS
-from lenet_eyeriss.training_cases import Training, ring_cases
+from lenet_eyeriss.sum_checks import assert_goes_all_the_way_round
+from lenet_eyeriss.training_cases import Training, alone_case, ring_cases
 
-from grader.api import Attempt, Call, Finding, Launch, RunFailure, Verdict
+from grader.api import Attempt, Call, Finding, Launch, Outcome, RunFailure, Verdict
 from grader.grading_plugin.launch_results import make_launch
 
-from .building import call, trace_of
+from .building import call, outcome, trace_of
 
 RANKS = 4
+ALONE = alone_case("ring_allreduce.py")
+GRADIENTS = np.arange(1, NUM_PARAMETERS + 1, dtype=np.float32)
+ARRIVING = np.arange(1 << 18, 1 << 19, dtype=np.float32)
 CASES: Mapping[int, Sequence[Training]] = {RANKS: ring_cases(RANKS)[:1]}
 
 
@@ -24,16 +35,32 @@ def crash(kind: str, line: str = "total[5] += 1") -> RunFailure:
     return RunFailure(Verdict.RUN_TIME_ERROR, "it crashed", detail, findings=findings)
 
 
-def begins(failure: RunFailure) -> bool:
+def gave(given: np.ndarray, averaged: Sequence[np.ndarray] = ()) -> Outcome:
+    """Return what came of ranks alone that all gave this, and ended with a row or with none."""
+    rows = np.reshape(averaged, (len(averaged), NUM_PARAMETERS))
+    results = {"own": GRADIENTS, "given": given, "averaged": rows}
+    return outcome(ALONE[0], [{"arriving": ARRIVING}] * RANKS, [results] * RANKS)
+
+
+def begins(failure: RunFailure, given: np.ndarray = GRADIENTS[:38]) -> bool:
     """Return whether ranks that send a chunk round and then fail so have begun."""
     calls = [[call("isend", 38, (rank + 1) % RANKS)] for rank in range(RANKS)]
     attempt = Attempt(RANKS, (), trace_of(calls), failure)
 
-    def run(ranks: int, cases: Sequence[Training]) -> Launch:
+    def run(ranks: int, cases: Sequence[Any]) -> Launch:
+        if cases is ALONE:
+            return make_launch(cases, [gave(given)], ranks, {})
         return make_launch(cases, [failure], ranks, {0: attempt})
 
     try:
-        assert_begins(run, CASES, begins_with_chunks)
+        assert_begins(
+            run,
+            CASES,
+            ALONE,
+            assert_goes_all_the_way_round,
+            begins_with_chunks,
+            passes_chunks_on,
+        )
     except AssertionError:
         return False
     return True
@@ -48,6 +75,23 @@ def test_a_mistake_may_follow(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["OSError", "PermissionError", "SystemError", "gaierror", ""])
 def test_what_is_refused_by_the_system_shows_nothing(kind: str) -> None:
     assert not begins(crash(kind))
+
+
+def test_zeros_are_no_beginning() -> None:
+    assert not begins(crash("IndexError"), np.zeros(38, np.float32))
+
+
+def test_what_is_received_must_be_passed_on_by_code_that_ends() -> None:
+    """In a rank alone; without its own gradients, it must end with what it has received, too."""
+    first, zeros = GRADIENTS[:38], np.zeros(38, np.float32)
+    arrived = np.resize(ARRIVING, NUM_PARAMETERS)
+    own, ring = gave(first, [GRADIENTS]), gave(np.append(first, first + ARRIVING[:38]), [GRADIENTS])
+    assert not passes_chunks_on(own, 0)
+    assert passes_chunks_on(ring, 0)
+    of_zeros = np.append(zeros, ARRIVING[:38])
+    assert passes_chunks_on(gave(of_zeros, [arrived / RANKS]), 0)
+    assert not passes_chunks_on(gave(of_zeros, [GRADIENTS]), 0)
+    assert not passes_chunks_on(gave(of_zeros), 0)
 
 
 def test_an_error_that_is_raised_on_purpose_shows_nothing() -> None:

@@ -49,7 +49,7 @@ def test_a_right_schedule_breaks_no_rule_and_gives_the_convolution(arrays) -> No
     assert broken_rules(schedule, ifmap, kernel) == []
     sizes = Sizes.of(ifmap, kernel)
     assert len(schedule) == sizes.num_multiplies + sizes.num_adds
-    left = leaving_cycles(schedule)
+    left = leaving_cycles(schedule, sizes)
     values = {(w.cycle, w.pe): w.value for w in schedule}
     for (e, f), expected in np.ndenumerate(convolve(ifmap, kernel)):
         assert left[e, f] == sizes.leaves_in(f)
@@ -165,7 +165,7 @@ def test_no_schedule_is_too_odd_to_be_told_what_is_wrong(data, seed) -> None:
     table[:, 3] = random.integers(0, 3, length)
     schedule = works(table, random.normal(size=length))
     assert broken_rules(schedule, SHEETS_IFMAP, SHEETS_KERNEL)
-    leaving_cycles(schedule)
+    leaving_cycles(schedule, Sizes.of(SHEETS_IFMAP, SHEETS_KERNEL))
 
 
 def test_the_sheets_example_has_the_sheets_numbers() -> None:
@@ -173,7 +173,7 @@ def test_the_sheets_example_has_the_sheets_numbers() -> None:
     sizes = Sizes.of(SHEETS_IFMAP, SHEETS_KERNEL)
     assert convolve(SHEETS_IFMAP, SHEETS_KERNEL).tolist() == [[8, 19], [16, 6]]
     assert (sizes.num_multiplies, sizes.num_adds, len(schedule)) == (16, 12, 28)
-    assert leaving_cycles(schedule) == {(0, 0): 4, (1, 0): 4, (0, 1): 8, (1, 1): 8}
+    assert leaving_cycles(schedule, sizes) == {(0, 0): 4, (1, 0): 4, (0, 1): 8, (1, 1): 8}
     assert schedule[-1].cycle == 8
 
 
