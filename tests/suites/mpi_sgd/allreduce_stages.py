@@ -6,6 +6,7 @@ the calls are all that there is. They are those of the plainest sum on four and 
 """
 
 import builtins
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -47,12 +48,11 @@ from .allreduce_proof import (
 )
 from .allreduce_reasons import receive_left
 from .allreduce_values import assert_reduced
-from .failing_lines import is_raised
+from .failing_lines import ARGUMENTS, failing_code, is_raised
 
 _RANKS = (4, 3, 2)
-_CALLS = (
-    functions.NONBLOCKING_POINT_TO_POINT | functions.BLOCKING_POINT_TO_POINT | functions.COMPLETION
-)
+_CALLS = functions.NONBLOCKING_POINT_TO_POINT | functions.BLOCKING_POINT_TO_POINT
+_CALL_WITH_ARGUMENTS = re.compile(rf"\.\w+{ARGUMENTS}")
 _REFUSED = (Verdict.RULE_VIOLATION, Verdict.NOT_PROVEN)
 
 
@@ -133,11 +133,15 @@ def assert_arrays_are_sent(run: Run, cases: Cases) -> None:
 
 
 def assert_name_is_misspelt(run: Run, cases: Cases) -> None:
-    """Assert that a run on three ranks or more ends at the misspelt name of a call of messages."""
+    """Assert that a run on three ranks or more ends at the misspelt name of a call of messages.
+
+    The call has an array and a rank, or comes after a chunk or more was sent.
+    """
     for ranks in (each for each in _RANKS if each >= FEWEST_RANKS):
-        for _, attempt in run(ranks, cases[ranks]).having(subject="plain").attempts():
+        for case, attempt in run(ranks, cases[ranks]).having(subject="plain").attempts():
             failure = attempt.failure
-            if failure and not is_raised(failure) and _is_misspelt(failure):
+            has_sent = any(each.is_send and each.chunks > 1 / 2 for each in _firsts(case, attempt))
+            if failure and not is_raised(failure) and _is_misspelt(failure, has_sent):
                 return
     _not_shown()
 
@@ -270,8 +274,10 @@ def _is_cut_short(answer: Outcome | RunFailure) -> bool:
     return receive_left(answer.trace) is not None and not is_constant
 
 
-def _is_misspelt(failure: RunFailure) -> bool:
-    return any(each.facts.get("meant") in _CALLS for each in failure.findings)
+def _is_misspelt(failure: RunFailure, has_sent: bool) -> bool:
+    meant = {each.facts.get("meant") for each in failure.findings}
+    gives = meant & _CALLS and _CALL_WITH_ARGUMENTS.search(failing_code(failure))
+    return bool(gives or (has_sent and meant & (_CALLS | functions.COMPLETION)))
 
 
 def _roots(outcome: Outcome) -> set[int]:
