@@ -8,6 +8,7 @@ the calls are all that there is. They are those of the plainest sum on four and 
 import builtins
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
@@ -20,6 +21,7 @@ from grader.api import (
     Outcome,
     RunFailure,
     Verdict,
+    WrongAnswer,
     assert_answers_follow,
     assert_messages_matter,
     assert_one_neighbour,
@@ -66,18 +68,20 @@ class First:
     """How many ranks on it goes along a ring of all."""
     chunks: float
     """How long it is: n are the whole array. A probe asks for any length, which counts as one."""
+    has_all_elements: bool
+    """It has as many elements as the array, if shorter ones by a wrong datatype."""
 
     def is_whole(self) -> bool:
         """Return whether it is the whole array."""
         return self.chunks >= self.ranks
 
     def sends_whole(self) -> bool:
-        """Return whether it sends the whole array."""
-        return self.is_send and self.is_whole()
+        """Return whether it sends what is meant to be the whole array."""
+        return self.is_send and (self.is_whole() or self.has_all_elements)
 
     def is_to_a_neighbour(self) -> bool:
-        """Return whether it sends a chunk or more to a rank beside."""
-        return self.is_send and self.chunks > 1 / 2 and self.hops in (1, self.ranks - 1)
+        """Return whether it sends a chunk or more, or half of it by a datatype of half the size."""
+        return self.is_send and self.chunks >= 1 / 2 and self.hops in (1, self.ranks - 1)
 
     def is_step(self, hops: int) -> bool:
         """Return whether it is a chunk that goes so many ranks on."""
@@ -189,13 +193,15 @@ def assert_ring_is_not_waited_for(run: Run, cases: Cases) -> None:
 def assert_ring_has_begun(run: Run, cases: Cases) -> None:
     """Assert that ranks begin with a chunk for one neighbour, or from it, as in a ring.
 
-    Results, where they tell anything, have to depend on messages.
+    Results, where they tell anything, have to depend on messages, which are no whole arrays.
     """
     begun = _rings_begun(run, cases)
     if not begun:
         _not_shown()
     if not any(map(_is_cut_short, begun)):
         assert_results_come_from_messages(run, cases)
+        with suppress(WrongAnswer):
+            assert_chunks_are_passed_on(run, cases)
 
 
 def assert_neighbours_are_sent_to(run: Run, cases: Cases) -> None:
@@ -249,7 +255,8 @@ def _firsts(case: Reduction, attempt: Attempt) -> list[First]:
         for call in [*sends_of(attempt.trace, rank)[:1], *seen.calls.where(asked)[:1]][:1]:
             chunks = call.num_bytes / chunk_num_bytes if call.num_bytes >= 0 else 1
             hops = call.peer - rank if call.is_send else rank - call.peer
-            firsts.append(First(call.is_send, n, hops % n, chunks))
+            has_all = call.num_elements == case.num_elements
+            firsts.append(First(call.is_send, n, hops % n, chunks, has_all))
     return firsts
 
 
