@@ -139,7 +139,7 @@ def smaller_datatype(case: Reduction, trace: Trace) -> Finding | None:
             return found(
                 "allreduce.smaller_datatype",
                 f"Rank {rank}'s {call_text(call)} sends {call.num_elements} elements of "
-                f"{num_bytes} bytes, but an element of {case.dtype} has {case.item_num_bytes}, so a "
+                f"{num_bytes} bytes, but an element of {case.dtype} has {case.item_num_bytes}: a "
                 "part of the array might not be sent.",
                 help="pass the array alone, or with the MPI datatype of its dtype",
                 **call_facts(rank, call),
