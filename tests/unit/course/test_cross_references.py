@@ -108,8 +108,7 @@ def test_what_agrees_is_not_told(told):
         (
             ("parts", 1, "builds_on"),
             "rings",
-            'parts.fit.builds_on: found "rings"; expected another part. '
-            "Did you mean ring?",
+            'parts.fit.builds_on: found "rings"; expected another part. Did you mean ring?',
         ),
         (
             ("parts", 1, "builds_on"),
