@@ -106,7 +106,7 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True):
     """How long all runs of the part may take together, by the clock; by default 90 times
     `case_time_limit_s`, but at least 1800."""
     builds_on: Name | None = None
-    """An earlier part whose file this one uses. If that part has lost points, this one is graded
+    """Another part, whose file this one may use. If that part has lost points, this one is graded
     with the course's version of it as well, and the better mark counts. Only with
     `stand_in`."""
     stand_in: StandIn | None = None

@@ -33,12 +33,10 @@ def disagreements(data: Table, name: str, folder: Path) -> Iterator[str]:
         for index, line in enumerate(table.get("rubric") or ()):
             yield from _inexact_points(f"{path}.rubric[{index}]", line)
         yield from _other_sum(path, table)
-    earlier: list[Table] = []
     for path, part in parts.items():
         yield from _unknown_backend(path, part)
         yield from _missing_files(path, part, here, data.get("students") or ())
-        yield from _wrong_part_below(path, part, earlier, list(parts.values()))
-        earlier.append(part)
+        yield from _wrong_part_below(path, part, list(parts.values()))
     yield from _files_of_two(data, parts)
     for index, file in enumerate(data.get("students") or ()):
         if not any((each / file).is_file() for each in (folder, folder / FOR_STUDENTS)):
@@ -121,9 +119,7 @@ def _missing_files(
             )
 
 
-def _wrong_part_below(
-    path: str, part: Table, earlier: Sequence[Table], parts: Sequence[Table]
-) -> Iterator[str]:
+def _wrong_part_below(path: str, part: Table, parts: Sequence[Table]) -> Iterator[str]:
     """Yield what is wrong with the part this one builds on, and with what stands in for it."""
     for key, other in (("builds_on", "stand_in"), ("stand_in", "builds_on")):
         if key in part and other not in part:
@@ -131,14 +127,12 @@ def _wrong_part_below(
     name = part.get("builds_on")
     if name is None:
         return
-    below = next((each for each in earlier if each.get("name") == name), None)
+    others = {each["name"]: each for each in parts if each is not part and each.get("name")}
+    below = others.get(name)
     if below is None:
-        is_later = any(each.get("name") == name for each in parts)
-        above = [each["name"] for each in earlier if each.get("name")]
         yield (
-            f"{path}.builds_on: found {found_text(name)}, "
-            f"{'which does not come before this part' if is_later else 'which is not a part'}; "
-            f"expected an earlier part{did_you_mean(name, above)}"
+            f"{path}.builds_on: found {found_text(name)}; expected another part"
+            f"{did_you_mean(name, others)}"
         )
         return
     for file in part.get("stand_in") or {}:

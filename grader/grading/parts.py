@@ -55,7 +55,7 @@ def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]
         Verdict.NOT_ATTEMPTED,
         Verdict.JUDGE_ERROR,
     )
-    if not part.stand_in or not lost_points:
+    if not lost_points or not _names_what_it_builds_on(task, part):
         return graded
     below = earlier.get(part.builds_on or "")
     if below is None:
@@ -66,12 +66,22 @@ def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]
     if below.result.verdict is Verdict.ACCEPTED:
         return graded
     if not all(
-        (task.placement.assignment.folder / path).is_file() for path in part.stand_in.values()
+        (task.placement.assignment.folder / path).is_file()
+        for path in (part.stand_in or {}).values()
     ):
         text = f"only the course grades {part.name} again, with its own {part.builds_on}"
         note = found("note.no_stand_in", text, part=part.name)
         return replace(graded, result=replace(first, notes=(*first.notes, note)))
     return _grade_again(task, part, graded)
+
+
+def _names_what_it_builds_on(task: GradingTask, part: Part) -> bool:
+    """Return whether a script of a part names a file that the course has its own version of."""
+    placement = task.placement
+    other_parts = placement.chosen.keys() - {*part.files}
+    scripts = [text for file, text in placement.sources_of(part).items() if file not in other_parts]
+    names = [Path(file).stem.encode() for file in part.stand_in or ()]
+    return any(name in text for name in names for text in scripts)
 
 
 def _grade_once(
@@ -313,10 +323,11 @@ def _grade_again(task: GradingTask, part: Part, graded: PartOutcome) -> PartOutc
     time_s = first.wall_time_s + again.wall_time_s
     if again.points <= first.points:
         return replace(graded, result=replace(first, num_launches=used, wall_time_s=time_s))
+    is_there = task.placement.chosen.keys() >= stand_in.keys()
+    why = "yours failed in its own part" if is_there else "you handed in none"
     note = found(
         "note.graded_again",
-        f"graded again with our {part.builds_on}, because yours failed in its own part: "
-        f"{first.message}",
+        f"graded again with our {part.builds_on}, because {why}: {first.message}",
         part=part.builds_on or "",
     )
     again = replace(again, notes=(*again.notes, note), num_launches=used, wall_time_s=time_s)

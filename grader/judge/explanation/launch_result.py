@@ -225,6 +225,9 @@ def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bo
     rank = min(silent, key=lambda n: (not silent[n].dumped_a_crash, silent[n].place is None, n))
     printed = observed.output_tails[rank] if rank < len(observed.output_tails) else ""
     hint = crash_hint(Crash(rank, printed, is_apart=are_apart), end.trace)
+    left = unfinished(end.trace, rank) if silent[rank].signal in _CRASHES else ""
+    if left and not hint:
+        hint = f"it had not waited for its {left}, so MPI might have used an array that was gone"
     failure = messages.failure_of_silence(rank, silent[rank], printed, hint)
     return _led_by(collective_difference(end.trace), failure)
 

@@ -38,7 +38,8 @@ def reasons(case: Reduction, outcome: Outcome, rank: int, expected: Values) -> l
             told = [tail, held, changed, _read_early(guess)]
     text = f"Rank {rank}'s recv is not the result of {case.op} over all ranks' arrays."
     unknown = found("allreduce.other_result", text, rank=rank, op=case.op)
-    return [each for each in told if each is not None] or [unknown]
+    left = send_left(outcome.trace)
+    return [each for each in told if each is not None] or [left or unknown]
 
 
 def contents(
@@ -111,6 +112,37 @@ def receive_left(trace: Trace) -> Finding | None:
                 "data might not have been there when the code used it.",
                 help="call Wait on each request, or Waitall on all of them",
                 **call_facts(rank, left[0]),
+            )
+    return None
+
+
+def send_left(trace: Trace) -> Finding | None:
+    """Return the first send that its rank never waits for."""
+    for rank, call in calls_by_rank(trace):
+        is_left = call.creates_request and not (call.completed_ns or call.cancelled or call.error)
+        if call.is_send and is_left:
+            return found(
+                "allreduce.send_left",
+                f"Rank {rank} never waited for its {call_text(call)}, so its array might have "
+                "changed, or been freed, before the data left.",
+                help="keep each request, and wait for it before you write into its array or return",
+                **call_facts(rank, call),
+            )
+    return None
+
+
+def smaller_datatype(case: Reduction, trace: Trace) -> Finding | None:
+    """Return the first send of elements that are shorter than those of the array, but no bytes."""
+    for rank, call in calls_by_rank(trace):
+        num_bytes = call.num_bytes // call.num_elements if call.num_elements > 1 else 1
+        if call.is_send and 1 < num_bytes < case.item_num_bytes:
+            return found(
+                "allreduce.smaller_datatype",
+                f"Rank {rank}'s {call_text(call)} sends {call.num_elements} elements of "
+                f"{num_bytes} bytes, but an element of {case.dtype} has {case.item_num_bytes}: a "
+                "part of the array might not be sent.",
+                help="pass the array alone, or with the MPI datatype of its dtype",
+                **call_facts(rank, call),
             )
     return None
 

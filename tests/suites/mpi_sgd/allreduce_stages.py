@@ -6,7 +6,9 @@ the calls are all that there is. They are those of the plainest sum on four and 
 """
 
 import builtins
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
@@ -19,6 +21,7 @@ from grader.api import (
     Outcome,
     RunFailure,
     Verdict,
+    WrongAnswer,
     assert_answers_follow,
     assert_messages_matter,
     assert_one_neighbour,
@@ -47,12 +50,11 @@ from .allreduce_proof import (
 )
 from .allreduce_reasons import receive_left
 from .allreduce_values import assert_reduced
-from .failing_lines import is_raised
+from .failing_lines import ARGUMENTS, failing_code, is_raised
 
 _RANKS = (4, 3, 2)
-_CALLS = (
-    functions.NONBLOCKING_POINT_TO_POINT | functions.BLOCKING_POINT_TO_POINT | functions.COMPLETION
-)
+_CALLS = functions.NONBLOCKING_POINT_TO_POINT | functions.BLOCKING_POINT_TO_POINT
+_CALL_WITH_ARGUMENTS = re.compile(rf"\.\w+{ARGUMENTS}")
 _REFUSED = (Verdict.RULE_VIOLATION, Verdict.NOT_PROVEN)
 
 
@@ -66,18 +68,20 @@ class First:
     """How many ranks on it goes along a ring of all."""
     chunks: float
     """How long it is: n are the whole array. A probe asks for any length, which counts as one."""
+    has_all_elements: bool
+    """It has as many elements as the array, if shorter ones by a wrong datatype."""
 
     def is_whole(self) -> bool:
         """Return whether it is the whole array."""
         return self.chunks >= self.ranks
 
     def sends_whole(self) -> bool:
-        """Return whether it sends the whole array."""
-        return self.is_send and self.is_whole()
+        """Return whether it sends what is meant to be the whole array."""
+        return self.is_send and (self.is_whole() or self.has_all_elements)
 
     def is_to_a_neighbour(self) -> bool:
-        """Return whether it sends a chunk or more to a rank beside."""
-        return self.is_send and self.chunks > 1 / 2 and self.hops in (1, self.ranks - 1)
+        """Return whether it sends a chunk or more, or half of it by a datatype of half the size."""
+        return self.is_send and self.chunks >= 1 / 2 and self.hops in (1, self.ranks - 1)
 
     def is_step(self, hops: int) -> bool:
         """Return whether it is a chunk that goes so many ranks on."""
@@ -133,11 +137,15 @@ def assert_arrays_are_sent(run: Run, cases: Cases) -> None:
 
 
 def assert_name_is_misspelt(run: Run, cases: Cases) -> None:
-    """Assert that a run on three ranks or more ends at the misspelt name of a call of messages."""
+    """Assert that a run on three ranks or more ends at the misspelt name of a call of messages.
+
+    The call has an array and a rank, or comes after a chunk or more was sent.
+    """
     for ranks in (each for each in _RANKS if each >= FEWEST_RANKS):
-        for _, attempt in run(ranks, cases[ranks]).having(subject="plain").attempts():
+        for case, attempt in run(ranks, cases[ranks]).having(subject="plain").attempts():
             failure = attempt.failure
-            if failure and not is_raised(failure) and _is_misspelt(failure):
+            has_sent = any(each.is_send and each.chunks > 1 / 2 for each in _firsts(case, attempt))
+            if failure and not is_raised(failure) and _is_misspelt(failure, has_sent):
                 return
     _not_shown()
 
@@ -185,13 +193,20 @@ def assert_ring_is_not_waited_for(run: Run, cases: Cases) -> None:
 def assert_ring_has_begun(run: Run, cases: Cases) -> None:
     """Assert that ranks begin with a chunk for one neighbour, or from it, as in a ring.
 
-    Results, where they tell anything, have to depend on messages.
+    Results, where they tell anything, have to depend on messages. If these are more than a ring
+    takes, they may not be whole arrays.
     """
     begun = _rings_begun(run, cases)
     if not begun:
         _not_shown()
-    if not any(map(_is_cut_short, begun)):
-        assert_results_come_from_messages(run, cases)
+    if any(map(_is_cut_short, begun)):
+        return
+    assert_results_come_from_messages(run, cases)
+    proof = prove(run, cases)
+    n = proof.outcome.ranks
+    if n * max(bytes_sent(proof.outcome.trace)) > 2 * (n - 1) * proof.num_bytes:
+        with suppress(WrongAnswer):
+            assert_chunks_are_passed_on(run, cases)
 
 
 def assert_neighbours_are_sent_to(run: Run, cases: Cases) -> None:
@@ -245,7 +260,8 @@ def _firsts(case: Reduction, attempt: Attempt) -> list[First]:
         for call in [*sends_of(attempt.trace, rank)[:1], *seen.calls.where(asked)[:1]][:1]:
             chunks = call.num_bytes / chunk_num_bytes if call.num_bytes >= 0 else 1
             hops = call.peer - rank if call.is_send else rank - call.peer
-            firsts.append(First(call.is_send, n, hops % n, chunks))
+            has_all = call.num_elements == case.num_elements
+            firsts.append(First(call.is_send, n, hops % n, chunks, has_all))
     return firsts
 
 
@@ -270,8 +286,10 @@ def _is_cut_short(answer: Outcome | RunFailure) -> bool:
     return receive_left(answer.trace) is not None and not is_constant
 
 
-def _is_misspelt(failure: RunFailure) -> bool:
-    return any(each.facts.get("meant") in _CALLS for each in failure.findings)
+def _is_misspelt(failure: RunFailure, has_sent: bool) -> bool:
+    meant = {each.facts.get("meant") for each in failure.findings}
+    gives = meant & _CALLS and _CALL_WITH_ARGUMENTS.search(failing_code(failure))
+    return bool(gives or (has_sent and meant & (_CALLS | functions.COMPLETION)))
 
 
 def _roots(outcome: Outcome) -> set[int]:

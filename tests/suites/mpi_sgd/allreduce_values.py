@@ -34,6 +34,7 @@ from .allreduce_reasons import (
     old_recv_reduced,
     reasons,
     receive_left,
+    smaller_datatype,
 )
 from .findings import call_facts, call_text, led_by
 
@@ -47,13 +48,16 @@ def assert_reduced(case: Reduction, outcome: Outcome) -> None:
     Raises WrongAnswer, with what recv holds instead where that can be told.
     """
     with case_context(case, outcome):
-        if isinstance(case, ReductionsInARow):
-            _assert_row_reduced(case, outcome)
-        elif isinstance(case, GroupReduction):
-            _assert_groups_reduced(case, outcome)
-        else:
-            _assert_recv_overwritten(case, outcome)
-            _assert_equal(case, outcome, case.reduce_serially(outcome.inputs))
+        try:
+            if isinstance(case, ReductionsInARow):
+                _assert_row_reduced(case, outcome)
+            elif isinstance(case, GroupReduction):
+                _assert_groups_reduced(case, outcome)
+            else:
+                _assert_recv_overwritten(case, outcome)
+                _assert_equal(case, outcome, case.reduce_serially(outcome.inputs))
+        except WrongAnswer as error:
+            raise led_by(error, smaller_datatype(case, outcome.trace)) from None
 
 
 def assert_right(case: Reduction, outcome: Outcome) -> None:

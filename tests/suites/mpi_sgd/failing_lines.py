@@ -6,6 +6,8 @@ from grader.api import RunFailure
 
 _BEFORE_OUTPUT = re.compile(r"(?:\A|\n\n)last output of rank ")
 _CODE = re.compile(r'^  File "[^"\n]*", line \d+.*\n    (.*)', re.MULTILINE)
+ARGUMENTS = r"\((?:[^(),]|\((?:[^()]|\([^()]*\))*\))*(?:,|$)"
+"""Two arguments of a call at least, or those that begin on the next line."""
 _RAISES = re.compile(r"(?:^|[;:])\s*raise\b")
 
 

@@ -17,7 +17,7 @@ from grader.api import (
 )
 
 from .async_stages import may_tell
-from .failing_lines import failing_code, is_raised
+from .failing_lines import ARGUMENTS, failing_code, is_raised
 from .fit_cases import Fit
 from .summing import (
     BRINGS_TOGETHER,
@@ -31,8 +31,7 @@ from .sync_cases import FEW_RANKS, FIRST_STEP, Cases, Run, assert_trained_as_one
 Shows = Callable[[Fit, Attempt], bool]
 _OBJECT = r"(?<![\w.])(?!(?:np|numpy|functools)\.)[\w.]+(?:\(\)|\[\w+\])?\."
 """What a method of MPI is called on: these libraries have functions of the same names."""
-_ARGUMENTS = r"\((?:[^(),]|\((?:[^()]|\([^()]*\))*\))*(?:,|$)"
-"""Two of them at least, or those that begin on the next line."""
+_SOME_ARGUMENT = re.compile(r"\w\((?!\s*\))")
 
 
 def assert_shown_before_failing(run: Run, cases: Cases, shows: Shows) -> None:
@@ -100,14 +99,16 @@ def fails_in_a_call_of(*names: str, called_on: str = r"\b") -> Shows:
     Their names may be misspelt there. called_on: a pattern of what is before the name.
     """
     name = re.compile(rf"I?({'|'.join(names)})(_init)?", re.IGNORECASE)
-    call = re.compile(rf"{called_on}{name.pattern}{_ARGUMENTS}", re.IGNORECASE)
+    call = re.compile(rf"{called_on}{name.pattern}{ARGUMENTS}", re.IGNORECASE)
 
     def shows(case: Fit, attempt: Attempt) -> bool:
         failure = attempt.failure
         if failure is None or failure.verdict is not Verdict.RUN_TIME_ERROR:
             return False
+        code = failing_code(failure)
         meant = [str(each.facts.get("meant", "")) for each in failure.findings]
-        return any(map(name.fullmatch, meant)) or bool(call.search(failing_code(failure)))
+        is_meant = any(map(name.fullmatch, meant)) and _SOME_ARGUMENT.search(code)
+        return bool(is_meant or call.search(code))
 
     return shows
 

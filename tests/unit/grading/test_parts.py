@@ -143,7 +143,7 @@ def grade(folder, launch=answer, files=("sums.py", "fit.py")):
     handed_in = folder.parent.parent / "handin"
     handed_in.mkdir(exist_ok=True)
     for name in files:
-        (handed_in / name).write_text("theirs")
+        (handed_in / name).write_text("import sums")
     courses = courses_of(folder.parent)
     read = submission.read(handed_in, courses.wanted("sums"))
     settings = Settings(courses=courses, launch=launch)

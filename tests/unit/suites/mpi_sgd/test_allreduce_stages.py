@@ -221,16 +221,20 @@ def test_an_exchange_has_begun():
 
 
 def test_a_misspelt_name_is_told_by_what_was_meant():
-    """Of a call that sends, receives or waits; not of a collective."""
+    """Of a call that sends, receives or waits for what was sent; not of a collective."""
 
-    def stops(meant, **how):
+    def stops(meant, line, calls=nothing):
         told = Finding("crash.attribute_error", "", {"meant": meant})
-        return Code(nothing, ended=RunFailure.of(Verdict.RUN_TIME_ERROR, told, **how))
+        detail = f'  File "ring.py", line 9, in f\n    {line}\nAttributeError: no such name'
+        return Code(calls, ended=RunFailure.of(Verdict.RUN_TIME_ERROR, told, detail=detail))
 
-    assert holds(assert_name_is_misspelt, stops("Isend"))
-    assert holds(assert_name_is_misspelt, stops("Waitall"))
-    assert not holds(assert_name_is_misspelt, stops("Allreduce"))
-    assert not holds(assert_name_is_misspelt, stops("Isend", detail=RAISES.detail))
+    assert holds(assert_name_is_misspelt, stops("Isend", "comm.Isned(chunk, dest=right)"))
+    assert holds(assert_name_is_misspelt, stops("Isend", "sent = comm.Isned("))
+    assert holds(assert_name_is_misspelt, stops("Waitall", "MPI.Request.Waital(sent)", ring(1)))
+    assert not holds(assert_name_is_misspelt, stops("Waitall", "MPI.Request.Waital(sent)"))
+    assert not holds(assert_name_is_misspelt, stops("Isend", "comm.Isned()"))
+    assert not holds(assert_name_is_misspelt, stops("Allreduce", "comm.AllReduce(send, recv)"))
+    assert not holds(assert_name_is_misspelt, stops("Isend", "raise ValueError"))
     assert not holds(assert_name_is_misspelt, Code(exchange, ended=HANGS))
     assert not holds(assert_name_is_misspelt, Code(exchange, wrong))
 

@@ -114,6 +114,7 @@ def test_only_what_hangs_where_gradients_come_together_counts(made: Call) -> Non
         ("return 1 / 0  # comm.Allreduce(g, total)", None, False),
         ("total = [comm.All_reduce(g) for g in own]", "Allreduce", True),
         ("comm.Allreduce()", None, False),
+        ("comm.AllReduce()", "Allreduce", False),
         ("comm.ISend(g, dest=1)", "Isend", False),
         ("total = self.add_gradients(comm, own)", None, False),
     ],
