@@ -86,6 +86,7 @@ test_program_takes_its_time_for_training_only = points(1.5, requires=test_step_u
 test_options_are_spelt_as_in_the_handout = points(0)(
     SHARED.test_options_are_spelt_as_in_the_handout
 )
+test_folders_are_created = points(0)(SHARED.test_folders_are_created)
 
 
 @stage(8)
