@@ -1,5 +1,6 @@
 """What the end of a rank does not say of its cause, though it is known: a clause for a student."""
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ _PACKAGES = frozenset(
 _DATASETS = "torchvision.datasets"
 _TRUNCATED = ("MPI_ERR_TRUNCATE", "MPI_ERR_IN_STATUS", "Received data size doesn't match")
 """How MPI and gloo call a message that is longer than its buffer."""
-_RENDEZVOUS = ("rendezvous: ", "looks for rank 0")
+_RENDEZVOUS = ("rendezvous: ", "No rendezvous handler", "looks for rank 0")
 """In what torch, and its stand-in, say of ranks that do not know where the others are."""
 _INITS = ("Init", "Init_thread")
 _IMPORT = "/rank/mpi_shim.py"
@@ -32,6 +33,9 @@ _IMPORT = "/rank/mpi_shim.py"
 _NOT_CONNECTED = "Pair is not connected"
 """What gloo says of a message to oneself, as of one to a rank that has gone."""
 _NOT_FOUND = "[Errno 2] No such file or directory"
+_FOLDER = re.compile(r"(?:file or|Parent) directory:? '?([^/'][^']*?)(?:/[^/']*'| does not exist)")
+"""A relative one that is missing, in what Python and torch.save say."""
+_WRITES = re.compile(r"""["'][wax][bt+]*["']|save|write|Handler""")
 _REFUSED = ("[Errno 1] Operation not permitted", "[Errno 13] Permission denied")
 """How Python tells what the kernel answers."""
 _DATABASE = "access permission denied"
@@ -146,6 +150,11 @@ def _of_rendezvous(crash: Crash, trace: Trace) -> str:
     )
 
 
+def _of_a_missing_folder(crash: Crash, trace: Trace) -> str:
+    found = _WRITES.search(crash.source) and _FOLDER.search(crash.message)
+    return f"create the folder first: os.makedirs({found[1]!r}, exist_ok=True)" if found else ""
+
+
 def _is_refused(crash: Crash) -> bool:
     return any(words in crash.message for words in _REFUSED)
 
@@ -199,6 +208,7 @@ _HINTS: tuple[Callable[[Crash, Trace], str], ...] = (
     _of_a_message_to_oneself,
     _of_arguments,
     _of_rendezvous,
+    _of_a_missing_folder,
     _of_what_shows_others,
     _of_what_ranks_do_not_share,
 )

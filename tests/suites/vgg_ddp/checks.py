@@ -78,6 +78,16 @@ def assert_holds_as_well(launch: Launch, on_four: Launch, checks: Sequence[Check
     assert_all_hold(epoch_of(launch), *(check for check in checks if there.holding(check)))
 
 
+def assert_holds_where_trained(launch: Launch, check: Check) -> None:
+    """Assert a check of every case with a training; not run where there is none.
+
+    Raises what it raises.
+    """
+    require(launch, assert_trained, "no training was seen")
+    for case, outcome in launch.holding(assert_trained):
+        naming_case(check)(case, outcome)
+
+
 def assert_takes_time_of_training(run: Run, ranks: int, cases: tuple[Training, ...]) -> None:
     """Assert that a program takes at most 6 times as long as a plain loop that does the same.
 

@@ -1,7 +1,8 @@
 """Whether a program has printed its loss, in whatever words."""
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,11 @@ _ASKED = (
     "of the epoch"
 )
 _NUMBER = re.compile(r"(?<![\d.])\d+\.(\d{2,})(?![\w.]*\w)")
+_MOST_COVERED = 0.4
+"""How long what the different numbers of an iteration match may be: one of very many always fits.
+
+That is 20 numbers with two decimals, or 2000 with four.
+"""
 
 
 def assert_loss_printed(case: Printing, outcome: Outcome) -> None:
@@ -29,8 +35,9 @@ def assert_loss_printed(case: Printing, outcome: Outcome) -> None:
         text = f"The training took only {len(losses)} step{'s' * (len(losses) != 1)}."
         raise WrongAnswer(found("printing.too_few_steps", text, steps=len(losses)))
     rest = 0
+    numbers = _telling_numbers(printed, outcome["printed_before"][0].tolist())
     for last in range(_INTERVAL, len(losses), _INTERVAL):
-        place = place_of(_accepted(losses, last), printed, rest)
+        place = _place_of(_accepted(losses, last), numbers, rest)
         if place is None:
             text = f"These losses are {losses[last - 1]:.4f} and {losses[last]:.4f}; "
             text += f"the output was {_shortened(printed)}."
@@ -66,17 +73,34 @@ def _accepted(losses: NDArray[np.float64], last: int) -> list[float]:
     ]
 
 
-def place_of(values: Iterable[float], text: str, begin: int) -> int | None:
-    """Return where the first of the values ends that stands in the text from `begin` on, if any.
+def _telling_numbers(text: str, ends: Sequence[int]) -> list[re.Match[str]]:
+    """Return the numbers in the text, without those of iterations that print many other ones.
 
-    With two decimals or more.
+    With two decimals or more. ends: how much of the text was there after each step.
     """
+    by_iteration: dict[int, list[re.Match[str]]] = {}
+    for number in _NUMBER.finditer(text):
+        by_iteration.setdefault(bisect_right(ends, number.start()), []).append(number)
+    return [
+        number
+        for numbers in by_iteration.values()
+        if sum({each[0]: 2 * _tolerance(each) for each in numbers}.values()) <= _MOST_COVERED
+        for number in numbers
+    ]
+
+
+def _place_of(values: Iterable[float], numbers: Iterable[re.Match[str]], begin: int) -> int | None:
+    """Return where the first number from `begin` on ends that is one of the values, if any."""
     wanted = list(values)
-    for number in _NUMBER.finditer(text, begin):
-        tolerance = 1.001 * 10.0 ** -min(len(number[1]), 6)
-        if any(abs(float(number[0]) - value) < tolerance for value in wanted):
+    for number in numbers:
+        is_near = any(abs(float(number[0]) - value) < _tolerance(number) for value in wanted)
+        if number.start() >= begin and is_near:
             return number.end()
     return None
+
+
+def _tolerance(number: re.Match[str]) -> float:
+    return 1.001 * 10.0 ** -min(len(number[1]), 6)
 
 
 def _shortened(text: str) -> str:

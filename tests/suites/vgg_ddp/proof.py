@@ -104,6 +104,24 @@ def assert_steps_come_from_backward(run: Run, cases: tuple[Training, ...]) -> No
             assert_contributions_sent(outcome, own, operations=("all_reduce",))
 
 
+def assert_something_broadcast(case: Training, outcome: Outcome) -> None:
+    """Assert that the ranks broadcast something, as DistributedDataParallel does.
+
+    By what gloo has sent: what the probe sees of the wrapper can be forged in Python. Raises
+    NotProven.
+    """
+    by_rank = outcome.gloo_samples
+    if by_rank and not any(each is None or "broadcast" in each for each in by_rank):
+        raise NotProven(
+            found(
+                "evidence.nothing_broadcast",
+                "the ranks broadcast nothing; DistributedDataParallel broadcasts the parameters "
+                "when it is created, and buffers before it calls the model. The average might "
+                "not come from it; your instructor reviews this part",
+            )
+        )
+
+
 def _assert_matter(
     run: Run, case: Training, outcome: Outcome, faults: Sequence[MessageFault], check: Check
 ) -> None:

@@ -18,7 +18,7 @@ from grader.api import (
 
 from .serial import num_parameters
 from .steps import num_steps
-from .train_cases import Training
+from .train_cases import Printing, Training
 
 _ROOT_ARGUMENTS = {"gather": "dst", "scatter": "src"}
 _LEAST_SHARE_REDUCED = 0.5
@@ -143,3 +143,13 @@ def assert_options_of_handout(case: Training, outcome: Outcome) -> None:
         text = f"argparse has {respelt}, so the handout's command line does not start the program."
         helps = "the grader used the program's own spelling; this costs nothing"
         raise RuleViolation(found("options.respelt", text, help=helps, options=respelt))
+
+
+def assert_folders_created(case: Training | Printing, outcome: Outcome) -> None:
+    """Assert that a program creates the folders that it writes into. Raises RuleViolation."""
+    folder = max(outcome["created_folders"])
+    if folder:
+        text = f"The program writes into {folder}, which does not exist when it starts."
+        helps = "create it with os.makedirs(..., exist_ok=True)"
+        helps += "; the grader created it, and this costs nothing"
+        raise RuleViolation(found("output.no_folder", text, help=helps, folder=folder))

@@ -8,6 +8,7 @@ from .checks import (
     Check,
     assert_all_hold,
     assert_holds_as_well,
+    assert_holds_where_trained,
     assert_replicas_equal,
     assert_sgd_steps,
     assert_starts_equal,
@@ -19,7 +20,7 @@ from .checks import (
 from .examples import assert_batch_sizes, assert_one_epoch, assert_shared_out
 from .exchange import assert_something_given
 from .proof import assert_steps_come_from_payloads
-from .rules import assert_options_of_handout, assert_plain
+from .rules import assert_folders_created, assert_options_of_handout, assert_plain
 from .steps import assert_trained
 from .train_cases import Training, epoch_of, first_batch_of
 
@@ -117,5 +118,9 @@ def shared_tests(
         first = first_batch_of(run(4, cases[4]))
         require(first, assert_trained, "no training was seen on 4 ranks")
         assert_all_hold(first, assert_options_of_handout)
+
+    def test_folders_are_created(run):
+        """creates the folders that it writes into"""
+        assert_holds_where_trained(run(4, cases[4]), assert_folders_created)
 
     return SimpleNamespace(**locals())

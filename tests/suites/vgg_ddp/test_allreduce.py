@@ -77,6 +77,7 @@ def test_uses_names_of_today(run):
 test_options_are_spelt_as_in_the_handout = points(0)(
     SHARED.test_options_are_spelt_as_in_the_handout
 )
+test_folders_are_created = points(0)(SHARED.test_folders_are_created)
 
 
 @stage(10)

@@ -12,7 +12,7 @@ from .batches import (
     assert_steps_with_mean_of_batches,
 )
 from .checks import assert_all_hold
-from .proof import assert_steps_come_from_backward
+from .proof import assert_something_broadcast, assert_steps_come_from_backward
 from .rules import assert_through_ddp, assert_wrapped
 from .shared_tests import shared_tests
 from .stages import assert_helped
@@ -30,7 +30,7 @@ test_first_batches_are_different = points(1.5)(SHARED.test_first_batches_are_dif
 @points(3.5)
 def test_model_is_wrapped(run):
     """trains a model inside DistributedDataParallel"""
-    assert_all_hold(epoch_of(run(4, CASES[4])), assert_wrapped)
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_wrapped, assert_something_broadcast)
 
 
 @points(1, requires=test_model_is_wrapped)
@@ -86,6 +86,7 @@ test_program_takes_its_time_for_training_only = points(1.5, requires=test_step_u
 test_options_are_spelt_as_in_the_handout = points(0)(
     SHARED.test_options_are_spelt_as_in_the_handout
 )
+test_folders_are_created = points(0)(SHARED.test_folders_are_created)
 
 
 @stage(8)

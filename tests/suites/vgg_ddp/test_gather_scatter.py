@@ -74,6 +74,7 @@ test_program_takes_its_time_for_training_only = points(2, requires=test_step_use
 test_options_are_spelt_as_in_the_handout = points(0)(
     SHARED.test_options_are_spelt_as_in_the_handout
 )
+test_folders_are_created = points(0)(SHARED.test_folders_are_created)
 
 
 @stage(14)

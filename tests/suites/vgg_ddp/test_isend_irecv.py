@@ -74,3 +74,4 @@ test_training_is_one_epoch = points(0, requires=test_program_comes_to_its_end)(
 )
 test_two_ranks = points(0, requires=test_step_uses_the_mean)(SHARED.test_two_ranks)
 test_one_rank = points(0, requires=test_step_uses_the_mean)(SHARED.test_one_rank)
+test_folders_are_created = points(0)(SHARED.test_folders_are_created)

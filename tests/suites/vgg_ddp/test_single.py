@@ -5,9 +5,15 @@ import pytest
 from grader.api import assert_only_operations, case_context, part, points, stage
 
 from .batches import assert_own_gradients
-from .checks import assert_all_hold, assert_sgd_steps, assert_takes_time_of_training
+from .checks import (
+    assert_all_hold,
+    assert_holds_where_trained,
+    assert_sgd_steps,
+    assert_takes_time_of_training,
+)
 from .examples import assert_batch_sizes, assert_one_epoch
 from .printing import assert_loss_printed
+from .rules import assert_folders_created
 from .stages import assert_helped
 from .train_cases import Printing, Training, epoch_of, timing_cases
 
@@ -73,6 +79,12 @@ def test_one_node_sends_nothing(run):
 def test_program_takes_its_time_for_training_only(run):
     """takes at most 6x the time of a plain training loop"""
     assert_takes_time_of_training(run, 1, CASES)
+
+
+@points(0)
+def test_folders_are_created(run):
+    """creates the folders that it writes into"""
+    assert_holds_where_trained(run(1, PRINTING), assert_folders_created)
 
 
 @stage(6)

@@ -99,6 +99,7 @@ class Training(Case):
             "batch_sizes": Array("int64", (None,)),
             "counts": Array("int64", (3,)),
             "respelt": Text(),
+            "created_folders": Text(),
         }
         if self.extent not in ("epoch", "exchange"):
             return seen
@@ -162,6 +163,8 @@ class Printing(Case):
             "counts": Array("int64", (3,)),
             "losses": Array("float64", (None,)),
             "printed": Text(),
+            "printed_before": Array("int64", (None,)),
+            "created_folders": Text(),
         }
 
 

@@ -30,6 +30,10 @@ class Log:
         self.steps = []
         self.counts = {"forward": 0, "backward": 0, "step": 0}
         self.old_names = ""
+        self.is_over = False
+        """The loader of the training has given its last batch, and no other one followed."""
+        self.printed = ()
+        """What the script has printed so far, in pieces."""
 
     def note_read(self, index, image):
         """Note that a training example was read, and what its transforms made of it."""
@@ -45,6 +49,7 @@ class Log:
         if network is None:
             return
         self.counts["forward"] += 1
+        self.is_over = False
         self.network = network
         if self.start is None:
             self.start = self.parameters()
@@ -131,6 +136,7 @@ class Log:
             return
         self.steps.append(step)
         step.was_given = bool(step.given)
+        step.num_chars = sum(map(len, self.printed))
         if not self.looks_at_steps:
             return
         step.used, step.parameters = self.gradients(), self.parameters()
@@ -138,6 +144,10 @@ class Log:
         step.is_wrapped = any(_averages(each, self.network) for each in self.wrappers)
         if len(self.steps) == self.num_steps:
             raise Enough
+
+    def end_batches(self):
+        """Note that a loader has no more batches."""
+        self.is_over = bool(self.steps) and self.pending is None
 
     def parameters(self):
         """Return all parameters of the network as one vector."""

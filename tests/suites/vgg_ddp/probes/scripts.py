@@ -7,6 +7,7 @@ import numpy as np
 from grader.rank.toolbox import Enough, copied_output
 
 from .log import Log
+from .output_folders import output_folders
 from .watching import helped, watched
 
 _MAX_NUM_CHARS = 20_000
@@ -33,9 +34,9 @@ def train(
             flags = ["--master-ip", address, "--num-nodes", num_nodes, "--rank", rank]
         comm.on_operation(log.operation)
         with watched(student, log, data, phase, seed + comm.rank, first_channels):
-            _run(student, file, flags)
+            created = _run(student, file, flags, log)
     respelt = [f"{own} for {given}" for given, own in student.respelt.items()]
-    return {**log.results(), "respelt": ", ".join(respelt)}
+    return {**log.results(), "respelt": ", ".join(respelt), "created_folders": ", ".join(created)}
 
 
 def print_losses(student, comm, *, file, seed, num_examples, **data):
@@ -49,12 +50,28 @@ def print_losses(student, comm, *, file, seed, num_examples, **data):
     data["train_labels"] = np.resize(labels, num_examples)
     log = Log("program", 0, "")
     with watched(student, log, data, "all", seed, 1), copied_output() as printed:
-        _run(student, file, [])
+        log.printed = printed
+        created = _run(student, file, [], log)
     losses = np.array([step.loss for step in log.steps], dtype=np.float64)
-    return {**log.results(), "losses": losses, "printed": "".join(printed)[:_MAX_NUM_CHARS]}
+    return {
+        **log.results(),
+        "losses": losses,
+        "printed": "".join(printed)[:_MAX_NUM_CHARS],
+        "printed_before": np.array([step.num_chars for step in log.steps], dtype=np.int64),
+        "created_folders": ", ".join(created),
+    }
 
 
-def _run(student, file, flags):
-    """Run the script, until the case has seen enough of it."""
-    with contextlib.suppress(Enough):
-        student.script(file, *flags)
+def _run(student, file, flags, log):
+    """Run the script, until the case has seen enough of it; return the folders created for it.
+
+    A script that raises after its training ends a case about the steps as well: the case of the
+    whole program reports what it raises.
+    """
+    with contextlib.suppress(Enough), output_folders() as created:
+        try:
+            student.script(file, *flags)
+        except Exception:
+            if not (log.extent == "epoch" and log.is_over):
+                raise
+    return created

@@ -5,6 +5,7 @@ import contextlib
 import functools
 import inspect
 import logging
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,6 +31,7 @@ def watched(student, log, data, phase, seed, first_channels):
         stack.enter_context(replaced(logging.root, "handlers", []))
         stack.enter_context(replaced(logging.root, "level", logging.WARNING))
         _put_small_machine_in_place(stack, torch)
+        _watch_loaders(stack, torch.utils.data.dataloader, log)
         _watch_data(stack, torch, torchvision.datasets.CIFAR10, log)
         _watch_training(stack, torch, model.VGG, log)
         _watch_steps(stack, torch, student, phase, log)
@@ -42,8 +44,8 @@ def watched(student, log, data, phase, seed, first_channels):
 def helped(comm):
     """Do for the script what may stop it before it trains.
 
-    The ranks are joined, options that its argparse does not know are left out, and .cuda() moves
-    nothing.
+    The ranks are joined, options that its argparse does not know are left out, those that it
+    requires by another name get a value, and .cuda() moves nothing.
     """
     import torch
     from torch.distributed import distributed_c10d
@@ -51,15 +53,36 @@ def helped(comm):
     torch.distributed.init_process_group("gloo", rank=comm.rank, world_size=comm.size)
     with contextlib.ExitStack() as stack:
         for module in (torch.distributed, distributed_c10d):
-            stack.enter_context(replaced(module, "init_process_group", lambda *_, **__: None))
+            stack.enter_context(replaced(module, "init_process_group", _join_again))
         for owner in (torch.nn.Module, torch.Tensor):
             stack.enter_context(replaced(owner, "cuda", lambda self, *_, **__: self))
         stack.enter_context(replaced(argparse.ArgumentParser, "parse_args", _parse_known_ones))
         yield
 
 
+def _join_again(*_, **__):
+    # As the real one: new groups would look for the network that the script has named.
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+
+
 def _parse_known_ones(parser, *arguments, **options):
+    for action in parser._actions:
+        if action.required and action.option_strings:
+            action.required, action.default = False, _value_of(action.dest)
     return parser.parse_known_args(*arguments, **options)[0]
+
+
+def _value_of(option):
+    """Return what the handout's command line says where an option has another name there."""
+    said = dict(zip(sys.argv[1::2], sys.argv[2::2], strict=False))
+    words = set(option.lower().split("_"))
+    if words & {"rank", "id"}:
+        return said.get("--rank")
+    if "port" in words:
+        return "29500"
+    if words & {"nodes", "world", "size", "n", "num"}:
+        return said.get("--num-nodes")
+    return said.get("--master-ip")
 
 
 def _put_small_machine_in_place(stack, torch):
@@ -79,6 +102,22 @@ def _put_small_machine_in_place(stack, torch):
     stack.enter_context(replaced(data_loader, "__init__", in_this_process))
     for name in ("set_num_threads", "set_num_interop_threads"):
         stack.enter_context(replaced(torch, name, lambda number: None))
+
+
+def _watch_loaders(stack, dataloader, log):
+    """Note the end of each loader."""
+    batches = dataloader._BaseDataLoaderIter
+    go_on = batches.__next__
+
+    @functools.wraps(go_on)
+    def noted(self):
+        try:
+            return go_on(self)
+        except StopIteration:
+            log.end_batches()
+            raise
+
+    stack.enter_context(replaced(batches, "__next__", noted))
 
 
 def _watch_data(stack, torch, dataset, log):

@@ -59,6 +59,34 @@ NOTHING = Run(2).trace()
             "program as `python a.py --rank 0`",
         ),
         (
+            Crash(0, "No rendezvous handler for ://", command="python a.py --master-ip 127.0.0.2"),
+            "init_process_group needs rank, world_size, and the address and port of rank 0, the "
+            "same on every rank, as in init_method='tcp://ADDRESS:29500'; the grader starts the "
+            "program as `python a.py --master-ip 127.0.0.2`",
+        ),
+        (
+            Crash(
+                0,
+                "[Errno 2] No such file or directory: 'out/a/log.csv'",
+                source="open('out/a/log.csv', 'w')",
+                is_apart=True,
+            ),
+            "create the folder first: os.makedirs('out/a', exist_ok=True)",
+        ),
+        (
+            Crash(0, "Parent directory out does not exist.", source="torch.save(net, 'out/net')"),
+            "create the folder first: os.makedirs('out', exist_ok=True)",
+        ),
+        (
+            Crash(
+                0,
+                "[Errno 2] No such file or directory: 'out/a.npy'",
+                source="np.load('out/a.npy')",
+                is_apart=True,
+            ),
+            "no rank finds the files or the shared memory of another rank; send data in messages",
+        ),
+        (
             Crash(0, "[Errno 2] No such file or directory: 'a.npy'", is_apart=True),
             "no rank finds the files or the shared memory of another rank; send data in messages",
         ),

@@ -12,7 +12,8 @@ LOSSES = np.geomspace(2.345678, 0.956789, 42)
 
 
 def printed(text, losses=LOSSES):
-    return outcome(CASE, [{"losses": losses, "printed": text}])
+    ends = np.zeros(len(losses), dtype=np.int64)
+    return outcome(CASE, [{"losses": losses, "printed": text, "printed_before": ends}])
 
 
 @pytest.mark.parametrize(
@@ -61,3 +62,15 @@ def test_a_text_that_ends_after_the_first_is_told():
 def test_a_training_that_is_too_short_says_so():
     seen = printed("", LOSSES[:3])
     refused(printing.assert_loss_printed, seen, "printing.too_few_steps", CASE, steps=3)
+
+
+def test_losses_among_very_many_numbers_of_one_iteration_are_not_found():
+    text = " ".join(f"{number / 50:.2f}" for number in range(250))
+    refused(printing.assert_loss_printed, printed(f"{text} {text}"), "printing.no_loss", CASE)
+
+
+def test_many_numbers_are_nothing_strange_over_many_iterations():
+    lines = [f"{i}: loss {loss:.2f}, accuracy {i / 7:.2f}\n" for i, loss in enumerate(LOSSES)]
+    ends = np.concatenate([[0], np.cumsum([len(line) for line in lines])[:-1]])
+    told = {"losses": LOSSES, "printed": "".join(lines), "printed_before": ends}
+    printing.assert_loss_printed(CASE, outcome(CASE, [told]))
