@@ -12,6 +12,7 @@ from .aggregation import FILE
 from .client_checks import assert_five_rounds, assert_local_sgd, assert_own_examples
 from .contents import assert_contents
 from .gathering import assert_gives, assert_gives_once, assert_server_gives, assert_star
+from .image_contents import assert_images_given
 from .round_checks import (
     assert_common_starts,
     assert_equal_weights,
@@ -94,6 +95,7 @@ class RoundChecks:
                 rank: len(np.unique(outcome["rows"][rank])) for rank in range(1, outcome.ranks)
             }
             assert_server_gives(outcome.trace, examples, number, when=_rounds(number))
+            assert_images_given(outcome.trace, examples, outcome.inputs[0]["images"])
 
     def models_exchanged(self, case: Training, outcome: Outcome) -> None:
         """Assert that clients give the server a model a round, and talk with nobody else."""

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from grader.api import Outcome, RuleViolation, case_context, found
 
 from .gathering import assert_gives, assert_gives_once, assert_server_gives, assert_star
+from .image_contents import assert_images_given
 from .sgd_cases import num_steps_of
 from .training_cases import Training, counted
 
@@ -31,6 +32,7 @@ def assert_examples_served(case: Training, outcome: Outcome) -> None:
         seen = (outcome["seen"][rank] for rank in examples)
         number = min(int((each[1:] != each[:-1]).any(axis=1).sum()) for each in seen)
         assert_server_gives(outcome.trace, examples, number, when=_steps(number))
+        assert_images_given(outcome.trace, examples, outcome.inputs[0]["images"])
 
 
 def assert_models_served(case: Training, outcome: Outcome) -> None:

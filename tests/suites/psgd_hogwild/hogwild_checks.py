@@ -44,8 +44,11 @@ PRIVATE = -1
 FEW = 0.3
 """Which part of the others' steps, relative to that of its own ones, is too little in a process's
 weights: 0.7 to 1 on busy cores, 0.6 with shorter steps; 0.14 where a hundredth is mixed in."""
-UNEXPLAINED = 0.2
-"""How much of what changes in gradients such parts may leave open: 0.05; 0.9 for another loss."""
+UNEXPLAINED, MOST = 0.2, 0.5
+"""How much of what changes in gradients such parts leave open: 0.05; 0.9 for another loss."""
+NONE = 0.1
+"""Which part of its own steps is none: of steps divided by four processes a quarter is there."""
+_SHARED = "compute each gradient at the weights that all processes share"
 
 SUM_MARGIN = 0.35
 """How far, relative to the way gone, the end may be from the start minus all steps: a write that is
@@ -188,14 +191,15 @@ def assert_parts_complete(case: Hogwild, outcome: Outcome) -> None:
         assert_complete(case, batches_by_worker(case, outcome))
 
 
-def assert_shared(case: Hogwild, outcome: Outcome) -> None:
+def assert_shared(case: Hogwild, outcome: Outcome, *, is_sgd: bool = False) -> None:
     """Assert that all processes step the same weights, in whatever shared memory these lie.
 
     Either every step is seen to be written where all processes write; or, where torch does not
     write it, a process's gradients show that the others' steps are in its weights. None may show
     that they are not.
+    is_sgd: one process takes plain SGD's steps, so that steps explain gradients of several as well.
     Raises RuleViolation with a process of which this does not hold; NotProven where it has few of
-    the others' steps in its weights.
+    the others' steps in its weights, or none at all.
     """
     with case_context(case, outcome):
         (writers,), (written,), (sizes,) = (outcome[name] for name in FOR_EACH_WRITE)
@@ -210,10 +214,16 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
         for number, batches in enumerate(by_process):
             own = writers == number
             num_steps = int(sizes[own & is_common].sum()) // NUM_PARAMETERS
-            of_own, of_others, is_clear = _steps_in_weights(case, outcome, number)
+            of_own, of_others, unexplained = _steps_in_weights(case, outcome, number)
+            is_clear, is_written = unexplained < UNEXPLAINED, num_steps >= len(batches)
+            if (is_sgd and unexplained > MOST) or (is_clear and is_written and of_own < NONE):
+                text = f"Process {number} of {len(by_process)} computed its gradients at weights "
+                text += "that do not follow from its own and the other processes' steps."
+                reason = found("hogwild.other_weights", text, help=_SHARED, process=number)
+                raise NotProven(reason)
             if of_others > of_own * FEW:
                 continue
-            if num_steps >= len(batches):
+            if is_written:
                 if is_clear:
                     private.append((of_others, number))
                 continue
@@ -236,21 +246,20 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
         if private:
             of_others, number = min(private)
             text = f"Process {number} of {len(by_process)} computed its gradients at weights "
-            helps = "compute each gradient at the weights that all processes share"
             if of_others > 0:
                 text += f"that contained only {of_others:.0%} of the other processes' steps."
                 few = {"process": number, "share": of_others}
-                raise NotProven(found("hogwild.few_steps_of_others", text, help=helps, **few))
+                raise NotProven(found("hogwild.few_steps_of_others", text, help=_SHARED, **few))
             text += "that contained only its own steps."
-            raise RuleViolation(found("hogwild.own_steps_only", text, help=helps, process=number))
+            raise RuleViolation(found("hogwild.own_steps_only", text, help=_SHARED, process=number))
 
 
-def _steps_in_weights(case: Hogwild, outcome: Outcome, number: int) -> tuple[float, float, bool]:
+def _steps_in_weights(case: Hogwild, outcome: Outcome, number: int) -> tuple[float, float, float]:
     """Return which parts of its own and of others' steps explain a process's gradients best.
 
-    In hundredths; and whether these are clear: others have stepped meanwhile, and it is these steps
-    that change its gradients. At the moment of a gradient some steps of others are still to be
-    written, or have been since.
+    In hundredths; and how much of their change, or of what its own steps would change, is left:
+    NaN where others have hardly stepped meanwhile. At the moment of a gradient some steps of others
+    are still to be written, or have been since.
     """
     batches, gradients = all_batches(case, outcome), outcome["gradients"][0].astype(np.float64)
     own, start = outcome["processes"][0] == number, given_start(outcome, 0)
@@ -270,8 +279,8 @@ def _steps_in_weights(case: Hogwild, outcome: Outcome, number: int) -> tuple[flo
     parts = np.linalg.lstsq(changes, change)[0]
     left, whole = (np.linalg.norm(each) for each in (change - changes @ parts, change))
     by_own, by_others = np.linalg.norm(changes, axis=0)
-    is_clear = bool(left < whole * UNEXPLAINED and by_others > by_own * FEW)
-    return round(float(parts[0]), 2), round(float(parts[1]), 2), is_clear
+    unexplained = float(left / max(whole, by_own)) if by_others > by_own * FEW else np.nan
+    return round(float(parts[0]), 2), round(float(parts[1]), 2), unexplained
 
 
 def assert_own_gradients(case: Hogwild, outcome: Outcome) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from grader.api import (
+    NotProven,
     Outcome,
     RuleViolation,
     WrongAnswer,
@@ -19,6 +20,7 @@ from grader.api import (
     case_context,
     found,
     functions,
+    holds,
     ranks_text,
 )
 
@@ -159,6 +161,27 @@ def assert_silent_meanwhile(case: Psgd, outcome: Outcome) -> None:
                 helps = "nothing may be exchanged until all ranks have taken their last step"
                 facts: dict[str, Any] = {"rank": rank, "call": name, "place": place}
                 raise RuleViolation(found("psgd.exchange_between_steps", text, help=helps, **facts))
+        _assert_times_agree(case, outcome)
+
+
+def _assert_times_agree(case: Psgd, outcome: Outcome) -> None:
+    """Assert that the times of the batches, which a rank tells, agree with those of its calls.
+
+    No two are equal; a rank calls MPI after its last batch, to give what it has learned, and one
+    that got the weights of rank 0 also before its first one. Raises NotProven.
+    """
+    gets_weights = case.starts_differ and holds(assert_sgd, case, outcome)
+    for rank, ended in enumerate(outcome["ended_ns"]):
+        if not len(ended):
+            continue
+        calls = outcome.trace.ranks[rank].calls
+        before = min((call.left_ns for call in calls), default=0)
+        after = max((call.left_ns for call in calls), default=0)
+        is_early = gets_weights and rank > 0 and ended.min() <= before
+        if is_early or ended.max() >= after or len(set(ended.tolist())) < len(ended):
+            text = f"The times of rank {rank}'s {len(ended)} batches contradict each other, or "
+            text += "those of its MPI calls. Your instructor reviews this part."
+            raise NotProven(found("psgd.times_disagree", text, rank=rank))
 
 
 def assert_whole(case: Psgd, outcome: Outcome) -> None:

@@ -15,14 +15,14 @@ from .returned import module_of
 
 
 def run_layers(student, comm, *, images, seed):
-    """Run the student's Net on images in training; note every operation, up to a crash if any.
+    """Run the student's Net on images in training; note operations on them, up to a crash if any.
 
     After a crash, what would run if each linear layer were given as many features as it has.
     """
     make = student.function("network.py", "Net")
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    operations, crash, in_any_size = _Operations(), "", _Operations()
+    operations, others, crash, in_any_size = _Operations(), _Operations(), "", []
     with student.phase():
         network = module_of(make(), "Net()").train()
         try:
@@ -32,12 +32,17 @@ def run_layers(student, comm, *, images, seed):
             if isinstance(error, NotImplementedError) or not operations.seen:
                 raise
             crash = error_text(error)
-            with contextlib.suppress(Exception), in_any_size, _AnySize():
-                network(torch.from_numpy(images))
+            fitted = _Operations(), _Operations()
+            for each, given in zip(fitted, (images, 1 - images), strict=True):
+                with contextlib.suppress(Exception), each, _AnySize():
+                    network(torch.from_numpy(given))
+            in_any_size = fitted[0].that_differ_from(fitted[1])
+        with contextlib.suppress(Exception), others:
+            network(torch.from_numpy(1 - images))
     return {
-        "in_training": json.dumps(operations.seen),
+        "in_training": json.dumps(operations.that_differ_from(others)),
         "crash": crash,
-        "in_any_size": json.dumps(in_any_size.seen),
+        "in_any_size": json.dumps(in_any_size),
     }
 
 
@@ -77,29 +82,49 @@ class _Operations(TorchDispatchMode):
     def __init__(self):
         super().__init__()
         self.seen = []
+        self.sums = []
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
         result = function(*arguments, **(named or {}))
         first = result[0] if isinstance(result, tuple | list) and result else result
         if isinstance(first, torch.Tensor):
             self.seen.append([function._schema.name, list(first.shape)])
+            numbers = first.detach().flatten().to(torch.complex128)
+            # Each row of probabilities adds up to one.
+            self.sums.append((numbers * torch.arange(1, len(numbers) + 1)).sum().item())
         return result
+
+    def that_differ_from(self, others):
+        """Return what gives other numbers for other images, and all that is drawn."""
+        same = [
+            each == other and "bernoulli" not in each[0] and of_each == of_other
+            for each, other, of_each, of_other in zip(
+                self.seen, others.seen, self.sums, others.sums, strict=False
+            )
+        ]
+        same += [False] * (len(self.seen) - len(same))
+        return [each for each, is_same in zip(self.seen, same, strict=True) if not is_same]
 
 
 class _AnySize(TorchFunctionMode):
-    """Puts zeros of the right size where a linear layer, or a view before it, asks for another."""
+    """Repeats numbers where a linear layer, or a view before it, asks for another size."""
 
     def __torch_function__(self, function, types, arguments=(), named=None):
         try:
             return function(*arguments, **(named or {}))
         except RuntimeError:
             if function is linear:
-                fitting = arguments[0].new_zeros(len(arguments[0]), arguments[1].shape[1])
+                fitting = _of_size(arguments[0], arguments[1].shape[1])
                 return function(fitting, *arguments[1:], **(named or {}))
             if function in (torch.Tensor.view, torch.Tensor.reshape, torch.reshape):
                 *_, size = np.ravel(arguments[-1]).tolist()
-                return arguments[0].new_zeros(len(arguments[0]), size)
+                return _of_size(arguments[0], size)
             raise
+
+
+def _of_size(values, size):
+    flat = values.flatten(1)
+    return flat.repeat(1, -(-size // flat.shape[1]))[:, :size]
 
 
 def _operations_of(network, images):

@@ -338,7 +338,16 @@ def test_gradients_that_the_steps_do_not_explain_are_no_evidence():
     """Of the first of all processes, to which no other comes, and those of another loss."""
     assert_shared(CASE, run_of(one_by_one=1))
     gradients = run_of(share=0.0)["gradients"][0]
-    assert_shared(CASE, run_of(change={"gradients": gradients[::-1].copy()}))
+    run = run_of(change={"gradients": gradients[::-1].copy()})
+    assert_shared(CASE, run)
+    with pytest.raises(NotProven, match="do not follow from its own"):
+        assert_shared(CASE, run, is_sgd=True)
+
+
+def test_gradients_at_the_start_weights_show_that_no_step_is_shared():
+    """Whatever is written there, as zeros that are added."""
+    with pytest.raises(NotProven, match="do not follow from its own"):
+        assert_shared(CASE, run_of(replace(CASE, lr=CASE.lr / 1024)))
 
 
 @pytest.mark.parametrize("learning_rate", [CASE.lr / 2, CASE.lr / CASE.num_processes / 2])

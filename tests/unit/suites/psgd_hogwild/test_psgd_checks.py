@@ -19,7 +19,7 @@ from psgd_hogwild.psgd_checks import (
 )
 from psgd_hogwild.training_cases import assert_given_model, given_start
 
-from grader.api import RuleViolation, WrongAnswer
+from grader.api import NotProven, RuleViolation, WrongAnswer
 
 from .made_outcomes import (
     STEP_NS,
@@ -343,6 +343,20 @@ def test_messages_before_and_after_all_steps_pass():
     """The start is sent round before, the average is taken afterwards; batch 0 begins at 0."""
     calls = [[call("Bcast", -5), call("Allreduce", 8 * STEP_NS)]] * RANKS
     assert_silent_meanwhile(CASE, run_of(calls=calls))
+
+
+@pytest.mark.parametrize(
+    ("before_ns", "after_ns", "shift"),
+    [(-5, -3, 1), (-5, 8 * STEP_NS, 0), (5 * STEP_NS, 8 * STEP_NS, 1)],
+)
+def test_times_that_disagree_with_the_calls_prove_nothing(before_ns, after_ns, shift):
+    """Batches after the last call, all at one moment, or before the weights of rank 0 came."""
+    case = replace(CASE, starts_differ=True)
+    run = run_of(case, calls=[[call("Bcast", before_ns), call("Allreduce", after_ns)]] * RANKS)
+    for result in run.results:
+        result["ended_ns"] = result["ended_ns"] * shift
+    with pytest.raises(NotProven, match="contradict each other, or"):
+        assert_silent_meanwhile(case, run)
 
 
 def test_a_message_between_the_steps_is_told():
