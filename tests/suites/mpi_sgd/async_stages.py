@@ -134,7 +134,8 @@ def _may_be_gradients(case: Fit, attempt: Attempt, worker: int, sent: list[Call]
     Or the weights after a step of it.
     """
     given = attempt.inputs[worker]
-    for rows in given["script"].reshape(-1, case.mini_batch_size):
+    for order in given["script"].reshape(-1, len(given["data"])):
+        rows = order[: case.mini_batch_size]
         batch = given["data"][rows], given["labels"][rows]
         gradient = serial.gradient(given["start"], case.sizes, *batch)
         step = given["start"] - case.learning_rate * gradient
