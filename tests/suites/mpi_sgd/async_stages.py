@@ -35,6 +35,8 @@ Shows = Callable[[Fit, Attempt], bool]
 _MASTER = 0
 _ASKS = re.compile("I?m?(recv|probe)", re.IGNORECASE)
 _WRONG_KEYWORD = re.compile(rf"{_ASKS.pattern}\(\) got an unexpected keyword", re.IGNORECASE)
+_MOST_FIRST = 8
+"""Messages with arrays that a first batch may be sent in."""
 _STOPPED = (
     Verdict.RUN_TIME_ERROR,
     Verdict.DEADLOCK,
@@ -77,11 +79,7 @@ def sends_gradients(case: Fit, attempt: Attempt) -> bool:
     """Return whether a worker sends the master arrays of whole layers, and nothing else."""
     least = min(layer_num_bytes(case.sizes).values())
     for worker in range(1, attempt.ranks):
-        sent = [
-            call
-            for call in messages(attempt.trace, worker, _MASTER)
-            if call.num_bytes > SMALL_NUM_BYTES
-        ]
+        sent = _arrays(messages(attempt.trace, worker, _MASTER))
         is_enough = all(_is_of_layers(case, call) for call in sent) and _total(sent) >= least
         if sent and is_enough and _may_be_gradients(case, attempt, worker, sent):
             return True
@@ -117,21 +115,21 @@ def exchanges_every_batch(case: Fit, attempt: Attempt) -> bool:
     """
     workers = range(1, attempt.ranks)
     there = [call for worker in workers for call in messages(attempt.trace, worker, _MASTER)]
-    back = [call for worker in workers for call in messages(attempt.trace, _MASTER, worker)]
+    replies = [messages(attempt.trace, _MASTER, worker) for worker in workers]
+    back = [call for each in replies for call in each]
     if not (_is_of_every_batch(case, attempt, there) and _is_of_every_batch(case, attempt, back)):
         return False
     start = attempt.inputs[_MASTER]["start"]
     new = [
         call
-        for call in back
-        if call.num_bytes > SMALL_NUM_BYTES
-        and may_tell(call)
-        and (call.sampled_num_bytes <= 0 or not may_hold(call, start))
+        for each in replies
+        for call in _arrays(each)[:_MOST_FIRST]
+        if may_tell(call) and (call.sampled_num_bytes <= 0 or not may_hold(call, start))
     ]
     return any(
         may_hold(call, start - case.learning_rate * gradient)
         for worker in workers
-        for gradient in _gradients_at_start(case, attempt, worker)
+        for gradient, _ in _gradients_at_start(case, attempt, worker)
         for call in new
     )
 
@@ -157,15 +155,23 @@ def _may_be_gradients(case: Fit, attempt: Attempt, worker: int, sent: list[Call]
     Or the weights after a step of it.
     """
     start = attempt.inputs[worker]["start"]
-    for gradient in _gradients_at_start(case, attempt, worker):
+    for gradient, is_slice in _gradients_at_start(case, attempt, worker):
         step = start - case.learning_rate * gradient
-        if any(may_hold(call, gradient, scaled=True) or may_hold(call, step) for call in sent):
+        looked_at = sent[:_MOST_FIRST] if is_slice else sent
+        if any(may_hold(call, gradient, scaled=True) or may_hold(call, step) for call in looked_at):
             return True
     return False
 
 
-def _gradients_at_start(case: Fit, attempt: Attempt, worker: int) -> Iterator[Vector]:
-    """Yield the gradients, at the start, of batches of all data and of the usual slices of it."""
+def _arrays(calls: Iterable[Call]) -> list[Call]:
+    return [call for call in calls if call.num_bytes > SMALL_NUM_BYTES]
+
+
+def _gradients_at_start(case: Fit, attempt: Attempt, worker: int) -> Iterator[tuple[Vector, bool]]:
+    """Yield the gradients, at the start, of batches of all data and of the usual slices of it.
+
+    Each with whether it is of a slice.
+    """
     given = attempt.inputs[worker]
     num_rows, num_workers = len(given["data"]), attempt.ranks - 1
     slices = [range(num_rows)]
@@ -179,7 +185,8 @@ def _gradients_at_start(case: Fit, attempt: Attempt, worker: int) -> Iterator[Ve
         for order in given["script"].reshape(-1, num_rows).tolist():
             batch = [row for row in order if row in rows][: case.mini_batch_size]
             examples = given["data"][batch], given["labels"][batch]
-            yield serial.gradient(given["start"], case.sizes, *examples)
+            gradient = serial.gradient(given["start"], case.sizes, *examples)
+            yield gradient, len(rows) < num_rows
 
 
 def _ends_too_early(case: Fit, attempt: Attempt, worker: int) -> bool:
