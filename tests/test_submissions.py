@@ -104,7 +104,7 @@ HEADING = re.compile(r"\S \S+  .+  (?:costs )?([\d.]+) of [\d.]+ points?(?: on h
 """The first line of a cause, with its price."""
 CHECK = re.compile(r" +([\d.]+) of ([\d.]+)  ")
 REST = re.compile(
-    r"  (?:and \d+ checks? more|\d+ checks? could not run.*) \(([\d.]+) points?\)\.?$"
+    r"  (?:and \d+ more checks?|\d+ checks? could not run.*) \(([\d.]+) points?\)\.?$"
 )
 
 
