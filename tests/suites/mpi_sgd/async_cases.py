@@ -1,5 +1,7 @@
 """What the asynchronous part is called with."""
 
+from dataclasses import replace
+
 from .fit_cases import Fit, timed
 
 FILE, CLASS_NAME = "async_network.py", "AsynchronicNeuralNetwork"
@@ -52,7 +54,7 @@ def _cases(ranks: int) -> tuple[Fit, ...]:
         ),
         4: (
             _fit(1, ONE_MASTER),
-            _fit(1, "", 15, epochs=1, purpose="slow worker"),
+            *_slow(1),
             _fit(1, UNEVEN, _UNEVEN),
             _fit(2, TWO_MASTERS),
             _fit(2, LARGE),
@@ -60,7 +62,7 @@ def _cases(ranks: int) -> tuple[Fit, ...]:
         5: (
             _fit(1, UNEVEN, _UNEVEN),
             _fit(2, TWO_MASTERS),
-            _fit(2, "", 15, epochs=1, purpose="slow worker"),
+            *_slow(2),
             _fit(2, UNBUFFERED),
         ),
         8: (
@@ -73,6 +75,12 @@ def _cases(ranks: int) -> tuple[Fit, ...]:
             _fit(4, MANY, _UNEVEN),  # more workers than batches
         ),
     }[ranks]
+
+
+def _slow(masters: int) -> list[Fit]:
+    """Return one training beside any worker but the last that is slow, and one beside the last."""
+    slow = _fit(masters, "", 15, epochs=1, purpose="slow worker")
+    return [slow, replace(slow, number=1)]
 
 
 def _fit(

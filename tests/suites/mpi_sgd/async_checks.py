@@ -53,7 +53,7 @@ def assert_new_values_reach_the_workers(case: Fit, outcome: Outcome) -> None:
 
     Raises WrongAnswer.
     """
-    slow = case.num_masters
+    slow = outcome.inputs[0]["slow_rank"]
     with case_context(case, outcome):
         updates = updates_of(case, outcome)
         factors = _factors(case, outcome, updates, slow)

@@ -28,7 +28,7 @@ Run = Callable[..., Launch]
 Cases = dict[int, tuple[Fit, ...]]
 
 _BATCHES_MEANWHILE = 3
-"""Of another worker: what the probe waits for before it lets the slow one go on."""
+"""Of each other worker: what the probe waits for before it lets the slow one go on."""
 ALTERED_RANKS = (4, 5, 3)
 """On which messages are altered: the first of these on which there is something to alter."""
 
@@ -71,36 +71,41 @@ def assert_training_comes_from_messages(run: Run, cases: Cases) -> None:
 
 
 def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
-    """Assert that another worker's third batch reached the masters before the slow one's first.
+    """Assert that the others' third batches reached the masters before the slow worker's first.
 
     Raises RuleViolation.
     """
-    slow = case.num_masters
+    slow = outcome.inputs[0]["slow_rank"]
     masters = "the master" if case.num_masters == 1 else "a master"
+    num_bytes = sum(ownership.layer_num_bytes(case.sizes).values())
     with case_context(case, outcome):
-        reached = (
-            sum(
-                ownership.num_bytes_before(outcome.trace, each, worker, slow)
-                for each in range(slow)
+        held_up = (
+            worker
+            for worker in range(case.num_masters, outcome.ranks)
+            if worker != slow
+            and sum(
+                ownership.num_bytes_before(outcome.trace, master, worker, slow)
+                for master in range(case.num_masters)
             )
-            for worker in range(slow + 1, outcome.ranks)
+            < num_bytes * min(_BATCHES_MEANWHILE, len(trained_batches(case, outcome, worker)))
         )
-        layers = ownership.layer_num_bytes(case.sizes)
-        if max(reached) < _BATCHES_MEANWHILE * sum(layers.values()):
+        if (worker := next(held_up, None)) is not None:
             raise RuleViolation(
                 found(
                     "async.fixed_order",
-                    f"While rank {slow} computed, {masters} stopped serving the other workers.",
+                    f"While rank {slow} computed, {masters} stopped serving rank {worker}.",
                     help="does a master wait for the workers in a fixed order? It must take the "
                     "gradients of any worker, as with MPI.ANY_SOURCE",
                     rank=slow,
+                    worker=worker,
                     masters=case.num_masters,
                 ),
                 found(
                     "async.others_held_up",
                     f"While rank {slow} was paused in its first forward_prop, the gradients of "
-                    f"three batches of another worker did not reach {masters}.",
+                    f"three batches of rank {worker} did not reach {masters}.",
                     rank=slow,
+                    worker=worker,
                 ),
             )
 

@@ -1,16 +1,18 @@
-"""What the calls show of asynchronous trainings of several workers that came to no end.
+"""What the calls show of asynchronous trainings of several workers, whether they came to an end.
 
 Without a result only the sizes of messages and a few of their numbers tell what they hold: one
 master owns all layers here.
 """
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from math import prod
 
 from grader.api import (
     ANY_SOURCE,
     Attempt,
     Call,
+    RunFailure,
     Verdict,
     may_hold,
     messages,
@@ -20,16 +22,21 @@ from grader.api import (
 
 from . import serial
 from .async_cases import FEW_RANKS
-from .async_checks import assert_gradients_reach_a_master
+from .async_checks import assert_gradients_reach_a_master, assert_replays
 from .async_rules import Cases, Run
 from .failing_lines import is_raised
 from .fit_cases import FLOAT64_NUM_BYTES, Fit
 from .ownership import SMALL_NUM_BYTES, layer_num_bytes
+from .serial import Vector
 from .summing import PICKLE_NUM_BYTES
 
 Shows = Callable[[Fit, Attempt], bool]
 
 _MASTER = 0
+_ASKS = re.compile("I?m?(recv|probe)", re.IGNORECASE)
+_WRONG_KEYWORD = re.compile(rf"{_ASKS.pattern}\(\) got an unexpected keyword", re.IGNORECASE)
+_MOST_FIRST = 8
+"""Messages with arrays that a first batch may be sent in."""
 _STOPPED = (
     Verdict.RUN_TIME_ERROR,
     Verdict.DEADLOCK,
@@ -39,23 +46,25 @@ _STOPPED = (
 
 
 def shown(run: Run, cases: Cases, *what: Shows) -> None:
-    """End the test as not run unless one training of several workers that stopped shows all this.
+    """End the test as not run unless one training of several workers shows all this.
 
-    Of a training that ended, the results tell more than the calls: in none of these may all
-    gradients be missing. What raises an error of its own shows nothing.
+    It stopped, or ended with right results. In none that ended may all gradients be missing: the
+    results tell more than the calls. What raises an error of its own shows nothing.
     """
-    stopped: list[tuple[Fit, Attempt]] = []
+    found: list[tuple[Fit, Attempt]] = []
     for ranks in FEW_RANKS:
         launch = run(ranks, cases[ranks]).having(purpose="values", num_masters=1)
         attempts = launch.attempts()
         ended = [attempt for _, attempt in attempts if attempt.failure is None]
         if len(ended) > len(launch.holding(assert_gradients_reach_a_master)):
             not_run("a run ended without its workers' gradients")
-        stopped += attempts if ranks > 2 else []
-    for case, attempt in stopped:
+        right = [case for case, _ in launch.holding(assert_replays)]
+        told = [each for each in attempts if each[1].failure or each[0] in right]
+        found += told if ranks > 2 else []
+    for case, attempt in found:
         failure = attempt.failure
-        is_stopped = failure and failure.verdict in _STOPPED and not is_raised(failure)
-        if is_stopped and all(shows(case, attempt) for shows in what):
+        counts = not failure or (failure.verdict in _STOPPED and not is_raised(failure))
+        if counts and all(shows(case, attempt) for shows in what):
             return
     not_run("needs a run in which the calls show this")
 
@@ -72,11 +81,7 @@ def sends_gradients(case: Fit, attempt: Attempt) -> bool:
     """Return whether a worker sends the master arrays of whole layers, and nothing else."""
     least = min(layer_num_bytes(case.sizes).values())
     for worker in range(1, attempt.ranks):
-        sent = [
-            call
-            for call in messages(attempt.trace, worker, _MASTER)
-            if call.num_bytes > SMALL_NUM_BYTES
-        ]
+        sent = _arrays(messages(attempt.trace, worker, _MASTER))
         is_enough = all(_is_of_layers(case, call) for call in sent) and _total(sent) >= least
         if sent and is_enough and _may_be_gradients(case, attempt, worker, sent):
             return True
@@ -84,8 +89,15 @@ def sends_gradients(case: Fit, attempt: Attempt) -> bool:
 
 
 def asks_for_or_sends_new_values(case: Fit, attempt: Attempt) -> bool:
-    """Return whether a worker receives or probes arrays of the master, or the master sends any."""
+    """Return whether a worker receives or probes arrays of the master, or the master sends any.
+
+    A misspelt call that receives counts; an end with most batches of every worker unsent does not.
+    """
     workers = range(1, attempt.ranks)
+    if all(_ends_too_early(case, attempt, worker) for worker in workers):
+        return False
+    if attempt.failure and _misspells_a_receive(attempt.failure):
+        return True
     asked = any(
         _is_asking(case, call) and call.peer in (_MASTER, ANY_SOURCE)
         for worker in workers
@@ -101,16 +113,27 @@ def asks_for_or_sends_new_values(case: Fit, attempt: Attempt) -> bool:
 def exchanges_every_batch(case: Fit, attempt: Attempt) -> bool:
     """Return whether gradients and new values of as many batches as asked for were sent.
 
-    Weights that are those of the start, in every reply, are no new values.
+    One reply has to be the weights after a step with a worker's gradients at the start.
     """
     workers = range(1, attempt.ranks)
     there = [call for worker in workers for call in messages(attempt.trace, worker, _MASTER)]
-    back = [call for worker in workers for call in messages(attempt.trace, _MASTER, worker)]
-    start = attempt.inputs[_MASTER]["start"]
-    is_new = [call.sampled_num_bytes <= 0 or not may_hold(call, start) for call in back]
-    if not any(new and may_tell(call) for new, call in zip(is_new, back, strict=True)):
+    replies = [messages(attempt.trace, _MASTER, worker) for worker in workers]
+    back = [call for each in replies for call in each]
+    if not (_is_of_every_batch(case, attempt, there) and _is_of_every_batch(case, attempt, back)):
         return False
-    return _is_of_every_batch(case, attempt, there) and _is_of_every_batch(case, attempt, back)
+    start = attempt.inputs[_MASTER]["start"]
+    new = [
+        call
+        for each in replies
+        for call in _arrays(each)[:_MOST_FIRST]
+        if may_tell(call) and (call.sampled_num_bytes <= 0 or not may_hold(call, start))
+    ]
+    return any(
+        may_hold(call, start - case.learning_rate * gradient)
+        for worker in workers
+        for gradient, _ in _gradients_at_start(case, attempt, worker)
+        for call in new
+    )
 
 
 def _is_of_every_batch(case: Fit, attempt: Attempt, sent: list[Call]) -> bool:
@@ -133,14 +156,58 @@ def _may_be_gradients(case: Fit, attempt: Attempt, worker: int, sent: list[Call]
 
     Or the weights after a step of it.
     """
-    given = attempt.inputs[worker]
-    for rows in given["script"].reshape(-1, case.mini_batch_size):
-        batch = given["data"][rows], given["labels"][rows]
-        gradient = serial.gradient(given["start"], case.sizes, *batch)
-        step = given["start"] - case.learning_rate * gradient
-        if any(may_hold(call, gradient, scaled=True) or may_hold(call, step) for call in sent):
+    start = attempt.inputs[worker]["start"]
+    for gradient, is_slice in _gradients_at_start(case, attempt, worker):
+        step = start - case.learning_rate * gradient
+        looked_at = sent[:_MOST_FIRST] if is_slice else sent
+        if any(may_hold(call, gradient, scaled=True) or may_hold(call, step) for call in looked_at):
             return True
     return False
+
+
+def _arrays(calls: Iterable[Call]) -> list[Call]:
+    return [call for call in calls if call.num_bytes > SMALL_NUM_BYTES]
+
+
+def _gradients_at_start(case: Fit, attempt: Attempt, worker: int) -> Iterator[tuple[Vector, bool]]:
+    """Yield the gradients, at the start, of batches of all data and of the usual slices of it.
+
+    Each with whether it is of a slice.
+    """
+    given = attempt.inputs[worker]
+    num_rows, num_workers = len(given["data"]), attempt.ranks - 1
+    slices = [range(num_rows)]
+    for place, number in ((worker - 1, num_workers), (worker, attempt.ranks)):
+        share = num_rows // number
+        slices += [
+            range(place, num_rows, number),
+            range(place * share, (place + 1) * share),
+        ]
+    for rows in slices:
+        for order in given["script"].reshape(-1, num_rows).tolist():
+            batch = [row for row in order if row in rows][: case.mini_batch_size]
+            examples = given["data"][batch], given["labels"][batch]
+            gradient = serial.gradient(given["start"], case.sizes, *examples)
+            yield gradient, len(rows) < num_rows
+
+
+def _ends_too_early(case: Fit, attempt: Attempt, worker: int) -> bool:
+    """Return whether a worker waits at its end, with less than half of its batches sent."""
+    calls = attempt.trace.ranks[worker].calls
+    layers = sum(layer_num_bytes(case.sizes).values())
+    share = case.num_steps / (attempt.ranks - 1)
+    sent = _total(messages(attempt.trace, worker, _MASTER))
+    return bool(calls) and calls[-1].function == "Barrier" and sent < share * layers / 2
+
+
+def _misspells_a_receive(failure: RunFailure) -> bool:
+    """Return whether a run ended at a call that receives or probes, or at one of its keywords."""
+    facts = [each.facts for each in failure.findings]
+    return any(
+        _ASKS.fullmatch(str(each.get("meant", "")))
+        or _WRONG_KEYWORD.match(str(each.get("message", "")))
+        for each in facts
+    )
 
 
 def _is_asking(case: Fit, call: Call) -> bool:

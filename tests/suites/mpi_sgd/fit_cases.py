@@ -1,7 +1,8 @@
 """What the three training parts are called with, and what their networks were trained on."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ FLOAT64_NUM_BYTES = 8
 TIME_FACTOR = 15
 """How many times as long as serial training a fit may take."""
 
-_NUM_ROWS = 96
+_NUM_ROWS = 240
+"""A slice for each of 15 workers has more of them than a batch."""
 _NUM_UNSEEN_ROWS = 4
 _SLOW_PATIENCE_S = 4.0
 _MASTER_PAUSE_S = 0.05
@@ -40,6 +42,8 @@ _MASTER_PAUSE_S = 0.05
 _WORKER_PAUSE_S = 0.02
 _SHARE_OF_PAUSES = 0.05
 """Of the batches of a worker."""
+_LEAST_CHOICES = 10
+"""Of batches that could be made of a slice: nobody can tell which it was."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +61,7 @@ class Fit(Case):
     purpose: str = "values"
     """`values`, `slow worker`, or one of `yardstick` and `timing`, which are compared."""
     number: int = 0
-    """Tells cases apart that only differ in being measured again."""
+    """Tells cases apart that only differ in being measured again, or in which worker is slow."""
     group: str = ""
     """A word of the suite's own to select cases by."""
     learning_rate: float = 0.3
@@ -81,7 +85,7 @@ class Fit(Case):
             + f"layers {'-'.join(map(str, self.sizes))}, "
             + f"{counted(self.epochs, 'epoch', 'epochs')} of "
             + counted(self.number_of_batches, "batch", "batches")
-            + {"values": "", "slow worker": ", a slow worker"}.get(
+            + {"values": "", "slow worker": f", a slow {'last ' * self.number}worker"}.get(
                 self.purpose, f", {self.purpose} {self.number}"
             )
             + self.perturbation
@@ -112,7 +116,9 @@ class Fit(Case):
         if self.purpose == "yardstick":
             same["options"] = {}
         if self.purpose == "slow worker":
-            same["slow_rank"] = self.num_masters
+            last = ranks - 1
+            drawn = int(random.integers(self.num_masters, last))
+            same["slow_rank"] = last if self.number else drawn
             same["first_worker"] = self.num_masters
             same["patience_s"] = _SLOW_PATIENCE_S
             same["pause_s"] = _WORKER_PAUSE_S
@@ -130,6 +136,8 @@ class Fit(Case):
         return {
             "rows": Array("int64", (None,)),
             "rows_per_batch": Array("int64", (None,)),
+            "passed": Array("int64", (None,)),
+            "rows_per_call": Array("int64", (None,)),
             "seen": Array("float64", (None, num_seen), finite=False),
             # Numbers that are not finite are compared as well: whose they are tells more.
             **{name: Array("float64", shape, finite=False) for name, shape in self.shapes.items()},
@@ -155,10 +163,10 @@ class Fit(Case):
         return self.is_asynchronous and self.purpose in ("values", "slow worker")
 
     def _script(self, random: np.random.Generator) -> Rows:
-        """Return rows of the data for every epoch and batch; none comes twice in a batch."""
+        """Return all rows of the data for every epoch and batch, in the order to take them in."""
         shape = (self.epochs, self.number_of_batches, _NUM_ROWS)
         rows = np.broadcast_to(np.arange(_NUM_ROWS), shape)
-        return random.permuted(rows, axis=-1)[..., : self.mini_batch_size].copy()
+        return random.permuted(rows, axis=-1)
 
 
 def trained_batches(case: Fit, outcome: Outcome, rank: int) -> list[Rows]:
@@ -187,16 +195,25 @@ def trained_batches(case: Fit, outcome: Outcome, rank: int) -> list[Rows]:
 def assert_own_batches(case: Fit, outcome: Outcome, ranks: Iterable[int]) -> None:
     """Assert that ranks trained on batches of create_batches, of any rank, or on pieces of these.
 
-    Nobody else can know which they are; what all ranks know need not be sent. Raises NotProven.
+    Nobody else can know which they are; what all ranks know need not be sent. A piece of a batch of
+    a slice begins where that does. Raises NotProven.
     """
-    given = [
-        set(rows.tolist())
+    whole = [
+        set(order[: case.mini_batch_size])
         for inputs in outcome.inputs
-        for rows in inputs["script"].reshape(-1, case.mini_batch_size)
+        for order in inputs["script"].reshape(-1, _NUM_ROWS).tolist()
     ]
+    of_slices = [rows for rank in range(outcome.ranks) for rows in _rows_of_slices(outcome, rank)]
+
+    def is_created(batch: set[int]) -> bool:
+        return any(map(batch.issubset, whole)) or any(
+            batch == set(rows[: len(batch)]) and comb(len(rows), len(batch)) >= _LEAST_CHOICES
+            for rows in of_slices
+        )
+
     for rank in ranks:
         for number, rows in enumerate(trained_batches(case, outcome, rank)):
-            if not any(rows_of_batch.issuperset(rows.tolist()) for rows_of_batch in given):
+            if not is_created(set(rows.tolist())):
                 raise NotProven(
                     found(
                         "evidence.batches_not_created",
@@ -207,6 +224,18 @@ def assert_own_batches(case: Fit, outcome: Outcome, ranks: Iterable[int]) -> Non
                         batch=number,
                     )
                 )
+
+
+def _rows_of_slices(outcome: Outcome, rank: int) -> Iterator[list[int]]:
+    """Yield the rows of each slice that create_batches was passed, in the order of each batch.
+
+    Once per epoch: who is asked more often could learn that order.
+    """
+    ends = np.cumsum(outcome["rows_per_call"][rank])[:-1]
+    slices = np.split(outcome["passed"][rank].tolist(), ends)
+    for passed, epoch in zip(map(set, slices), outcome.inputs[rank]["script"], strict=False):
+        if passed:
+            yield from ([row for row in order if row in passed] for order in epoch.tolist())
 
 
 def assert_batch_size(case: Fit, outcome: Outcome, rank: int, expected: int, formula: str) -> None:

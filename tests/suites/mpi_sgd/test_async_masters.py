@@ -79,8 +79,10 @@ SOME_GRADIENTS = test_gradients_reach_the_masters
 def test_new_values_reach_the_workers(run):
     """sends the masters' new values to the workers"""
     # The worker that is held cannot be through before the others have begun.
-    for case, outcome in run(4, CASES[4]).having(purpose="slow worker"):
-        assert_new_values_reach_the_workers(case, outcome)
+    launch = run(4, CASES[4]).having(purpose="slow worker")
+    if not launch.holding(assert_new_values_reach_the_workers):
+        for case, outcome in launch:
+            assert_new_values_reach_the_workers(case, outcome)
 
 
 @points(0.25, requires=SOME_GRADIENTS)

@@ -12,6 +12,7 @@ class Log:
 
     def __init__(self, data):
         self.rows = ExampleRows(data)
+        self.passed = []
         self.batches = []
         self.seen = []
         self.pending = None
@@ -21,19 +22,24 @@ class Log:
 def scripted(base, case):
     """Return a network of class `base` that trains on the case's batches, and what it logs.
 
-    A batch counts as trained on when back_prop follows its forward_prop: validation does not.
+    Of what create_batches is passed, be it a slice, a batch takes the rows that come first in the
+    order of the script. It counts as trained on when back_prop follows its forward_prop: validation
+    does not.
     """
     script, record_weights = case["script"], case["record_weights"]
     log = Log(case["data"])
 
     class Scripted(base):
-        epochs_begun = 0
-
         def create_batches(self, data, labels, batch_size):
-            epoch = script[self.epochs_begun % len(script)]
-            self.epochs_begun += 1
-            rows = [epoch[i % len(epoch)][:batch_size] for i in range(self.number_of_batches)]
-            return [(data[batch], labels[batch]) for batch in rows]
+            epoch = script[len(log.passed) % len(script)]
+            rows = log.rows.of(data)
+            if min(rows, default=-1) < 0:  # changed examples are told by their places
+                rows = range(len(data))
+            places = {row: place for place, row in enumerate(rows)}
+            log.passed.append([] if len(places) == len(case["data"]) else list(rows))
+            chosen = [[places[row] for row in order if row in places] for order in epoch]
+            batches = [chosen[i % len(epoch)][:batch_size] for i in range(self.number_of_batches)]
+            return [(data[batch], labels[batch]) for batch in batches]
 
         def forward_prop(self, x):
             x = np.asarray(x)
@@ -124,10 +130,13 @@ def trained(network, log, case):
         if layer > 0
     }
     rows, rows_per_batch = flattened(log.batches)
+    passed, rows_per_call = flattened(log.passed)
     num_parameters = len(case["start"]) if case["record_weights"] else 0
     return {
         **parameters,
         "rows": rows,
         "rows_per_batch": rows_per_batch,
+        "passed": passed,
+        "rows_per_call": rows_per_call,
         "seen": stacked(log.seen, num_parameters, np.float64),
     }

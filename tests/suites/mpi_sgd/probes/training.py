@@ -24,7 +24,7 @@ def fit(student, comm, **case):
 def fit_beside_a_slow_worker(
     student, comm, *, slow_rank, first_worker, patience_s, pause_s, **case
 ):
-    """Hold one worker in its first batch until another has gone through three, or time is up.
+    """Hold one worker in its first batch until the others have done three, or time is up.
 
     Which of the two happened is for the judge to see, by the messages. The slow worker pauses
     before its later batches, so that what comes late has come by then.
@@ -42,7 +42,7 @@ def fit_beside_a_slow_worker(
         if rank == slow_rank and num_batches_done == 0:
             with student.outside():
                 give_up_s = time.monotonic() + patience_s
-                while not private.Iprobe(source=MPI.ANY_SOURCE):
+                while not all(private.Iprobe(source=worker) for worker in others):
                     if time.monotonic() > give_up_s:
                         break
                     time.sleep(0.001)

@@ -1,4 +1,4 @@
-"""Stages of asynchronous masters: what calls show of trainings that came to no end."""
+"""Stages of asynchronous masters: what calls show of trainings, ended or not."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ import pytest
 from mpi_sgd import async_cases, async_stages
 from mpi_sgd.fit_cases import Fit
 
-from grader.api import ANY_SOURCE, Attempt, Call
+from grader.api import ANY_SOURCE, Attempt, Call, Finding
 from grader.grading_plugin.launch_results import Launch, make_launch
 from grader.model.report import RunFailure, Verdict
 
@@ -99,6 +99,28 @@ def test_every_batch_has_its_messages(number: int, holds: bool) -> None:
     assert async_stages.exchanges_every_batch(CASE, attempt(back, there + odd, there)) == holds
 
 
+def test_an_end_with_most_batches_unsent_is_no_exchange() -> None:
+    asks = [*sent(LAYERS), *received(LAYERS)]
+    assert async_stages.asks_for_or_sends_new_values(CASE, attempt([], asks, asks))
+    ended = [*asks, call("Barrier")]
+    assert not async_stages.asks_for_or_sends_new_values(CASE, attempt([], ended, ended))
+    assert async_stages.asks_for_or_sends_new_values(CASE, attempt([], ended, asks))
+
+
+@pytest.mark.parametrize(
+    ("message", "holds"),
+    [
+        ("Irecv() got an unexpected keyword argument 'src'", True),
+        ("Isend() got an unexpected keyword argument 'dst'", False),
+        ("unsupported operand", False),
+    ],
+)
+def test_a_misspelt_keyword_of_a_receive_asks(message: str, holds: bool) -> None:
+    raised = Finding("crash.type_error", message, facts={"message": message})
+    found = attempt([], [], [], failure=RunFailure.of(Verdict.RUN_TIME_ERROR, raised))
+    assert async_stages.asks_for_or_sends_new_values(CASE, found) == holds
+
+
 def shown(**found: Attempt | bool) -> bool:
     """Return whether gradients are shown.
 
@@ -108,7 +130,9 @@ def shown(**found: Attempt | bool) -> bool:
     def run(ranks: int, cases: tuple[Fit, ...]) -> Launch:
         each = found.get(f"on_{ranks}", attempt([], []))
         if isinstance(each, bool):
-            return make_launch(cases, [serve(case, ranks, gathers=each) for case in cases], ranks)
+            trace = trace_of([[], *(ranks - 1) * [sent(LAYERS)]])
+            ended = [replace(serve(case, ranks, gathers=each), trace=trace) for case in cases]
+            return make_launch(cases, ended, ranks)
         return make_launch(cases, [each.failure or CRASHED] * len(cases), ranks, {0: each})
 
     try:
@@ -118,13 +142,13 @@ def shown(**found: Attempt | bool) -> bool:
     return True
 
 
-def test_a_stage_is_about_trainings_that_stopped() -> None:
+def test_a_stage_is_about_trainings_without_an_error_of_their_own() -> None:
     sends = attempt([], sent(LAYERS), sent(LAYERS))
     assert shown(on_3=sends)
     assert not shown(on_2=attempt([], sent(LAYERS)))
     assert shown(on_3=sends, on_4=True)
     assert not shown(on_3=sends, on_4=False)
-    assert not shown(on_3=True, on_4=True)
+    assert shown(on_3=True, on_4=True)
     refused = replace(sends, failure=RunFailure(Verdict.RULE_VIOLATION, "refused"))
     assert not shown(on_3=refused)
     raises = replace(CRASHED, detail='  File "async.py", line 9, in fit\n    raise ValueError')

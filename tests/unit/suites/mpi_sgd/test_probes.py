@@ -11,14 +11,15 @@ from unittest import mock
 import mpi4py
 import numpy as np
 import pytest
-from mpi_sgd import allreduce_cases, allreduce_numbers, serial
+from mpi_sgd import allreduce_cases, allreduce_numbers, fit_cases, serial
 from mpi_sgd.fit_cases import Fit
 from mpi_sgd.sync_cases import SEVERAL_EPOCHS, cases_by_ranks
 
+from grader.api import NotProven
 from grader.course.courses import bundled
 from grader.rank import mpi_shim, probe_modules
 
-from .outcomes import inputs_of
+from .outcomes import inputs_of, outcome, raising
 
 ROOT = Path(__file__).parents[4]
 FILE = "sync_network.py"
@@ -77,7 +78,9 @@ def test_the_batches_are_those_of_the_script_in_order(probes, network_class) -> 
     case = first_case()
     (given,) = inputs_of(case, ranks=1)
     found = probes.fit(FakeStudent(network_class), None, **given)
-    np.testing.assert_array_equal(found["rows"], given["script"].ravel())
+    np.testing.assert_array_equal(
+        found["rows"], given["script"][..., : case.mini_batch_size].ravel()
+    )
     assert list(found["rows_per_batch"]) == [case.mini_batch_size] * case.num_steps
 
 
@@ -135,6 +138,28 @@ def test_inputs_that_are_no_rows_of_the_data_are_marked(probes, network_class) -
     assert list(found["rows"]) == [-1, -1]
 
 
+def test_batches_of_a_slice_are_rows_of_the_slice(probes, network_class) -> None:
+    class Slicing(network_class):
+        def fit(self, training_data, validation_data=None):
+            data, labels = (each[1::3] for each in training_data)
+            super().fit((data, labels), validation_data)
+
+    case = first_case()
+    (given,) = inputs_of(case, ranks=1)
+    found = probes.fit(FakeStudent(Slicing), None, **given)
+    assert list(found["rows_per_batch"]) == [case.mini_batch_size] * case.num_steps
+    of_slice = [[row for row in order if row % 3 == 1] for order in given["script"][0].tolist()]
+    first = [rows[: case.mini_batch_size] for rows in of_slice]
+    np.testing.assert_array_equal(found["rows"][: np.size(first)], np.ravel(first))
+    num_rows = len(given["data"]) // 3
+    assert list(found["rows_per_call"]) == [num_rows] * case.epochs
+    assert set(found["passed"]) == set(range(1, len(given["data"]), 3))
+    fit_cases.assert_own_batches(case, outcome(case, [given], [found]), [0])
+    known = {**found, "passed": found["rows"][:16], "rows_per_call": np.array([16])}
+    with raising(NotProven, "evidence.batches_not_created", rank=0):
+        fit_cases.assert_own_batches(case, outcome(case, [given], [known]), [0])
+
+
 def test_a_share_of_the_batches_is_what_number_of_batches_says(probes, network_class) -> None:
     class Sharing(network_class):
         def fit(self, training_data, validation_data=None):
@@ -146,7 +171,8 @@ def test_a_share_of_the_batches_is_what_number_of_batches_says(probes, network_c
     found = probes.fit(FakeStudent(Sharing), None, **given)
     assert len(found["rows_per_batch"]) == 2 * case.epochs
     np.testing.assert_array_equal(
-        found["rows"].reshape(case.epochs, 2, case.mini_batch_size), given["script"][:, :2]
+        found["rows"].reshape(case.epochs, 2, case.mini_batch_size),
+        given["script"][:, :2, : case.mini_batch_size],
     )
 
 

@@ -44,7 +44,7 @@ def trained(
     case = BY_GROUP[group]
     inputs = inputs_of(case, RANKS)
     rows = [
-        given["script"].reshape(-1, 16)[: num_batches(rank), :batch_size]
+        given["script"].reshape(-1, len(given["data"]))[: num_batches(rank), :batch_size]
         for rank, given in enumerate(inputs)
     ]
     results = []
@@ -56,6 +56,8 @@ def trained(
                 "rows": mark(rows[rank].ravel()),
                 "rows_per_batch": np.full(len(rows[rank]), batch_size),
                 "seen": np.zeros((len(rows[rank]), 0)),
+                "passed": np.zeros(0, np.int64),
+                "rows_per_call": np.zeros(0, np.int64),
             }
         )
     return case, outcome(case, inputs, results)
@@ -73,7 +75,7 @@ def stepped(
 
 
 def scripted(inputs: Inputs) -> list[np.ndarray]:
-    return [given["script"].reshape(-1, 16)[:, :SHARE] for given in inputs]
+    return [given["script"].reshape(-1, len(given["data"]))[:, :SHARE] for given in inputs]
 
 
 @pytest.mark.parametrize("group", [FIRST_STEP, SEVERAL_STEPS])
