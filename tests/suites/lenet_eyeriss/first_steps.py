@@ -7,13 +7,13 @@ from math import prod
 
 import numpy as np
 
-from grader.api import Attempt, Call, Outcome, Verdict, functions
+from grader.api import Attempt, Call, Launch, Outcome, Verdict, functions
 
 from .gradient_traffic import CARRIES_NOTHING, padded_chunks
-from .over_ranks import Cases, Check, Run
+from .over_ranks import Cases, Check
 from .serial import NUM_PARAMETERS, SHAPES
 from .sum_checks import NEARLY_ALL
-from .training_cases import SHEETS_RANKS, Alone
+from .training_cases import SHEETS_RANKS, Alone, Training
 
 CallsByRank = list[list[Call]]
 """Of each rank, those that carry something."""
@@ -42,7 +42,7 @@ _RAISES = re.compile(r"(?:^|[;:])\s*raise\b")
 
 
 def assert_begins(
-    run: Run,
+    run: Callable[[int, Sequence[Training | Alone]], Launch],
     cases: Cases,
     alone: Sequence[Alone],
     is_complete: Check,

@@ -97,7 +97,7 @@ def examples_of(case: Training | Printing, outcome: Outcome) -> list[list[int]]:
     examples = [each.tolist() for each in outcome["examples"]]
     for rank, sizes in enumerate(outcome["batch_sizes"]):
         number = len(examples[rank])
-        facts = {"rank": rank, "examples": number}
+        facts: dict[str, Any] = {"rank": rank, "examples": number}
         if (smallest := min(sizes.tolist())) < 1:
             text = f"Rank {rank}'s record contains a batch of {smallest} examples."
             raise WrongAnswer(found("training.batches_do_not_fit", text, **facts))
