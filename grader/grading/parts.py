@@ -77,11 +77,11 @@ def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]
 
 def _names_what_it_builds_on(task: GradingTask, part: Part) -> bool:
     """Return whether a script of a part names a file that the course has its own version of."""
-    placement = task.placement
-    other_parts = placement.chosen.keys() - {*part.files}
-    scripts = [text for file, text in placement.sources_of(part).items() if file not in other_parts]
-    names = [Path(file).stem.encode() for file in part.stand_in or ()]
-    return any(name in text for name in names for text in scripts)
+    replaced = part.stand_in or {}
+    scripts = [
+        text for file, text in task.placement.sources_of(part).items() if file not in replaced
+    ]
+    return any(Path(file).stem.encode() in text for file in replaced for text in scripts)
 
 
 def _grade_once(

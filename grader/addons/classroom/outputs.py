@@ -202,8 +202,9 @@ def summary(
         yield f"hand-ins without a time, counted as on time: {len(untimed)}; to change this, add"
         yield "  times to the table that `times` in class.toml names"
     yield from (f"note on every grading: {each}" for each in _shared_notes(standings))
-    versions = Counter(each.versions.course_digest for _, each in reports_of(standings))
-    if len(versions) > 1:
+    graded_by = (each.versions for _, each in reports_of(standings))
+    versions = Counter((each.course, each.course_digest) for each in graded_by)
+    if len(versions) > len({course for course, _ in versions}):
         numbers = " and ".join(str(number) for _, number in versions.most_common())
         yield f"hand-ins graded with different versions of the course: {numbers}; --regrade or"
         yield "  --judge-again shows whose mark would change if all used the current one"

@@ -33,9 +33,11 @@ _IMPORT = "/rank/mpi_shim.py"
 _NOT_CONNECTED = "Pair is not connected"
 """What gloo says of a message to oneself, as of one to a rank that has gone."""
 _NOT_FOUND = "[Errno 2] No such file or directory"
-_FOLDER = re.compile(r"(?:file or|Parent) directory:? '?([^/'][^']*?)(?:/[^/']*'| does not exist)")
+_FOLDER = re.compile(
+    r"(?:file or|Parent) directory:? '?((?!\.\.)[^/'][^']*?)(?:/[^/']*'| does not exist)"
+)
 """A relative one that is missing, in what Python and torch.save say."""
-_WRITES = re.compile(r"""["'][wax][bt+]*["']|save|write|Handler""")
+_WRITES = re.compile(r"""["'][wax][bt+]*["']|(?:save|write|Handler)\w*\(""")
 _REFUSED = ("[Errno 1] Operation not permitted", "[Errno 13] Permission denied")
 """How Python tells what the kernel answers."""
 _DATABASE = "access permission denied"

@@ -56,7 +56,7 @@ def _mounts(mountinfo: str, ours: Sequence[str], own_folder: str) -> Iterator[Fo
     for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")
         root, point = map(_unescaped, before.split()[3:5])
-        kind, source, options = after.split()[:3]
+        kind, source, options = after.split(" ")[:3]
         # What comes with a mount that is told of goes with it.
         if point in _OF_THE_ENGINE or _is_below(point, (*ours, *told)):
             continue

@@ -120,7 +120,8 @@ def send_left(trace: Trace) -> Finding | None:
     """Return the first send that its rank never waits for."""
     for rank, call in calls_by_rank(trace):
         is_left = call.creates_request and not (call.completed_ns or call.cancelled or call.error)
-        if call.is_send and is_left:
+        asks = "Request_get_status" in trace.ranks[rank].calls.functions()
+        if call.is_send and is_left and not asks:
             return found(
                 "allreduce.send_left",
                 f"Rank {rank} never waited for its {call_text(call)}, so its array might have "
@@ -132,9 +133,13 @@ def send_left(trace: Trace) -> Finding | None:
 
 
 def smaller_datatype(case: Reduction, trace: Trace) -> Finding | None:
-    """Return the first send of elements that are shorter than those of the array, but no bytes."""
+    """Return the first send of elements that are shorter than those of the array, but no bytes.
+
+    A message that is too short for a chunk of the array is about something else.
+    """
+    least = max(case.num_elements // (2 * len(trace.ranks) or 1), 2)
     for rank, call in calls_by_rank(trace):
-        num_bytes = call.num_bytes // call.num_elements if call.num_elements > 1 else 1
+        num_bytes = call.num_bytes // call.num_elements if call.num_elements >= least else 1
         if call.is_send and 1 < num_bytes < case.item_num_bytes:
             return found(
                 "allreduce.smaller_datatype",

@@ -196,16 +196,20 @@ def assert_own_batches(case: Fit, outcome: Outcome, ranks: Iterable[int]) -> Non
     """Assert that ranks trained on batches of create_batches, of any rank, or on pieces of these.
 
     Nobody else can know which they are; what all ranks know need not be sent. A piece of a batch of
-    a slice begins where that does. Raises NotProven.
+    a slice begins where that does; a batch for all ranks may be cut into theirs. Raises NotProven.
     """
-    whole = [
-        set(order[: case.mini_batch_size])
+    orders = [
+        order
         for inputs in outcome.inputs
         for order in inputs["script"].reshape(-1, _NUM_ROWS).tolist()
     ]
+    whole = [set(order[: case.mini_batch_size]) for order in orders]
+    for_all = [set(order[: case.mini_batch_size * outcome.ranks]) for order in orders]
     of_slices = [rows for rank in range(outcome.ranks) for rows in _rows_of_slices(outcome, rank)]
 
     def is_created(batch: set[int]) -> bool:
+        if len(batch) == case.mini_batch_size and any(map(batch.issubset, for_all)):
+            return True
         return any(map(batch.issubset, whole)) or any(
             batch == set(rows[: len(batch)]) and comb(len(rows), len(batch)) >= _LEAST_CHOICES
             for rows in of_slices
@@ -229,13 +233,14 @@ def assert_own_batches(case: Fit, outcome: Outcome, ranks: Iterable[int]) -> Non
 def _rows_of_slices(outcome: Outcome, rank: int) -> Iterator[list[int]]:
     """Yield the rows of each slice that create_batches was passed, in the order of each batch.
 
-    Once per epoch: who is asked more often could learn that order.
+    Those of one call per epoch: who asks more often could learn that order.
     """
     ends = np.cumsum(outcome["rows_per_call"][rank])[:-1]
-    slices = np.split(outcome["passed"][rank].tolist(), ends)
-    for passed, epoch in zip(map(set, slices), outcome.inputs[rank]["script"], strict=False):
-        if passed:
-            yield from ([row for row in order if row in passed] for order in epoch.tolist())
+    slices = map(set, np.split(outcome["passed"][rank].tolist(), ends))
+    script = outcome.inputs[rank]["script"].tolist()
+    partial = [(script[call % len(script)], rows) for call, rows in enumerate(slices) if rows]
+    for epoch, passed in partial[: len(script)]:
+        yield from ([row for row in order if row in passed] for order in epoch)
 
 
 def assert_batch_size(case: Fit, outcome: Outcome, rank: int, expected: int, formula: str) -> None:

@@ -186,7 +186,7 @@ def assert_arrays_not_pickled(trace: Trace) -> None:
 
 
 def assert_ring_traffic(
-    case: Fit, outcome: Outcome | Attempt, least_steps: int = 0, most_times: int = 1
+    case: Fit, outcome: Outcome | Attempt, least_steps: int = 0, most_times: float = 1
 ) -> None:
     """Assert that the gradients of a step were sent as rings send them, in all of the fit.
 
@@ -203,7 +203,7 @@ def assert_ring_traffic(
     # A chunk may be a number of whole rows, too.
     padded = [n * -(-rows // n) * prod(row) for rows, *row in (*case.shapes.values(), *dummies)]
     least = 2 * (n - 1) * (least_steps or case.num_steps) * gradient_num_bytes(case)
-    most = most_times * 2 * (n - 1) * case.num_steps * FLOAT64_NUM_BYTES * sum(padded)
+    most = int(most_times * 2 * (n - 1) * case.num_steps * FLOAT64_NUM_BYTES * sum(padded))
     pickled = [call for seen in outcome.trace.ranks for call in seen.calls if call.pickled]
     most += PICKLE_NUM_BYTES * len(pickled)
     sent = sum(bytes_sent(outcome.trace))

@@ -88,12 +88,12 @@ def test_nothing_but_point_to_point_calls(run):
 def test_gradients_travel_around_a_ring(run):
     """sends the gradients around a ring
 
-    Whole arrays around it are more than twice the traffic of a ring on 5 ranks or more.
+    Two steps more than a ring needs do no harm here; whole arrays on 4 ranks are more.
     """
 
     def rule(case, outcome):
         assert_one_neighbour(outcome.trace)
-        assert_ring_traffic(case, outcome, most_times=2)
+        assert_ring_traffic(case, outcome, most_times=outcome.ranks / max(outcome.ranks - 1, 1))
 
     assert_rule(run, CASES, rule)
 

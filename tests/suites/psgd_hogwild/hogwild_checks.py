@@ -216,7 +216,8 @@ def assert_shared(case: Hogwild, outcome: Outcome, *, is_sgd: bool = False) -> N
             num_steps = int(sizes[own & is_common].sum()) // NUM_PARAMETERS
             of_own, of_others, unexplained = _steps_in_weights(case, outcome, number)
             is_clear, is_written = unexplained < UNEXPLAINED, num_steps >= len(batches)
-            if (is_sgd and unexplained > MOST) or (is_clear and is_written and of_own < NONE):
+            has_no_own = is_clear and is_written and len(batches) > 1 and of_own < NONE
+            if (is_sgd and unexplained > MOST) or has_no_own:
                 text = f"Process {number} of {len(by_process)} computed its gradients at weights "
                 text += "that do not follow from its own and the other processes' steps."
                 reason = found("hogwild.other_weights", text, help=_SHARED, process=number)

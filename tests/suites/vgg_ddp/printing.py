@@ -17,10 +17,10 @@ _ASKED = (
     "of the epoch"
 )
 _NUMBER = re.compile(r"(?<![\d.])\d+\.(\d{2,})(?![\w.]*\w)")
-_MOST_COVERED = 0.4
+_MOST_COVERED = 1.01
 """How long what the different numbers of an iteration match may be: one of very many always fits.
 
-That is 20 numbers with two decimals, or 2000 with four.
+That is 50 numbers with two decimals, or 5000 with four.
 """
 
 

@@ -149,7 +149,7 @@ def assert_folders_created(case: Training | Printing, outcome: Outcome) -> None:
     """Assert that a program creates the folders that it writes into. Raises RuleViolation."""
     folder = max(outcome["created_folders"])
     if folder:
-        text = f"The program writes into {folder}, which does not exist when it starts."
-        helps = "create it with os.makedirs(..., exist_ok=True)"
-        helps += "; the grader created it, and this costs nothing"
+        text = f"The program writes there, but no such folder existed when it began: {folder}."
+        helps = "create folders with os.makedirs(..., exist_ok=True)"
+        helps += "; the grader created what was missing, and this costs nothing"
         raise RuleViolation(found("output.no_folder", text, help=helps, folder=folder))

@@ -97,15 +97,16 @@ def examples_of(case: Training | Printing, outcome: Outcome) -> list[list[int]]:
     examples = [each.tolist() for each in outcome["examples"]]
     for rank, sizes in enumerate(outcome["batch_sizes"]):
         number = len(examples[rank])
-        facts: dict[str, Any] = {"rank": rank, "examples": number}
+        text = ""
         if (smallest := min(sizes.tolist())) < 1:
             text = f"Rank {rank}'s record contains a batch of {smallest} examples."
-            raise WrongAnswer(found("training.batches_do_not_fit", text, **facts))
-        if sum(sizes.tolist()) != number:
+        elif sum(sizes.tolist()) != number:
             few = ", ".join(map(str, sizes.tolist()[:3])) + ", ..." * (len(sizes) > 3)
             text = f"Rank {rank} trained on {number} examples; "
             text += f"its recorded batch sizes ({few}) do not add up to that."
-            raise WrongAnswer(found("training.batches_do_not_fit", text, **facts))
+        if text:
+            facts = {"rank": rank, "examples": number}
+            raise WrongAnswer(found("training.batches_do_not_fit", text, help="", **facts))
     strange = [
         rank
         for rank, each in enumerate(examples)
