@@ -89,7 +89,9 @@ def passes_chunks_on(outcome: Outcome, rank: int) -> bool:
     passes_on = len(given) and np.isin(np.rint(given), arriving).mean() >= _PASSED_ON
     if gives_gradients(outcome, rank):
         return bool(passes_on or (not len(averaged) and len(given) <= padded_chunks(outcome.ranks)))
-    arrived = np.isin(np.rint(averaged * outcome.ranks), arriving)
+    # What arrives after the division is divided already.
+    forms = (averaged, averaged * outcome.ranks)
+    arrived = np.any([np.isin(np.rint(form), arriving) for form in forms], axis=0)
     return bool(passes_on and len(averaged) and arrived.mean() >= NEARLY_ALL)
 
 
