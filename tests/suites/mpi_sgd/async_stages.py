@@ -12,8 +12,11 @@ from grader.api import (
     ANY_SOURCE,
     Attempt,
     Call,
+    NotProven,
+    Outcome,
     RunFailure,
     Verdict,
+    WrongAnswer,
     may_hold,
     messages,
     not_run,
@@ -23,6 +26,7 @@ from grader.api import (
 from . import serial
 from .async_cases import FEW_RANKS
 from .async_checks import assert_gradients_reach_a_master, assert_replays
+from .async_contents import assert_contents
 from .async_rules import Cases, Run
 from .failing_lines import is_raised
 from .fit_cases import FLOAT64_NUM_BYTES, Fit
@@ -48,8 +52,9 @@ _STOPPED = (
 def shown(run: Run, cases: Cases, *what: Shows) -> None:
     """End the test as not run unless one training of several workers shows all this.
 
-    It stopped, or ended with right results. In none that ended may all gradients be missing: the
-    results tell more than the calls. What raises an error of its own shows nothing.
+    It stopped, or ended with right results that its messages hold. In none that ended may all
+    gradients be missing: the results tell more than the calls. What raises an error of its own
+    shows nothing.
     """
     found: list[tuple[Fit, Attempt]] = []
     for ranks in FEW_RANKS:
@@ -58,7 +63,7 @@ def shown(run: Run, cases: Cases, *what: Shows) -> None:
         ended = [attempt for _, attempt in attempts if attempt.failure is None]
         if len(ended) > len(launch.holding(assert_gradients_reach_a_master)):
             not_run("a run ended without its workers' gradients")
-        right = [case for case, _ in launch.holding(assert_replays)]
+        right = [case for case, _ in launch.holding(_assert_proven)]
         told = [each for each in attempts if each[1].failure or each[0] in right]
         found += told if ranks > 2 else []
     for case, attempt in found:
@@ -67,6 +72,14 @@ def shown(run: Run, cases: Cases, *what: Shows) -> None:
         if counts and all(shows(case, attempt) for shows in what):
             return
     not_run("needs a run in which the calls show this")
+
+
+def _assert_proven(case: Fit, outcome: Outcome) -> None:
+    assert_replays(case, outcome)
+    try:
+        assert_contents(case, outcome, is_right=True)
+    except NotProven as error:
+        raise WrongAnswer(*error.findings) from None
 
 
 def asks_for_gradients(case: Fit, attempt: Attempt) -> bool:
