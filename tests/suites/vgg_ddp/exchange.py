@@ -74,8 +74,8 @@ def assert_nearly_whole_if_any(case: Training, outcome: Outcome) -> None:
 def _assert_whole(case: Training, rank: int, step: int, number: float) -> None:
     whole = num_parameters(case.first_channels)
     if number < whole:
-        text = f"In iteration {step}, rank {rank} passed {number:.0f} numbers to {case.exchange}; "
-        text += f"its gradient has {whole}."
+        text = f"In iteration {step}, rank {rank} passed {number:.0f} number{'s' * (number != 1)} "
+        text += f"to {case.exchange}; its gradient has {whole}."
         helps = "is every parameter's gradient exchanged?"
         facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
         facts["expected"] = whole
@@ -98,7 +98,8 @@ def assert_something_given(
             of_gradients, number, middle, _, large = outcome["given"][rank][step].tolist()
             if not (of_gradients > 0 or (number >= whole and 0 < middle < _VARIED * large)):
                 assert_gradients_given(case, outcome, ranks=[rank])
-                gave = f"rank {rank} passed {number:.0f} numbers to {case.exchange}"
+                gave = f"rank {rank} passed {number:.0f} number{'s' * (number != 1)} "
+                gave += f"to {case.exchange}"
                 text = f"In iteration {step}, {gave}, but not the gradient of any parameter."
                 facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
                 raise WrongAnswer(found("exchange.no_gradient", text, **facts))

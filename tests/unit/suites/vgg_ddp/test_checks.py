@@ -329,7 +329,8 @@ def test_something_else_is_no_part_of_the_gradient(given):
     whole = given[1] == 2453
     key = "exchange.not_the_gradient" if whole else "exchange.gradient_incomplete"
     error = refused(exchange.assert_something_given, seen, key, rank=1, numbers=given[1])
-    assert f"passed {given[1]} numbers to all_reduce" in error.findings[0].text
+    plural = "" if given[1] == 1 else "s"
+    assert f"passed {given[1]} number{plural} to all_reduce" in error.findings[0].text
 
 
 def test_a_gradient_may_be_scaled_and_sent_with_more():
