@@ -336,7 +336,9 @@ def graded(grader: Grader, row: Row, source: str) -> Row:
     mutated = row.file.removeprefix(f"{row.assignment}/")
     parts = (part.name for part in grader.assignment.parts if mutated in part.files)
     with TemporaryDirectory() as folder:
-        shutil.copytree(grader.assignment.reference, folder, dirs_exist_ok=True)
+        # Without its mode: a reference may be read-only, and its copy is written to.
+        reference = grader.assignment.reference
+        shutil.copytree(reference, folder, copy_function=shutil.copyfile, dirs_exist_ok=True)
         Path(folder, mutated).write_text(source)
         report = grader.grade(Path(folder), *parts, selection=Selection(fail_fast=True))
     verdict, killed_by = _first_failure(report)

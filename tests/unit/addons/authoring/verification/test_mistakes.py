@@ -216,6 +216,8 @@ def test_a_mistake_in_the_reference_that_no_test_finds_is_told(root, ranks):
     (root / "tests/mutation").mkdir()
     (root / "tests/mutation/equivalent.toml").write_text(f"'{key}' = 'nobody looks at it again'\n")
     assert found(root, ranks, with_mutants=True) == []
+    reference.chmod(0o444)
+    assert found(root, ranks, with_mutants=True) == []
 
 
 def test_hidden_tests_of_the_same_shape_are_no_leak(root):
