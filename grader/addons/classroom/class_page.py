@@ -130,8 +130,8 @@ def causes(
             dearest = next(iter(causes_of(part)), None)
             if dearest is not None and dearest.verdict not in _NO_CAUSE:
                 first = dearest.findings[0]
-                # One key stands for all exceptions of a type: what they say tells them apart.
-                facts = [str(first.facts.get(each, "")) for each in ("name", "message")]
+                # One key stands for all exceptions of a type, and for all functions of MPI.
+                facts = [str(first.facts.get(each, "")) for each in ("name", "message", "call")]
                 about = " ".join((first.key, *facts)) if first.key else first.text
                 groups[part.name, dearest.verdict, about].append((student, first.text))
     found = [

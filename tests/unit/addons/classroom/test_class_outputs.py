@@ -263,9 +263,11 @@ def test_the_same_mistake_is_one_cause():
     assert head[0] == ["s2"]
 
 
-def test_different_exceptions_of_a_type_are_different_causes():
-    raised = ("cannot reshape", "too many values", "cannot reshape")
-    found = [Finding("crash.value_error", each, {"message": each}) for each in raised]
+@pytest.mark.parametrize("fact", ["message", "call"])
+def test_different_exceptions_or_calls_are_different_causes(fact):
+    """Though their key is the same."""
+    told = ("Allreduce", "Bcast", "Allreduce")
+    found = [Finding("rule.call_not_allowed", each, {fact: each}) for each in told]
     results = [test_result(verdict=WRONG, points=0, findings=(each,)) for each in found]
     reports = [(f"s{i}", report([part(tests=[each])])) for i, each in enumerate(results)]
     assert [each[0] for each in causes(reports)] == [["s0", "s2"], ["s1"]]
