@@ -66,7 +66,6 @@ def write_all(
 ) -> int:
     """Write all that comes of a class; return how many pairs of files are nearly the same."""
     counted = [each for each, _ in reports_of(found)]
-    graded = {(report.assignment, report.versions.course) for _, report in reports_of(found)}
     # Each is read by a process of its own, which is what takes the time.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         read = pool.map(lambda each: _read_again(each, inputs.courses), counted)
@@ -75,7 +74,12 @@ def write_all(
             for each, theirs in zip(counted, read, strict=True)
             if theirs is not None
         }
-    pairs = _pairs([inputs.courses.assignment(*each) for each in sorted(graded)], files)
+    graded: dict[tuple[str, str], dict[str, Mapping[str, bytes]]] = {}
+    for each, report in reports_of(found):
+        if (student := names.of(each.student.id)) in files:
+            by_student = graded.setdefault((report.assignment, report.versions.course), {})
+            by_student[student] = files[student]
+    pairs = _pairs([(inputs.courses.assignment(*key), each) for key, each in graded.items()])
     title = inputs.assignment.name if inputs.assignment is not None else options.folder.name
     write(out, found, names, pairs, title)
     if options.sheets:
@@ -120,21 +124,26 @@ def _read_again(each: Standing, courses: Courses) -> Mapping[str, bytes] | None:
         return None
 
 
-def _pairs(graded: Sequence[Assignment], files: Mapping[str, Mapping[str, bytes]]) -> list[Pair]:
-    sources = {
-        student: {
-            name: content.decode(errors="replace")
-            for name, content in theirs.items()
-            if name.endswith(".py")
+def _pairs(
+    graded: Iterable[tuple[Assignment, Mapping[str, Mapping[str, bytes]]]],
+) -> list[Pair]:
+    """Return the pairs of each assignment, the most alike first; its files are by student."""
+    found = []
+    for assignment, files in graded:
+        sources = {
+            student: {
+                name: content.decode(errors="replace")
+                for name, content in theirs.items()
+                if name.endswith(".py")
+            }
+            for student, theirs in files.items()
         }
-        for student, theirs in files.items()
-    }
-    template = {
-        str(file.relative_to(each.template)): file.read_text(encoding="utf-8")
-        for each in graded
-        for file in each.template.rglob("*.py")
-    }
-    return similarity.near_identical(sources, template)
+        template = {
+            str(file.relative_to(assignment.template)): file.read_text(encoding="utf-8")
+            for file in assignment.template.rglob("*.py")
+        }
+        found += similarity.near_identical(sources, template)
+    return sorted(found, key=lambda pair: -pair.share)
 
 
 def give_back(table: PlatformTable, found: Sequence[Standing], out: Path) -> None:

@@ -328,13 +328,13 @@ def test_copies_are_found_also_with_other_names():
 
 
 def test_what_everybody_was_given_makes_no_pair_though_nobody_names_the_assignment():
-    """Each hand-in is recognised by its files then."""
-    assignment = Courses((bundled(),)).assignment("mpi_sgd")
-    file = max(assignment.template.rglob("*.py"), key=lambda each: each.stat().st_size)
-    name = str(file.relative_to(assignment.template))
-    files = {each: {name: file.read_bytes()} for each in ("a", "b")}
-    assert outputs._pairs([], files)
-    assert not outputs._pairs([assignment], files)
+    """Each hand-in is recognised by its files then, and compared with those of its assignment."""
+    courses = Courses((bundled(),))
+    assignment, other = courses.assignment("mpi_sgd"), courses.assignment("federated")
+    name = "async_network.py"
+    files = {each: {name: (assignment.template / name).read_bytes()} for each in ("a", "b")}
+    assert outputs._pairs([(other, files)])
+    assert not outputs._pairs([(assignment, files), (other, {"c": files["a"]})])
 
 
 def test_a_pair_has_a_page_with_both_files_side_by_side(tmp_path):
