@@ -13,7 +13,7 @@ from grader.course.cross_references import source_files
 from grader.grading.settings import Settings
 from grader.grading_plugin.part_context import Launcher, PartContext
 from grader.grading_plugin.session import SuiteResult, grade_suite, prices
-from grader.intake.placement.recognition import missing_text, unused_text
+from grader.intake.placement.recognition import misnamed_text, missing_text, unused_text
 from grader.intake.placement.table import Placement
 from grader.model.errors import GraderError, GradingLost
 from grader.model.finding import Finding, found
@@ -97,8 +97,9 @@ def _grade_once(
         if file not in placement.chosen and file not in (part.stand_in or {})
     ]
     if missing:
-        text = missing_text(placement, part, missing[0])
-        return without_tests(part, Verdict.NOT_ATTEMPTED, text, course_only)
+        text, notes = missing_text(placement, part, missing[0]), course_only
+        notes += _may_be_meant(misnamed_text(placement, part, missing[0]))
+        return without_tests(part, Verdict.NOT_ATTEMPTED, text, notes)
     files = placement.sources_of(part)
     started_s = time.monotonic()
     context = PartContext(
@@ -124,8 +125,9 @@ def _grade_once(
     result = _part_result(
         part, graded.tests, graded.num_launches, time.monotonic() - started_s, problem
     )
-    if result.verdict is Verdict.NOT_ATTEMPTED and (unused := unused_text(placement, part)):
-        result = replace(result, notes=(*result.notes, found("note.unused_file", unused)))
+    if result.verdict is Verdict.NOT_ATTEMPTED:
+        unused = _may_be_meant(unused_text(placement, part))
+        result = replace(result, notes=(*result.notes, *unused))
     notes = tuple(
         Finding(
             "note.refused_by_guard",
@@ -142,6 +144,10 @@ def _grade_once(
         context,
         graded.has_ended or bool(problem),
     )
+
+
+def _may_be_meant(text: str) -> tuple[Finding, ...]:
+    return (found("note.unused_file", text),) if text else ()
 
 
 def without_tests(

@@ -260,6 +260,11 @@ class PartResult:
     num_launches: int = 0
 
     @property
+    def further_notes(self) -> tuple[Finding, ...]:
+        """Return the notes that the message does not end with."""
+        return tuple(note for note in self.notes if not self.message.endswith(note.text))
+
+    @property
     def needs_review(self) -> bool:
         """Return whether the instructor must review what was handed in.
 

@@ -43,7 +43,7 @@ _FAILED = "❌"
 
 def render(report: Report) -> str:
     """Return the report as Markdown; the table alone where all of it is too long for a summary."""
-    notes = [f"{part.name}: {note}" for part in report.parts for note in part.notes]
+    notes = [f"{part.name}: {note}" for part in report.parts for note in part.further_notes]
     values = {
         "report": report,
         "found": [each for each in dearest_first(report) if not is_missing(each[0])],

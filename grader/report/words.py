@@ -161,7 +161,7 @@ def stage_text(part: PartResult) -> str:
 
 def notes_of(part: PartResult) -> list[Finding]:
     """Return what else is said of a part."""
-    return [note for note in part.notes if note.key != _STAGE_PAID]
+    return [note for note in part.further_notes if note.key != _STAGE_PAID]
 
 
 def check_points(test: TestResult) -> str:

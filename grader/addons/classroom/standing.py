@@ -8,8 +8,10 @@ from grader.addons.classroom.gradings import Grading
 from grader.addons.classroom.marking import WHOLE, Given, Mark, Marks, Questions, mark
 from grader.addons.classroom.policy import Attempt, Decision, Policy, decide
 from grader.addons.classroom.roster import HandIn, Roster, Student
-from grader.intake.placement.recognition import RENAME
 from grader.model.report import Report, Verdict
+
+_UNUSED_FILE = "note.unused_file"
+"""The key of a note about a file that may be the one asked for."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,8 @@ class Standing:
         settled = self.mark.overruled if self.mark is not None else {}
         for part in self.report.parts if self.report is not None and WHOLE not in settled else ():
             if part.verdict is Verdict.NOT_ATTEMPTED and part.name not in settled:
-                told = (part.message, *(note.text for note in part.notes))
-                yield from (f"{part.name}: {each}" for each in told if RENAME in each)
+                found = (note.text for note in part.notes if note.key == _UNUSED_FILE)
+                yield from (f"{part.name}: {each}" for each in found)
 
 
 @dataclass(frozen=True)

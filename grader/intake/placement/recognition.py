@@ -14,8 +14,6 @@ from grader.model.errors import GraderError, UsageError
 from grader.model.paths import nearness
 from grader.model.spelling import likeness, meant_files
 
-RENAME = "rename "
-"""In each sentence about a file that may be the one asked for."""
 _MAX_FOUND = 8
 _MAX_NOTES = 5
 _MAX_EXPECTED = 8
@@ -126,16 +124,21 @@ def full_name(assignment: Assignment, known: Sequence[Assignment]) -> str:
 
 def missing_text(placement: Placement, part: Part, file: str) -> str:
     """Return the sentence about a file of a part that was not handed in."""
-    absence = absence_text([file, *part.accepted_names.get(file, ())])
-    submission = placement.submission
-    meant = meant_by(submission, placement.assignment).get(file)
-    if not meant:
-        return absence
-    if reason := submission.not_read.get(meant):
+    meant = meant_by(placement.submission, placement.assignment).get(file, "")
+    if reason := placement.submission.not_read.get(meant):
         return f"{meant} was not read: it {reason}"
-    if _defines(submission.files[meant], part):
-        return f"{absence}. {meant} defines {_called(part)}: rename {meant} to {file}"
-    return f"{absence}. Is {meant} meant to be {file}? If so, rename it"
+    told = [absence_text([file, *part.accepted_names.get(file, ())])]
+    return ". ".join([*told, *filter(None, [misnamed_text(placement, part, file)])])
+
+
+def misnamed_text(placement: Placement, part: Part, file: str) -> str:
+    """Return which file of a hand-in may be one that is missing; empty where none may be."""
+    meant = meant_by(placement.submission, placement.assignment).get(file)
+    if meant not in placement.submission.files:
+        return ""
+    if _defines(placement.submission.files[meant], part):
+        return f"{meant} defines {_called(part)}: rename {meant} to {file}"
+    return f"Is {meant} meant to be {file}? If so, rename it"
 
 
 def unused_text(placement: Placement, part: Part) -> str:

@@ -53,7 +53,7 @@ def _summary(report: Report) -> Iterator[str]:
         points = points_text(manual.max_points)
         yield f"{one_line(manual.title)}: {points} pending, {one_line(manual.found)}"
     for part in report.parts:
-        for found in part.notes:
+        for found in part.further_notes:
             yield f"note on {one_line(part.name)}: {one_line(str(found))}"
     for note in report.notes:
         yield f"note: {one_line(note)}"

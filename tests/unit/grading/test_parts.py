@@ -177,6 +177,16 @@ def test_where_nothing_was_handed_in_it_is_said_what_the_course_grades(folder):
     assert notes_of(missing) == [NOTE]
 
 
+def test_a_file_by_another_name_is_noted_and_told_once(folder):
+    """By a key: nobody has to read sentences to find it."""
+    missing = grade(folder, files=["sum.py", "fit.py"])[0]
+    (note,) = missing.notes
+    assert note.key == "note.unused_file"
+    assert note.text == "Is sum.py meant to be sums.py? If so, rename it"
+    assert missing.message.endswith(note.text)
+    assert missing.further_notes == ()
+
+
 def test_a_suite_that_cannot_be_read_ends_its_part_alone(folder):
     """The others are graded."""
     (folder / "ours.py").unlink()

@@ -15,10 +15,7 @@ from grader.addons.classroom.marking import Given, Questions
 from grader.addons.classroom.policy import Policy
 from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.standing import Rules, Strays, Work, standings
-from grader.course.courses import Courses, bundled
-from grader.intake.placement.recognition import missing_text
-from grader.intake.placement.table import place
-from grader.intake.submission import Submission
+from grader.model.finding import Finding
 from grader.model.report import Verdict
 
 
@@ -243,19 +240,19 @@ def test_who_has_handed_in_nothing_may_have_points_for_all_of_it():
 
 def test_a_file_with_another_name_is_for_a_person():
     """Its student has a mark, and may have forgotten nothing but a name."""
-    known = bundled()
-    assignment = Courses((known,)).assignment("mpi_sgd")
-    (ring,) = (each for each in assignment.parts if each.name == "ring_allreduce")
-    files = {"mine.py": b"def ringallreduce(send, recv, comm, op):\n    pass\n"}
-    told = missing_text(place(Submission("in", files, "digest"), assignment), ring, ring.files[0])
+    told = "mine.py defines ringallreduce: rename mine.py to my_ring_allreduce.py"
     missed = replace(
-        part("ring"), verdict=Verdict.NOT_ATTEMPTED, points=0.0, tests=(), message=told
+        part("ring"),
+        verdict=Verdict.NOT_ATTEMPTED,
+        points=0.0,
+        tests=(),
+        message=f"not handed in. {told}",
+        notes=(Finding("note.unused_file", told), Finding("note.other", "rename nothing")),
     )
     found = standing(grading(report([missed, part("sum")])))
     assert (found.status, found.final) == ("marked", 5)
     assert found.problem == (
-        "ring: my_ring_allreduce.py was not handed in. mine.py defines ringallreduce: rename "
-        "mine.py to my_ring_allreduce.py"
+        "ring: mine.py defines ringallreduce: rename mine.py to my_ring_allreduce.py"
     )
     assert f"  anna: {found.problem}" in outputs.summary([found], Strays(), [], Path("out"))
     assert "mine.py defines" in class_page.render("class", [found], NAMES, [])
