@@ -84,6 +84,7 @@ def _as_named(report: Report, options: argparse.Namespace) -> Report:
     is_default = options.image == DEFAULT_IMAGE
     return replace(
         report,
+        named=options.assignment or "",
         course_folder=next(map(str, named_courses(options)), ""),
         image="" if is_default else options.image,
     )

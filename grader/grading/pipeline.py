@@ -69,7 +69,7 @@ def grade_as(submission: Submission, name: str | None, settings: Settings) -> Re
     Raises UsageError when its files are those of no assignment, or of several.
     """
     found = assignment_of(submission, name, settings.courses)
-    return grade_submission(submission, found, replace(settings, is_recognised=name is None))
+    return grade_submission(submission, found, replace(settings, named=name))
 
 
 def grade_submission(submission: Submission, assignment: Assignment, settings: Settings) -> Report:
@@ -177,7 +177,8 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
             *(_further_points(without) if settings.selection.is_mark else [NOT_ALL_TESTS]),
         ),
         files=task.placement.rows,
-        is_recognised=settings.is_recognised,
+        is_recognised=settings.named is None,
+        named=settings.named or "",
         course_folder=next(named, ""),
     )
 
@@ -259,7 +260,7 @@ def _elsewhere(parts: Sequence[str], assignment: Assignment, settings: Settings)
     others = [full_name(each, known) for each in having]
     if not others:
         return ()
-    how = " (recognised by its files)" if settings.is_recognised else ""
+    how = " (recognised by its files)" if settings.named is None else ""
     have = "has" if len(others) == 1 else "have"
     return (f"{' and '.join(others)} {have} a part of that name, but not {assignment.name}{how}",)
 

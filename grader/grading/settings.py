@@ -29,8 +29,8 @@ class Settings(SuiteSettings):
     """Names of the only parts to grade; None for all."""
     progress: Callable[[str], None] = field(default=lambda text: None)
     """Is told how far the grading has come, in words."""
-    is_recognised: bool = False
-    """The assignment was found out from the files, for want of its name."""
+    named: str | None = ""
+    """The assignment as it was named; None where it was found out from the files."""
     launch: Launcher | None = None
     """How plans are put to ranks; None for a forkserver of this grading's own."""
     on_observed: Callable[[LaunchPlan, LaunchObservation], None] = field(

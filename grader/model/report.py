@@ -346,11 +346,14 @@ class Report:
     """All that was handed in."""
     is_recognised: bool = False
     """The assignment was found out from the files, for want of its name."""
+    named: str = ""
+    """The assignment as --assignment named it: for the command that shows it again, and no mark."""
     course_folder: str = ""
-    """As --course named it, where it did: for the command that shows it again, and for no mark."""
-
+    """As --course named it, where it did: likewise."""
     image: str = ""
     """As --image named it, where it did: likewise."""
+    is_for_owner: bool = False
+    """Is read by whoever has the files in a folder of their own: likewise."""
 
     seed: str = ""
     """What the inputs follow from, in hex, where it was drawn for this grading: for the course."""

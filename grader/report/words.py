@@ -50,7 +50,9 @@ def look_closer(report: Report, part: PartResult, seen: Evidence | None) -> str:
 
 
 def _command(report: Report, verb: str, part: PartResult, options: str) -> str:
-    if report.mode != "local" and report.submission == _MOUNTED_SUBMISSION:
+    if report.is_for_owner:
+        command = "grade check ."
+    elif report.mode != "local" and report.submission == _MOUNTED_SUBMISSION:
         # Who mounts a folder may have the image and nothing else of ours.
         command = f'docker run --rm --network none -v "$PWD:{_MOUNTED_SUBMISSION}:ro" '
         command += f"IMAGE check {_MOUNTED_SUBMISSION}"
@@ -59,7 +61,8 @@ def _command(report: Report, verb: str, part: PartResult, options: str) -> str:
         command = f"grade --course {course} {verb}" if report.course_folder else f"grade {verb}"
         command += f" {shlex.quote(visible(report.submission))}"
         command += f" --image {image}" if report.image else ""
-    named = "" if report.is_recognised else f" --assignment {visible(report.assignment)}"
+    name = shlex.quote(visible(report.named or report.assignment))
+    named = "" if report.is_recognised else f" --assignment {name}"
     return f"{command}{named} --part {visible(part.name)}{options}"
 
 

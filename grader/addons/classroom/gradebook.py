@@ -126,8 +126,7 @@ def shown(report: Report, standing: Standing, name: str) -> Report:
     return replace(
         report,
         submission=name,
-        course_folder="",
-        image="",
+        is_for_owner=True,
         parts=tuple(_settled(part) if part.name in settled else part for part in report.parts),
         manual_parts=(),
         mark=ClassMark(f"Your mark: {first}" if standing.final is not None else first, settled),

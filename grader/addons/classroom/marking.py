@@ -312,7 +312,7 @@ def write_sheet(
         write_atomically(folder / file, files[name])
     documents[REPORT] = "everything that the checks found, with pictures"
     # Who marks need not know whose it is.
-    nameless = replace(report, submission=student, course_folder="")
+    nameless = replace(report, submission=student, is_for_owner=True)
     write_atomically(folder / REPORT, formats.named("html").render(nameless, is_full=True))
     write_atomically(folder / SHEET, render_sheet(student, report, mark, documents, files))
 

@@ -133,7 +133,7 @@ def missing_text(placement: Placement, part: Part, file: str) -> str:
 
 def misnamed_text(placement: Placement, part: Part, file: str) -> str:
     """Return which file of a hand-in may be one that is missing; empty where none may be."""
-    meant = meant_by(placement.submission, placement.assignment).get(file)
+    meant = meant_by(placement.submission, placement.assignment).get(file, "")
     if meant not in placement.submission.files:
         return ""
     if _defines(placement.submission.files[meant], part):

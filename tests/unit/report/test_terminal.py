@@ -115,6 +115,18 @@ def test_a_course_that_was_named_is_named_again():
     by_image = example.replace(named, mode="container", image="cs336")
     again = "grade --course '../my course' run handin --image cs336 --part sync_ring\n"
     assert again in render(by_image, width=100)
+    copied = example.replace(by_image, is_recognised=False, named="cs336/sgd")
+    assert "--image cs336 --assignment cs336/sgd --part sync_ring\n" in render(copied, width=100)
+
+
+def test_whoever_handed_it_in_can_type_the_command():
+    """In their folder: neither the course's nor its images are there."""
+    theirs = example.replace(
+        example.every_verdict(), course_folder="course", image="cs336", is_for_owner=True
+    )
+    page = render(theirs)
+    assert "again:  grade check . --assignment all_verdicts --part slow" in page
+    assert "cs336" not in page and "grade run" not in page
 
 
 @pytest.mark.parametrize("text", hostile.TEXTS)

@@ -283,16 +283,14 @@ def test_two_versions_of_a_course_in_one_class_are_told():
     assert any("with different versions of the course: 2 and 1; --regrade" in line for line in told)
 
 
-@pytest.mark.parametrize("name", ["Ann_1_assignsubmission_file_", "anna.zip", ""])
-def test_a_report_names_what_lies_in_the_folder(name):
-    """Whoever grades it again types that, and not how we call all files of one submission."""
+def test_reports_name_a_command_that_their_student_can_type():
+    """Not the course's folder of hand-ins, which only the instructor has."""
     wrong = report([part(tests=[test_result(verdict=WRONG, points=0, message="no")])])
-    each = hand_in("label", {"id": "anna"}, name=name)
+    each = hand_in("label", {"id": "anna"}, name="anna.zip")
     rules = Rules(Roster(), {}, Policy(), Questions(), NAMES)
     (found,), _ = standings([Work(each, grading(wrong))], rules)
-    assert (
-        f"grade run {name or 'label'} --assignment sums" in gradebook.files_of(found)["report.md"]
-    )
+    told = gradebook.files_of(found)["report.md"]
+    assert "grade check . --assignment sums" in told and "grade run" not in told
 
 
 def test_rates_are_those_of_who_attempted():

@@ -314,7 +314,7 @@ def test_the_report_says_that_the_assignment_was_recognised(tmp_path):
     found = pipeline.grade(tmp_path, settings=settings)
     assert (found.assignment, found.is_recognised) == ("mpi_sgd", True)
     named = pipeline.grade(tmp_path, assignment="mpi_sgd", settings=settings)
-    assert (named.assignment, named.is_recognised) == ("mpi_sgd", False)
+    assert (named.assignment, named.is_recognised, named.named) == ("mpi_sgd", False, "mpi_sgd")
 
 
 def test_a_named_assignment_decides_which_files_are_graded(tmp_path):
