@@ -145,6 +145,13 @@ def test_marks_that_cannot_be_right_are_refused_with_their_line(wrong, problem):
         mark(MANUAL, wrong, RUBRICS)
 
 
+def test_points_for_a_part_and_for_its_questions_are_told_with_both_places():
+    """Such as an appeal, beside the sheet of an assistant, which is not wrong."""
+    both = {"method/1": Given(1, "", "kim.csv"), "method": Given(2, "", "appeal.toml")}
+    with pytest.raises(UsageError, match="^appeal.toml: method also has points in kim.csv; keep"):
+        mark(MANUAL, both, RUBRICS)
+
+
 def test_marks_come_from_a_csv_or_a_toml(tmp_path):
     table = tmp_path / "marks.csv"
     table.write_text("id,row,points,comment\nanna,method/1,1.5,good\nanna,volume,,\n")
