@@ -263,6 +263,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
             _flag("--quick", "start no ranks: takes seconds, not minutes"),
             _flag("--mutants", "also grade every small mistake in the references"),
         ],
+        _flag("--plain", "show no status line"),
     ),
     "list": (
         _flag("--markdown", "print the list as a Markdown page"),

@@ -49,6 +49,13 @@ class Live:
             self._status = text
             self._show_status()
 
+    def hide(self) -> None:
+        """Leave the line to what is printed, until there is something new to show."""
+        with self._lock:
+            self._status = ""
+            if self._overwrites:
+                self._write(_CLEARED)
+
     def ended(self, told: Finished | Failing) -> None:
         """Count a check that has ended; show the first of a part that fails, as soon as it does."""
         step, result = told.step, told.result

@@ -67,6 +67,19 @@ def test_the_clock_goes_on_while_nothing_is_told():
     assert written[before].startswith("\r\x1b[Kring  starting  0:0")
 
 
+def test_the_line_is_left_to_what_is_printed():
+    """Until there is something new."""
+    written = []
+    with Live(Page(False, False, 60, False), written.append, is_terminal=True) as live:
+        live.progress("labels: 1 of 2")
+        live.hide()
+        assert written[-1] == "\r\x1b[K"
+        live.ended(finished(HOLDS))
+        assert written[-1] == "\r\x1b[K"
+        live.progress("labels: 2 of 2")
+        assert "labels: 2 of 2" in written[-1]
+
+
 def test_what_a_submission_says_is_no_command():
     """The log of a CI runner must not obey it."""
     why = Finding("x.y", "::error::no")

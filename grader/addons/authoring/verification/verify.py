@@ -18,7 +18,7 @@ from grader.addons.authoring.verification.mutation import (
     unexplained,
 )
 from grader.addons.authoring.verification.static_checks import STATIC_CHECKS, Problem
-from grader.commands.context import courses_of
+from grader.commands.context import courses_of, live_view
 from grader.course.course import Course
 from grader.course.courses import Courses, bundled_root
 from grader.grading.observing import observer
@@ -41,7 +41,12 @@ NEAR_MISS = 0.01
 def check_reference(grader: Grader) -> Iterator[Problem]:
     """Check that the solution gets all points of every part, with the hidden tests."""
     hidden = _has_hidden(grader)
-    report = grader.grade(grader.assignment.reference, grades_hidden=hidden, shows_hidden=hidden)
+    report = grader.grade(
+        grader.assignment.reference,
+        grades_hidden=hidden,
+        shows_hidden=hidden,
+        progress=grader.progress,
+    )
     for part in report.parts:
         if part.points < part.max_points or part.verdict is not Verdict.ACCEPTED:
             yield Problem(f"reference, {part.name}", _account(part))
@@ -222,20 +227,23 @@ def verify_assignments(options: argparse.Namespace) -> int:
     courses = courses_of(options)
     names = options.assignments or _all_named(options, courses)
     num_problems = 0
-    for name in names:
-        course, own_name = courses.having(name), name.rpartition("/")[2]
-        for checked in verify(
-            course,
-            own_name,
-            is_quick=options.quick,
-            with_mutants=options.mutants,
-            progress=_progress,
-        ):
-            num_problems += len(checked.problems)
-            print(f"{'no' if checked.problems else 'ok'}  {checked.assignment}: {checked.check}")
-            for problem in checked.problems:
-                print(f"    {one_line(problem.subject)}: {one_line(problem.text)}")
-            sys.stdout.flush()
+    with live_view(options) as live:
+        for name in names:
+            course, own_name = courses.having(name), name.rpartition("/")[2]
+            for checked in verify(
+                course,
+                own_name,
+                is_quick=options.quick,
+                with_mutants=options.mutants,
+                progress=live.progress,
+            ):
+                live.hide()
+                num_problems += len(checked.problems)
+                is_right = "no" if checked.problems else "ok"
+                print(f"{is_right}  {checked.assignment}: {checked.check}")
+                for problem in checked.problems:
+                    print(f"    {one_line(problem.subject)}: {one_line(problem.text)}")
+                sys.stdout.flush()
     print(f"{num_problems} problem{'' if num_problems == 1 else 's'} in {', '.join(names)}")
     return 1 if num_problems else 0
 
@@ -249,8 +257,3 @@ def _all_named(options: argparse.Namespace, courses: Courses) -> list[str]:
         folders = " or ".join(str(course.suites) for course in chosen)
         raise UsageError(f"there is nothing to verify: {folders} has no assignment")
     return names
-
-
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\033[K{one_line(text)}", end="\r", file=sys.stderr, flush=True)
