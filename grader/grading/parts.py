@@ -13,7 +13,7 @@ from grader.course.cross_references import source_files
 from grader.grading.settings import Settings
 from grader.grading_plugin.part_context import Launcher, PartContext
 from grader.grading_plugin.session import SuiteResult, grade_suite, prices
-from grader.intake.placement.recognition import misnamed_text, missing_text, unused_text
+from grader.intake.placement.recognition import missing_text, unused_text
 from grader.intake.placement.table import Placement
 from grader.model.errors import GraderError, GradingLost
 from grader.model.finding import Finding, found
@@ -97,9 +97,9 @@ def _grade_once(
         if file not in placement.chosen and file not in (part.stand_in or {})
     ]
     if missing:
-        text, notes = missing_text(placement, part, missing[0]), course_only
-        notes += _may_be_meant(misnamed_text(placement, part, missing[0]))
-        return without_tests(part, Verdict.NOT_ATTEMPTED, text, notes)
+        text, meant = missing_text(placement, part, missing[0])
+        notes = (*_may_be_meant(meant), *course_only)
+        return without_tests(part, Verdict.NOT_ATTEMPTED, text + meant, notes)
     files = placement.sources_of(part)
     started_s = time.monotonic()
     context = PartContext(

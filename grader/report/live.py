@@ -40,7 +40,7 @@ class Live:
             threading.Thread(target=self._tick, name="clock", daemon=True).start()
 
     def progress(self, text: str) -> None:
-        """Show how far the grading has come, in the line that is overwritten."""
+        """Show how far the grading has come, in the line that is overwritten; nothing clears it."""
         with self._lock:
             if text.endswith(STARTING):
                 self._end_part()
@@ -48,13 +48,6 @@ class Live:
                 text = f"{self._part}  starting"
             self._status = text
             self._show_status()
-
-    def hide(self) -> None:
-        """Leave the line to what is printed, until there is something new to show."""
-        with self._lock:
-            self._status = ""
-            if self._overwrites:
-                self._write(_CLEARED)
 
     def ended(self, told: Finished | Failing) -> None:
         """Count a check that has ended; show the first of a part that fails, as soon as it does."""
@@ -111,13 +104,13 @@ class Live:
                 self._show_status()
 
     def _show_status(self) -> None:
-        if not self._overwrites or not self._status or self._has_ended.is_set():
+        if not self._overwrites or self._has_ended.is_set():
             return
         failed = f"  [{self._num_failed} failed]" if self._num_failed else ""
         minutes, seconds = divmod(int(time.monotonic() - self._began_s), 60)
         behind = f"{failed}  {minutes}:{seconds:02}"
         told = fitting(visible(self._status), self._page.width - 1 - len(behind))
-        self._write(f"{_CLEARED}{told}{behind}")
+        self._write(f"{_CLEARED}{told}{behind}" if self._status else _CLEARED)
 
     def _say(self, lines: list[str]) -> None:
         self._write((_CLEARED if self._overwrites else "") + "".join(f"{x}\n" for x in lines))

@@ -284,12 +284,9 @@ def _require_known(report: Report, rows: Sequence[Row], given: Mapping[str, Give
     most = {part.name: part.max_points for part in report.parts}
     most |= {row.name: row.max_points for row in rows}
     for name, each in given.items():
-        part = name.rpartition("/")[0]
-        if name not in most and part in given:
-            raise UsageError(
-                f"{given[part].where}: {part} also has points in {each.where}; keep only the "
-                "questions, or only the whole part"
-            )
+        if name not in most and (whole := given.get(part := name.rpartition("/")[0])):
+            text = f"{whole.where}: {part} also has points in {each.where}; keep only the questions"
+            raise UsageError(f"{text}, or only the whole part")
         if name not in most:
             raise UsageError(
                 f"{each.where}: {report.assignment} has no {name!r:.60} to grade by hand; "

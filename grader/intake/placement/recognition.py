@@ -122,23 +122,18 @@ def full_name(assignment: Assignment, known: Sequence[Assignment]) -> str:
     return assignment.name if is_alone else f"{assignment.course}/{assignment.name}"
 
 
-def missing_text(placement: Placement, part: Part, file: str) -> str:
-    """Return the sentence about a file of a part that was not handed in."""
-    meant = meant_by(placement.submission, placement.assignment).get(file, "")
-    if reason := placement.submission.not_read.get(meant):
-        return f"{meant} was not read: it {reason}"
-    told = [absence_text([file, *part.accepted_names.get(file, ())])]
-    return ". ".join([*told, *filter(None, [misnamed_text(placement, part, file)])])
-
-
-def misnamed_text(placement: Placement, part: Part, file: str) -> str:
-    """Return which file of a hand-in may be one that is missing; empty where none may be."""
-    meant = meant_by(placement.submission, placement.assignment).get(file, "")
-    if meant not in placement.submission.files:
-        return ""
-    if _defines(placement.submission.files[meant], part):
-        return f"{meant} defines {_called(part)}: rename {meant} to {file}"
-    return f"Is {meant} meant to be {file}? If so, rename it"
+def missing_text(placement: Placement, part: Part, file: str) -> tuple[str, str]:
+    """Return the sentence about a missing file of a part, and which file may be meant for it."""
+    absence = absence_text([file, *part.accepted_names.get(file, ())])
+    submission = placement.submission
+    meant = meant_by(submission, placement.assignment).get(file)
+    if not meant:
+        return absence, ""
+    if reason := submission.not_read.get(meant):
+        return f"{meant} was not read: it {reason}", ""
+    if _defines(submission.files[meant], part):
+        return f"{absence}. ", f"{meant} defines {_called(part)}: rename {meant} to {file}"
+    return f"{absence}. ", f"Is {meant} meant to be {file}? If so, rename it"
 
 
 def unused_text(placement: Placement, part: Part) -> str:

@@ -72,7 +72,7 @@ def test_the_line_is_left_to_what_is_printed():
     written = []
     with Live(Page(False, False, 60, False), written.append, is_terminal=True) as live:
         live.progress("labels: 1 of 2")
-        live.hide()
+        live.progress("")
         assert written[-1] == "\r\x1b[K"
         live.ended(finished(HOLDS))
         assert written[-1] == "\r\x1b[K"

@@ -237,7 +237,7 @@ def verify_assignments(options: argparse.Namespace) -> int:
                 with_mutants=options.mutants,
                 progress=live.progress,
             ):
-                live.hide()
+                live.progress("")
                 num_problems += len(checked.problems)
                 is_right = "no" if checked.problems else "ok"
                 print(f"{is_right}  {checked.assignment}: {checked.check}")

@@ -148,7 +148,7 @@ def test_marks_that_cannot_be_right_are_refused_with_their_line(wrong, problem):
 def test_points_for_a_part_and_for_its_questions_are_told_with_both_places():
     """Such as an appeal, beside the sheet of an assistant, which is not wrong."""
     both = {"method/1": Given(1, "", "kim.csv"), "method": Given(2, "", "appeal.toml")}
-    with pytest.raises(UsageError, match="^appeal.toml: method also has points in kim.csv; keep"):
+    with pytest.raises(UsageError, match=r"^appeal.toml: method also has points in kim.csv; keep"):
         mark(MANUAL, both, RUBRICS)
 
 

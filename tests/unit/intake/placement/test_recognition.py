@@ -164,7 +164,7 @@ def test_of_a_file_that_was_not_read_the_reason_is_told(tmp_path):
     (tmp_path / "ring.py").write_bytes(b"# coding: utf-7")
     (tmp_path / "fit.py").write_bytes(b"1")
     found = submissions.read(tmp_path, ["ring.py", "fit.py"])
-    text = missing_text(place(found, MPI), MPI.parts[0], "ring.py")
+    text, _ = missing_text(place(found, MPI), MPI.parts[0], "ring.py")
     assert text.startswith("ring.py was not read: it has the coding utf-7 in line 1; ")
 
 
@@ -267,7 +267,7 @@ def test_the_sentence_about_a_missing_file_names_the_file_and_what_to_call_it():
     def told(files: dict[str, bytes], **not_read: str) -> str:
         unread = {f"{name}.py": reason for name, reason in not_read.items()}
         found = place(submissions.of_files("it", files, unread), RING)
-        return missing_text(found, ring, "ring.py")
+        return "".join(missing_text(found, ring, "ring.py"))
 
     defines = told({"a/solution.py": b"def ringallreduce(a, b): ..."})
     assert all(each in defines for each in ("ring.py", "a/solution.py", "ringallreduce"))
@@ -354,7 +354,7 @@ def test_what_a_part_calls_may_stand_behind_its_module(entry):
     called = "Sum" if entry.startswith("Sum") else "total"
     asked = assignment("sums", part("sum", "my_sum.py", entry=entry))
     files = {"work.py": f"class {called}: ...".encode()}
-    found = missing_text(
+    _, found = missing_text(
         place(submissions.of_files("it", files), asked), asked.parts[0], "my_sum.py"
     )
-    assert found.endswith(f"work.py defines {called}: rename work.py to my_sum.py")
+    assert found == (f"work.py defines {called}: rename work.py to my_sum.py")
