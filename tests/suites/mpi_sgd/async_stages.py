@@ -104,12 +104,14 @@ def sends_gradients(case: Fit, attempt: Attempt) -> bool:
 def asks_for_or_sends_new_values(case: Fit, attempt: Attempt) -> bool:
     """Return whether a worker receives or probes arrays of the master, or the master sends any.
 
-    A misspelt call that receives counts; an end with most batches of every worker unsent does not.
+    A misspelt call that receives counts where the workers stop after a batch; an end with most
+    batches of every worker unsent does not.
     """
     workers = range(1, attempt.ranks)
     if all(_ends_too_early(case, attempt, worker) for worker in workers):
         return False
-    if attempt.failure and _misspells_a_receive(attempt.failure):
+    stopped = all(_stops_after_a_batch(case, attempt, worker) for worker in workers)
+    if stopped and attempt.failure and _misspells_a_receive(attempt.failure):
         return True
     asked = any(
         _is_asking(case, call) and call.peer in (_MASTER, ANY_SOURCE)
@@ -211,6 +213,14 @@ def _ends_too_early(case: Fit, attempt: Attempt, worker: int) -> bool:
     share = case.num_steps / (attempt.ranks - 1)
     sent = _total(messages(attempt.trace, worker, _MASTER))
     return bool(calls) and calls[-1].function == "Barrier" and sent < share * layers / 2
+
+
+def _stops_after_a_batch(case: Fit, attempt: Attempt, worker: int) -> bool:
+    """Return whether a worker sent less than two batches, and was in no call at the end."""
+    calls = attempt.trace.ranks[worker].calls
+    layers = sum(layer_num_bytes(case.sizes).values())
+    few = _total(messages(attempt.trace, worker, _MASTER)) < 2 * layers
+    return few and bool(calls) and calls[-1].left_ns > 0
 
 
 def _misspells_a_receive(failure: RunFailure) -> bool:
