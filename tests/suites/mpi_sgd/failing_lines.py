@@ -13,9 +13,13 @@ _RAISES = re.compile(r"(?:^|[;:])\s*raise\b")
 
 def failing_code(failure: RunFailure) -> str:
     """Return the innermost line of code that an error comes from, without a comment."""
+    return [*calling_code(failure), ""][0]
+
+
+def calling_code(failure: RunFailure) -> list[str]:
+    """Return the lines of code that led to an error, the innermost first, without comments."""
     traceback = _BEFORE_OUTPUT.split(failure.detail)[0]
-    lines = _CODE.findall(traceback)
-    return lines[-1].partition("#")[0].strip() if lines else ""
+    return [line.partition("#")[0].strip() for line in reversed(_CODE.findall(traceback))]
 
 
 def is_raised(failure: RunFailure) -> bool:

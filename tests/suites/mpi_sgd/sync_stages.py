@@ -17,7 +17,7 @@ from grader.api import (
 )
 
 from .async_stages import may_tell
-from .failing_lines import ARGUMENTS, failing_code, is_raised
+from .failing_lines import ARGUMENTS, calling_code, is_raised
 from .fit_cases import Fit
 from .summing import (
     BRINGS_TOGETHER,
@@ -96,7 +96,8 @@ def sends_to_one_neighbour_on_some_ranks(case: Fit, attempt: Attempt) -> bool:
 def fails_in_a_call_of(*names: str, called_on: str = r"\b") -> Shows:
     """Return whether an error comes from a line that calls one of these with arguments.
 
-    Their names may be misspelt there. called_on: a pattern of what is before the name.
+    Their names may be misspelt there. A ring of the student may fail further inside, if something
+    was sent before. called_on: a pattern of what is before the name.
     """
     name = re.compile(rf"I?({'|'.join(names)})(_init)?", re.IGNORECASE)
     call = re.compile(rf"{called_on}{name.pattern}{ARGUMENTS}", re.IGNORECASE)
@@ -105,10 +106,11 @@ def fails_in_a_call_of(*names: str, called_on: str = r"\b") -> Shows:
         failure = attempt.failure
         if failure is None or failure.verdict is not Verdict.RUN_TIME_ERROR:
             return False
-        code = failing_code(failure)
+        has_sent = any(sent_by_hand(attempt.trace))
+        lines = calling_code(failure)[: None if has_sent else 1]
         meant = [str(each.facts.get("meant", "")) for each in failure.findings]
-        is_meant = any(map(name.fullmatch, meant)) and _SOME_ARGUMENT.search(code)
-        return bool(is_meant or call.search(code))
+        is_meant = any(map(name.fullmatch, meant)) and any(map(_SOME_ARGUMENT.search, lines[:1]))
+        return is_meant or any(map(call.search, lines))
 
     return shows
 
