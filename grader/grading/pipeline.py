@@ -131,7 +131,8 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
     _require_known_checks(selected, task)
     _require_possible_ranks(selected, task)
     graded: dict[str, PartOutcome] = {}
-    for part in selected:
+    # What others build on is graded before them, and not again.
+    for part in sorted(selected, key=lambda part: part.builds_on is not None):
         progress.begin(part.name)
         has_lost = any(one.result.points != one.result.max_points for one in graded.values())
         telling = replace(task, settings=replace(settings, on_position=progress.show))
