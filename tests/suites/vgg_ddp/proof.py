@@ -1,5 +1,6 @@
 """Whether steps come from what is sent: it is altered on its way, and do the steps change?"""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ from grader.api import (
     MessageFault,
     NotProven,
     Outcome,
+    RunFailure,
     assert_contributions_sent,
     assert_messages_matter,
     case_context,
@@ -18,7 +20,7 @@ from grader.api import (
 
 from .batches import assert_steps_use_all_batches, own_gradients
 from .checks import Check, Run, naming_case
-from .serial import num_parameters
+from .serial import num_parameters, shapes
 from .steps import num_steps
 from .train_cases import Training, epoch_of
 
@@ -33,6 +35,7 @@ _ITEM_NUM_BYTES = 2
 """Of a gradient, which some send in half precision."""
 _PIECES = 16 * _RANKS
 """In which a gradient travels at most; what tells which parameters were used is shorter."""
+_ONE_BUCKET_NUM_BYTES = 1 << 24
 
 
 def assert_steps_come_from_payloads(run: Run, cases: tuple[Training, ...], check: Check) -> None:
@@ -102,6 +105,49 @@ def assert_steps_come_from_backward(run: Run, cases: tuple[Training, ...]) -> No
             # Backward leaves the mean: what it averages is known by the oracle only.
             own = own_gradients(case, outcome)
             assert_contributions_sent(outcome, own, operations=("all_reduce",))
+
+
+def assert_reduced_in_buckets(run: Run, cases: tuple[Training, ...]) -> None:
+    """Assert that what the ranks reduce at once follows the buckets that the judge asks for.
+
+    With one bucket for all gradients, gloo sends longer pieces than with one for each. Whoever
+    averages by hand does not follow. Raises NotProven.
+    """
+    for case, outcome in epoch_of(run(_RANKS, cases)).holding(assert_steps_use_all_batches):
+        least = _least_of_one_bucket(case.first_channels)
+        faults = every_payload_fault(
+            outcome, range(_RANKS), operations=("all_reduce",), min_num_bytes=least
+        )
+        in_buckets = replace(
+            case, probe="train_in_buckets", phase="backward", message_fault=faults[-1]
+        )
+        lengths = (_ONE_BUCKET_NUM_BYTES, 1)
+        altered = [replace(in_buckets, bucket_num_bytes=each) for each in lengths]
+        in_one, in_many = (answer for _, answer in run(_RANKS, tuple(altered)).answers())
+        with case_context(case, outcome):
+            if not _is_altered(in_one) or (isinstance(in_many, Outcome) and _is_altered(in_many)):
+                raise NotProven(
+                    found(
+                        "evidence.not_in_buckets",
+                        "we set how much DistributedDataParallel reduces at once, but the ranks "
+                        "did not follow. The average might not come from it; your instructor "
+                        "reviews this part",
+                    )
+                )
+
+
+def _is_altered(answer: Outcome | RunFailure) -> bool:
+    return isinstance(answer, RunFailure) or answer.num_altered > 0
+
+
+def _least_of_one_bucket(first_channels: int) -> int:
+    """Return a length between what gloo sends at once of all gradients, and of the longest one.
+
+    All may be in half precision. gloo reduces an array in two pieces for each rank.
+    """
+    longest = max(math.prod(shape) for shape in shapes(first_channels).values())
+    of_all = _ITEM_NUM_BYTES * num_parameters(first_channels)
+    return (of_all + 2 * _ITEM_NUM_BYTES * longest) // 2 // (2 * _RANKS)
 
 
 def assert_something_broadcast(case: Training, outcome: Outcome) -> None:

@@ -12,7 +12,11 @@ from .batches import (
     assert_steps_with_mean_of_batches,
 )
 from .checks import assert_all_hold
-from .proof import assert_something_broadcast, assert_steps_come_from_backward
+from .proof import (
+    assert_reduced_in_buckets,
+    assert_something_broadcast,
+    assert_steps_come_from_backward,
+)
 from .rules import assert_through_ddp, assert_wrapped
 from .shared_tests import shared_tests
 from .stages import assert_helped
@@ -31,6 +35,7 @@ test_first_batches_are_different = points(1.5)(SHARED.test_first_batches_are_dif
 def test_model_is_wrapped(run):
     """trains a model inside DistributedDataParallel"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_wrapped, assert_something_broadcast)
+    assert_reduced_in_buckets(run, CASES[4])
 
 
 @points(1, requires=test_model_is_wrapped)

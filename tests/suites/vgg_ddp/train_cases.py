@@ -39,6 +39,8 @@ class Training(Case):
     takes_flags: bool = True
     is_helped: bool = False
     """The grader joins the ranks in place of the script; see the probe."""
+    bucket_num_bytes: int = 0
+    """How long the buckets of DistributedDataParallel are, for `train_in_buckets` alone."""
     first_channels: int = FIRST_CHANNELS
     purpose: str = "values"
     """`values`, or one of `yardstick` and `timing`, which are compared."""
@@ -57,8 +59,9 @@ class Training(Case):
             "program": "the whole program",
         }
         helped = ", helped by the grader" if self.is_helped else ""
+        buckets = f", buckets of {self.bucket_num_bytes} bytes" if self.bucket_num_bytes else ""
         timed = "" if self.purpose == "values" else f", {self.purpose} {self.number}"
-        return f"{told[self.extent]}{helped}{timed}{self.perturbation}"
+        return f"{told[self.extent]}{helped}{buckets}{timed}{self.perturbation}"
 
     @property
     def num_examples(self) -> int:
@@ -78,6 +81,8 @@ class Training(Case):
         else:
             script = {"file": self.file, "takes_flags": self.takes_flags, "extent": self.extent}
             script |= {"exchange": self.exchange, "is_helped": self.is_helped}
+        if self.bucket_num_bytes:
+            script["bucket_num_bytes"] = self.bucket_num_bytes
         same: dict[str, Any] = {
             **script,
             "num_steps": NUM_STEPS,
