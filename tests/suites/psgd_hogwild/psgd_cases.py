@@ -15,6 +15,8 @@ SEVERAL_RANKS = [3, 2, 4, 5]
 ENOUGH_RANKS = [3, 4, 5]
 MANY_RANKS = [8, 16]
 """Far more than cores: only what is computed is looked at there, in one short training."""
+BATCH_NS = 6_000_000
+"""How long each batch takes at least, which is more than it needs."""
 GROUPED_RANKS = 5
 GROUPS = ((4, 2, 0), (3, 1))
 """The ranks of two communicators that share no rank, in an order of their own."""
@@ -47,7 +49,10 @@ class Psgd(Training):
         groups = np.zeros((0, 2), np.int64)
         if self.groups:
             groups = np.array([self._place_of(rank) for rank in range(ranks)], np.int64)
-        inputs = [{**same, "groups": groups} for same in super().inputs(random, ranks, data)]
+        special: dict[str, Any] = {"groups": groups}
+        if self.probe == "train_psgd":
+            special["batch_s"] = BATCH_NS / 1e9
+        inputs = [{**same, **special} for same in super().inputs(random, ranks, data)]
         if not self.starts_differ:
             return inputs
         starts = [start_of(random) for _ in range(ranks)]

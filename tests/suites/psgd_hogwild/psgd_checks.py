@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from grader.api import (
 
 from . import softmax_regression
 from .data_parts import assert_complete, assert_disjoint, parts_of
-from .psgd_cases import Psgd
+from .psgd_cases import BATCH_NS, Psgd
 from .psgd_mistakes import is_same, known_mistake, learned_by_all, likely_ends, why_not_sgd
 from .training_cases import (
     ATOL,
@@ -143,6 +144,9 @@ def assert_plain_sgd_bit_for_bit(case: Psgd, outcome: Outcome) -> None:
             raise WrongAnswer.at([*reason, *error.findings], error.differences) from None
 
 
+_MOVING_DATA = functions.ALL - functions.NEUTRAL - functions.COMPLETION
+
+
 def assert_silent_meanwhile(case: Psgd, outcome: Outcome) -> None:
     """Assert that no rank calls anything that moves data between its first and its last step.
 
@@ -150,8 +154,7 @@ def assert_silent_meanwhile(case: Psgd, outcome: Outcome) -> None:
     """
     with case_context(case, outcome):
         assert_not_truncated(outcome.trace)
-        moving_data = functions.ALL - functions.NEUTRAL - functions.COMPLETION
-        for rank, call in calls_by_rank(outcome.trace, functions=moving_data):
+        for rank, call in calls_by_rank(outcome.trace, functions=_MOVING_DATA):
             ended = outcome["ended_ns"][rank]
             num_done = int((ended < call.entered_ns).sum())
             if 0 < num_done < len(ended):
@@ -167,8 +170,9 @@ def assert_silent_meanwhile(case: Psgd, outcome: Outcome) -> None:
 def _assert_times_agree(case: Psgd, outcome: Outcome) -> None:
     """Assert that the times of the batches, which a rank tells, agree with those of its calls.
 
-    No two are equal; a rank calls MPI after its last batch, to give what it has learned, and one
-    that got the weights of rank 0 also before its first one. Raises NotProven.
+    Each batch takes at least the time that the probe makes it take. A rank calls MPI after its last
+    batch, to give what it has learned, and one that got the weights of rank 0 also before its first
+    one. Between the two calls there is time for all batches. Raises NotProven.
     """
     gets_weights = case.starts_differ and holds(assert_sgd, case, outcome)
     for rank, ended in enumerate(outcome["ended_ns"]):
@@ -178,7 +182,12 @@ def _assert_times_agree(case: Psgd, outcome: Outcome) -> None:
         before = min((call.left_ns for call in calls), default=0)
         after = max((call.left_ns for call in calls), default=0)
         is_early = gets_weights and rank > 0 and ended.min() <= before
-        if is_early or ended.max() >= after or len(set(ended.tolist())) < len(ended):
+        is_told_at_once = (np.diff(np.sort(ended)) < BATCH_NS).any()
+        moving = [call for call in calls if call.function in _MOVING_DATA]
+        pauses_ns = [each.entered_ns - one.left_ns for one, each in pairwise(moving)]
+        is_too_short = max(pauses_ns, default=0) < (len(ended) - 1) * BATCH_NS
+        is_too_short &= ended.max() > min((call.left_ns for call in moving), default=0)
+        if is_early or ended.max() >= after or is_told_at_once or is_too_short:
             text = f"The times of rank {rank}'s {len(ended)} batches contradict each other, or "
             text += "those of its MPI calls. Your instructor reviews this part."
             raise NotProven(found("psgd.times_disagree", text, rank=rank))

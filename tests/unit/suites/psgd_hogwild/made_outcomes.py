@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 from psgd_hogwild import softmax_regression
+from psgd_hogwild.psgd_cases import BATCH_NS
 from psgd_hogwild.training_cases import NUM_FEATURES, NUM_PARAMETERS, Training
 
 from grader.api import Call, Data, Outcome, Trace
 from grader.trace.calls import NO_PEER, RankTrace
 
-STEP_NS = 1000
+STEP_NS = 2 * BATCH_NS
 
 
 def key_of(error: Any) -> str:
