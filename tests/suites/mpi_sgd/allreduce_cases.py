@@ -1,7 +1,7 @@
 """What both all-reduce parts are called with: each ability is a subject, with its own cases."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
 from typing import Any
@@ -20,7 +20,6 @@ GARBAGE = 777
 """What recv holds before the call, everywhere."""
 PLAIN_LENGTH = 240
 """Every number of ranks divides it."""
-NUM_CALLS_IN_A_ROW = 40
 _TIMED_LENGTH = 3 << 18
 """6 MiB of float64: long enough for the copying, not the starting of messages, to take the time."""
 _LONG_LENGTH = 100_357
@@ -131,10 +130,14 @@ class GroupReduction(Reduction):
 class ReductionsInARow(Reduction):
     """Calls in a row on one communicator, before and in which a rank is late now and then."""
 
+    num_calls: int = 40
+    share_late_within: float = 1 / 2
+    """Of the calls, those in which a send leaves late."""
+
     @property
     def label(self) -> str:
         """Return how many calls there are, beside length, op and dtype."""
-        return f"{NUM_CALLS_IN_A_ROW} calls in a row, {super().label}"
+        return f"{self.num_calls} calls in a row, {super().label}"
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
@@ -143,11 +146,11 @@ class ReductionsInARow(Reduction):
 
         `late_sends` holds for each call the number of the send that is delayed, or -1.
         """
-        shape = (NUM_CALLS_IN_A_ROW, *self.shape)
-        who = random.integers(ranks, size=(2, NUM_CALLS_IN_A_ROW))
-        which = random.integers(1, ranks - 1, NUM_CALLS_IN_A_ROW)
-        is_before = random.random(NUM_CALLS_IN_A_ROW) < 1 / 4
-        is_within = random.random(NUM_CALLS_IN_A_ROW) < 1 / 2
+        shape = (self.num_calls, *self.shape)
+        who = random.integers(ranks, size=(2, self.num_calls))
+        which = random.integers(1, ranks - 1, self.num_calls)
+        is_before = random.random(self.num_calls) < 1 / 4
+        is_within = random.random(self.num_calls) < self.share_late_within
         return [
             {
                 "file": self.file,
@@ -163,7 +166,15 @@ class ReductionsInARow(Reduction):
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array]:
         """Return the form of recv after each call."""
-        return {"recvs": Array(self.dtype, (NUM_CALLS_IN_A_ROW, *self.shape), finite=False)}
+        return {"recvs": Array(self.dtype, (self.num_calls, *self.shape), finite=False)}
+
+    def with_long_delays(self) -> "ReductionsInARow":
+        """Return a few calls, in each of which a send leaves later than code may sleep in each.
+
+        Arrays are short, so that no other send waits for a rank that is late.
+        """
+        probe = "reduce_with_long_delays"
+        return replace(self, probe=probe, shape=(8,), num_calls=6, share_late_within=1)
 
 
 def cases_by_ranks(file: str, function: str) -> dict[int, tuple[Reduction, ...]]:

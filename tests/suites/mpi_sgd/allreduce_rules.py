@@ -20,6 +20,7 @@ from grader.api import (
 
 from .allreduce_cases import SEVERAL_RANKS, Reduction
 from .allreduce_proof import FEWEST_RANKS, Cases, Judged, Run, plain_is_right
+from .allreduce_reasons import any_source
 from .allreduce_values import assert_reduced_by_messages, assert_right, other_way_of
 from .findings import hinted, led_by
 
@@ -55,6 +56,17 @@ def assert_ability(run: Run, cases: Cases, *subjects: str, hint: Finding | None 
                 raise led_by(error, hint) from None
             except RunFailed as error:
                 raise hinted(error, hint) from None
+
+
+def assert_late_messages_awaited(run: Run, cases: Cases) -> None:
+    """Assert that calls in a row hold with long delays, where one receives from any source.
+
+    A sleep in each call may hide that such a receive takes messages of later calls.
+    """
+    for case, outcome in run(4, cases[4]).having(subject="in a row"):
+        if any_source(outcome):
+            for late, answer in run(4, (case.with_long_delays(),)):
+                assert_reduced_by_messages(late, answer)
 
 
 def assert_all_abilities(run: Run, cases: Cases) -> None:

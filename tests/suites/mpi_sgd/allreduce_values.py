@@ -21,7 +21,6 @@ from grader.api import (
 
 from .allreduce_cases import (
     GARBAGE,
-    NUM_CALLS_IN_A_ROW,
     GroupReduction,
     Reduction,
     ReductionsInARow,
@@ -163,7 +162,7 @@ def _assert_groups_reduced(case: GroupReduction, outcome: Outcome) -> None:
 
 
 def _assert_row_reduced(case: ReductionsInARow, outcome: Outcome) -> None:
-    for number in range(NUM_CALLS_IN_A_ROW):
+    for number in range(case.num_calls):
         sends = [given["sends"][number] for given in outcome.inputs]
         recvs = [recvs[number] for recvs in outcome["recvs"]]
         expected, label = np.sum(sends, axis=0), f"call {number + 1}"
@@ -173,14 +172,14 @@ def _assert_row_reduced(case: ReductionsInARow, outcome: Outcome) -> None:
             rank = _first_wrong(recvs, expected)
             strangers = _neighbouring_calls(outcome, number)
             made_of = sum_text(recvs[rank], sends, own=rank, strangers=strangers)
-            text = f"Rank {rank}'s recv is wrong in {label} of {NUM_CALLS_IN_A_ROW} in a row"
+            text = f"Rank {rank}'s recv is wrong in {label} of {case.num_calls} in a row"
             text += f": {made_of}." if made_of else "."
             wrong = found("calls.wrong_in_a_row", text, rank=rank, number=number + 1)
             raise led_by(error, any_source(outcome), wrong) from None
 
 
 def _neighbouring_calls(outcome: Outcome, call: int) -> Mapping[str, Values]:
-    near = [each for each in (call + 1, call - 1) if 0 <= each < NUM_CALLS_IN_A_ROW]
+    near = [each for each in (call + 1, call - 1) if 0 <= each < len(outcome["recvs"][0])]
     return {
         f"rank {rank}'s array of call {each + 1}": given["sends"][each]
         for each in near

@@ -17,7 +17,13 @@ from grader.api import (
 
 from .allreduce_cases import cases_by_ranks, timing_cases
 from .allreduce_proof import assert_results_come_from_messages, prove
-from .allreduce_rules import WRONG_DTYPE, assert_ability, assert_all_abilities, assert_rule
+from .allreduce_rules import (
+    WRONG_DTYPE,
+    assert_ability,
+    assert_all_abilities,
+    assert_late_messages_awaited,
+    assert_rule,
+)
 from .allreduce_stages import (
     assert_arrays_are_sent,
     assert_arrays_come_together,
@@ -145,6 +151,7 @@ def test_works_when_no_message_is_buffered(run):
 def test_calls_in_a_row(run):
     """survives repeated calls with late ranks"""
     assert_ability(run, CASES, "in a row")
+    assert_late_messages_awaited(run, CASES)
 
 
 @points(0.25, requires=RIGHT)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from mpi_sgd.allreduce_cases import (
-    NUM_CALLS_IN_A_ROW,
     GroupReduction,
     Reduction,
     ReductionsInARow,
@@ -118,7 +117,7 @@ def test_in_many_calls_in_a_row_somebody_is_late_before_and_within() -> None:
         inputs = inputs_of(case, 4, seed)
         late = np.array([given["late_calls"] for given in inputs])
         within = np.array([given["late_sends"] for given in inputs])
-        assert late.shape == within.shape == (4, NUM_CALLS_IN_A_ROW)
+        assert late.shape == within.shape == (4, case.num_calls)
         assert (late.sum(axis=0) <= 1).all() and ((within >= 0).sum(axis=0) <= 1).all()
         assert late.sum() >= 3 and (within >= 0).sum() >= 10
         assert set(within[within >= 0].tolist()) == {1, 2}
