@@ -46,7 +46,8 @@ def distributed(model):
         gradients = [each.grad for each in model.parameters()]
         flat = torch.cat([each.ravel() for each in gradients]) / dist.get_world_size()
         dist.all_reduce(flat)
-        for gradient, mean in zip(gradients, flat.split([each.numel() for each in gradients])):
+        means = flat.split([each.numel() for each in gradients])
+        for gradient, mean in zip(gradients, means, strict=True):
             gradient.copy_(mean.view_as(gradient))
 
     for parameter in model.parameters():
