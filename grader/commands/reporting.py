@@ -40,7 +40,7 @@ def named_submission(options: argparse.Namespace) -> Path:
         raise UsageError(f"cannot grade a single file; name its folder: grade check {path.parent}")
     if is_sealed() and not path.exists():
         raise UsageError(
-            f"{path} is not in the container; mount what to grade there: "
+            f"{path} is not in the container; mount the submission there: "
             f'docker run -v "$PWD:{path}:ro" grade'
         )
     return path

@@ -154,11 +154,11 @@ _STAGE_PAID = "stage.paid"
 
 
 def stage_text(part: PartResult) -> str:
-    """Return `8 points paid: your code ...`; empty where no stage pays."""
+    """Return `8 points awarded: your code ...`; empty where no stage pays."""
     for note in part.notes:
         if note.key == _STAGE_PAID:
             points = points_text(float(str(note.facts["points"])))
-            return f"{points} paid: your code {one_line(str(note.facts['shown']))}"
+            return f"{points} awarded: your code {one_line(str(note.facts['shown']))}"
     return ""
 
 

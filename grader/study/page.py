@@ -32,7 +32,7 @@ def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
     num_runs = [dot.num_runs for dot in measured if dot.num_runs]
     if 1 in num_runs:
         few = "Each mark shows" if {*num_runs} == {1} else "Some marks show"
-        said.append(f"{few} a single run, which does not tell how much runs vary.")
+        said.append(f"{few} a single run, so they do not show how much runs vary.")
     if any(dot.is_oversubscribed for dot in measured):
         little = "" if figure.is_share else ", so their times say little about a machine"
         said.append(f"Hollow {marks} have more ranks than cores{little}.")

@@ -82,7 +82,7 @@ def _build_images(options: argparse.Namespace, course: Course) -> int:
     if made_by != engine_digest():
         say(
             f"note: {options.base} has engine {made_by[:12] or 'unknown'}, but this is engine "
-            f"{engine_digest()[:12]}. The new images grade with that of {options.base}; "
+            f"{engine_digest()[:12]}. The new images grade with the engine of {options.base}; "
             "`make image` rebuilds it"
         )
     for name, kind in ((tag, "course"), (f"{tag}-student", "student")):

@@ -49,8 +49,8 @@ def _require_name(name: str) -> None:
     if not re.match(NAME, name) or is_taken or is_hidden:
         raise UsageError(
             f"{name!r} cannot name an assignment: expected lower-case letters, digits, and "
-            "underscores, such as halo_exchange. It must not be a keyword or a standard module of "
-            "Python, nor begin with hidden or test_hidden"
+            "underscores, such as halo_exchange. It must not be a Python keyword or standard "
+            "module, or begin with hidden or test_hidden"
         )
 
 

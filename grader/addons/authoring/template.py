@@ -88,8 +88,8 @@ def _find_solutions(lines: list[str], file: str) -> list[_Solution]:
         if match := _BEGIN.match(line):
             if begin is not None:
                 raise GraderError(
-                    f"{file}:{number}: this solution begins inside the one of line {begin}; end "
-                    "that one with `# end of solution` first"
+                    f"{file}:{number}: this solution begins inside that of line {begin}; first end "
+                    "that one, with `# end of solution`"
                 )
             begin, indent, words = number, match["indent"], match["words"]
         elif match := _END.match(line):

@@ -199,7 +199,7 @@ def _make_apart(out: Path, folder: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         out.chmod(0o700)  # it holds names, marks and code
     except OSError as error:
-        raise UsageError(f"{out} cannot be made: {error.strerror}; name another --out") from None
+        raise UsageError(f"{out} cannot be created: {error.strerror}; name another --out") from None
 
 
 def _grade_missing(

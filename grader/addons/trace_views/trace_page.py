@@ -278,7 +278,7 @@ def _collectives(page: Page, rows: Sequence[Sequence[Row]]) -> list[str]:
 def _communicators(page: Page, rows: Sequence[Sequence[Row]]) -> list[str]:
     """Return what the names in the column `comm` stand for, where there is such a column."""
     known = communicators_of(rows).values()
-    each = ", ".join(f"{each.name} of {each.size} ranks" for each in known)
+    each = ", ".join(f"{each.name} of {each.size} rank{'s' * (each.size != 1)}" for each in known)
     return page.paragraph(f"communicators: {each}", first="") if len(known) > 1 else []
 
 

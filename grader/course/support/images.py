@@ -119,8 +119,8 @@ def digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     file = Path(__file__).with_name("digits.csv.gz")
     if not file.is_file():
         raise FileNotFoundError(
-            f"{file} does not exist: copy digits.csv.gz from the template, or name a folder that "
-            "holds MNIST or CIFAR-10 in the environment variable GRADER_DATA"
+            f"{file} does not exist: copy digits.csv.gz from the template, or set GRADER_DATA "
+            "to a folder that holds MNIST or CIFAR-10"
         )
     with gzip.open(file, "rt") as lines:
         table = np.loadtxt(lines, delimiter=",")
@@ -202,8 +202,8 @@ def _checked(content: bytes, path: Path) -> bytes:
     if len(content) != num_bytes:
         found = f"more than {num_bytes}" if len(content) > num_bytes else f"{len(content)}"
         raise ValueError(
-            f"{path} has {found} bytes{unpacked}; expected {num_bytes}. It was cut off or is "
-            "another file: copy it again"
+            f"{path} has {found} bytes{unpacked}; expected {num_bytes}. It is incomplete or "
+            "is another file: copy it again"
         )
     # The checksum is no secret: it tells damage, not an attack.
     found = hashlib.md5(content, usedforsecurity=False).hexdigest()

@@ -86,7 +86,7 @@ def read(content: bytes) -> SourceText:
         return _decoded(body, named, remark)
     if codec == "utf_8":
         remark = (
-            f"was read as UTF-8, as its first bytes say; remove the coding {name} in line {line}"
+            f"was read as UTF-8 because of its first bytes; remove the coding {name} in line {line}"
         )
     start, end = said.span(1)
     honest = body[:start] + b"utf-8".ljust(end - start) + body[end:]

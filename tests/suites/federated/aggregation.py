@@ -108,7 +108,7 @@ def entries_of(outcome: Outcome, word: str, keys: Sequence[str]) -> dict[str, np
     names = [line.rpartition(" ")[0] for line in told.split("\n") if line]
     numbers, lengths = outcome[f"{word} numbers"][0], outcome[f"{word} lengths"][0]
     if len(lengths) != len(names) or (lengths < 0).any() or lengths.sum() != len(numbers):
-        raise WrongAnswer(found("aggregate.inconsistent", f"{subject} contradicts itself."))
+        raise WrongAnswer(found("aggregate.inconsistent", f"{subject} is inconsistent."))
     missing = [key for key in keys if key not in names]
     if missing:
         text = f"{subject} lacks {', '.join(missing)}."
@@ -175,7 +175,7 @@ def assert_counter_kept(case: Aggregation, outcome: Outcome) -> None:
                     "aggregate.counter_not_kept",
                     f"aggregate(...)[{COUNTER!r}] is {number:g} ({dtype}); expected {first:g} "
                     "(int64). This entry counts batches; it is not a parameter.",
-                    help="what does the handout say about entries of whole numbers?",
+                    help="what does the handout say about whole-number entries?",
                     name=COUNTER,
                     type=dtype,
                 )

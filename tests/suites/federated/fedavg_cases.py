@@ -161,7 +161,7 @@ def assert_figure(case: Training, outcome: Outcome) -> None:
         if name := files[0][1:]:
             told = f"{name} is not an image."
             raise WrongAnswer(found("figure.not_an_image", told, help=_FIGURE, name=name))
-        told = "After the run, there was no file under figures/."
+        told = "The run left no file under figures/."
         raise WrongAnswer(found("figure.missing", told, help=_FIGURE))
 
 

@@ -58,5 +58,5 @@ def division_slip(step: Step, made: Mixture, rank: int, steps: Steps) -> Finding
     ]
     key, words = next(iter(fitting), otherwise)
     told = f"In step {step.number}, rank {rank} used {words}."
-    compare = "compare what each gradient is multiplied by with what their sum is divided by"
+    compare = "compare the factor of each gradient with the divisor of their sum"
     return found(key, told, help=compare, rank=rank, step=step.number)

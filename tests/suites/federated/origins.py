@@ -80,7 +80,7 @@ class Faults:
                 rank, num_bytes = silent[0], given[silent[0]]
                 text = (
                     f"Rank {rank} sent the other ranks {num_bytes:,} bytes in the whole training. "
-                    f"Its gradients or its model take {lenet.MODEL_NUM_BYTES:,} bytes each time."
+                    f"A gradient or a model takes {lenet.MODEL_NUM_BYTES:,} bytes each time."
                 )
                 raise RuleViolation(
                     found("traffic.gives_nothing", text, rank=rank, num_bytes=num_bytes)

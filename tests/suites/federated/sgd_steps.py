@@ -27,10 +27,10 @@ def assert_sgd(steps: Steps, holders: Sequence[int]) -> None:
             when = f"In step {step.number}, rank {rank}"
             left = steps.gradient_left(rank)
             if made is None and steps.is_adam(rank):
-                told = f"{when} took a step of Adam, not of SGD."
+                told = f"{when} took an Adam step, not an SGD step."
                 raise WrongAnswer(found("sgd.is_adam", told, help=_ASKED, rank=rank))
             if made is None and left is not None and is_complete(left, steps):
-                told = f"{when} had the correct gradient, but did not take a step of SGD."
+                told = f"{when} had the correct gradient, but did not take an SGD step."
                 reason = found("sgd.other_optimizer", told, help=_ASKED, rank=rank)
                 raise WrongAnswer(reason, difference_of(step))
             made = mixture_of(step, rank)

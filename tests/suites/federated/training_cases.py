@@ -189,7 +189,7 @@ class Trained:
         rows = self.outcome["rows"][rank]
         lengths = self.outcome["rows_per_batch"][rank]
         if (lengths < 0).any() or lengths.sum() != len(rows):
-            text = f"The record of rank {rank}'s batches contradicts itself."
+            text = f"The record of rank {rank}'s batches is inconsistent."
             raise WrongAnswer(found("batches.inconsistent", text, rank=rank))
         if (rows < 0).any() or (rows >= self.case.num_training).any():
             text = f"Rank {rank} trained on images that are not training examples of load_data()."

@@ -178,7 +178,7 @@ def assert_cycles_count_from_one(case: Convolution, outcome: Outcome) -> None:
     with case_context(case, outcome):
         first = _most_of_a_schedule(case, outcome)[0].cycle
         if first != 1:
-            text = f"The first operation is in cycle {first}; cycles count from 1."
+            text = f"The first operation is in cycle {first}; cycles are counted from 1."
             raise WrongAnswer(found("schedule.does_not_begin_in_cycle_1", text, first=first))
 
 

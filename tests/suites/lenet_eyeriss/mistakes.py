@@ -34,7 +34,7 @@ def known_mistake(outcome: Outcome, rank: int, epoch: int | None = None) -> Find
         epoch = next((each for each in range(number) if not _same(held[each], mean[each])), None)
     if epoch is None:
         text = f"The gradients of rank {rank} are correct, but the call changed the parameters."
-        helps = "which lines change anything but parameter.grad?"
+        helps = "which lines change something other than parameter.grad?"
         return found("mean.parameters_changed", text, help=helps, rank=rank)
     if _same(held[epoch], mean[epoch]):
         return None
@@ -72,7 +72,7 @@ def wrong_divisor(rank: int, num_ranks: int, divisor: float) -> Finding:
     # On 2 ranks a second division looks like a fixed divisor of 4.
     if num_ranks > 2 and abs(divisor / num_ranks**2 - 1) <= _DIVISOR_RTOL:
         text = f"Rank {rank} ended with the sum divided twice by the number of ranks."
-        return found("mean.divided_twice", text, help="how many lines divide?", rank=rank)
+        return found("mean.divided_twice", text, help="how often does your code divide?", rank=rank)
     divisor = float(f"{divisor:.4g}")
     text = f"Rank {rank} ended with the sum over all ranks divided by {divisor:g}"
     text += f"; expected {num_ranks}."
@@ -143,7 +143,7 @@ def _left_out(held: Gradients, own: Gradients, wrong: Indices, rank: int) -> Fin
 def _some_wrong(wrong: Indices, num_elements: int, rank: int) -> Finding:
     text = f"On rank {rank}, {wrong.size} of {num_elements} gradients are not the mean "
     text += f"({_extent(wrong)})."
-    helps = "what does your code do with these elements that it does not do with the others?"
+    helps = "what does your code do differently with these elements?"
     return found("mean.some_wrong", text, help=helps, rank=rank, **_few(wrong))
 
 

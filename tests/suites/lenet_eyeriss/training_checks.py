@@ -120,7 +120,7 @@ def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
                             "replicas.differ",
                             f"Ranks 0 and {rank} held different parameters after epoch "
                             f"{epoch + 1}.",
-                            help="do all ranks add the same values, in the same order?",
+                            help="do all ranks add the same values in the same order?",
                             ranks=(0, rank),
                             epoch=epoch + 1,
                         ),

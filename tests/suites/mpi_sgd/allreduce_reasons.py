@@ -84,8 +84,8 @@ def any_source(outcome: Outcome) -> Finding | None:
         if is_wild and (call.is_receive or "robe" in call.function):
             return found(
                 "calls.any_source",
-                f"Rank {rank}'s {call_text(call)} takes a message from any source, so it may "
-                "take one that belongs to a later call.",
+                f"Rank {rank}'s {call_text(call)} takes a message from any source, so it "
+                "might take one of a later call.",
                 help="name the source: a rank's messages then come in the order of its calls",
                 **call_facts(rank, call),
             )
@@ -199,7 +199,7 @@ def _sums_of_some(terms: Sequence[float]) -> dict[float, frozenset[int]]:
 def _only_own(rank: int) -> Finding:
     first = f"its first wrong element holds only rank {rank}'s own contribution."
     text = f"Rank {rank}'s recv is wrong: {first}"
-    helps = "which line puts what was received into recv?"
+    helps = "which line writes the received data into recv?"
     return found("allreduce.only_own_numbers", text, help=helps, rank=rank)
 
 

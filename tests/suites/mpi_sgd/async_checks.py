@@ -145,7 +145,7 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
                     f"expected number_of_batches x epochs = {case.number_of_batches} x "
                     f"{case.epochs} = {asked}.",
                     help="the workers share number_of_batches; if it does not divide evenly, "
-                    "some train on one batch more",
+                    "some train on one more batch",
                     trained=trained,
                     expected=asked,
                 )
@@ -239,7 +239,7 @@ def updates_of(case: Fit, outcome: Outcome) -> list[Update]:
             )
             raise WrongAnswer(found("async.far_too_many_batches", text, expected=asked))
         if len(seen) != len(batches):
-            text = f"Rank {rank}'s record of the weights it trained with contradicts itself."
+            text = f"Rank {rank}'s record of the weights it trained with is inconsistent."
             raise WrongAnswer(found("async.record_of_weights_broken", text, rank=rank))
         held = [*seen, serial.packed(_arrays_of(case, outcome, rank), case.sizes)]
         for number, rows in enumerate(batches):

@@ -174,7 +174,7 @@ def _told(
             return [found("step.mean", text, help=helps, **facts)]
         if contributions.are(n):
             text = f"{place} changed by {n} times the sum over all {n} ranks."
-            return [found("step.summed_twice", text, help="is it summed twice?", **facts)]
+            return [found("step.summed_twice", text, help="are gradients summed twice?", **facts)]
         if contributions.are(-1):
             text = f"{place} changed in the wrong direction."
             helps = "compare the sign: a step subtracts learning_rate times the sum"

@@ -22,7 +22,7 @@ from .updates import Arrays, Update, Value, same
 __all__ = ["Arrays", "Replay", "Update", "Value", "assert_final", "replay"]
 
 
-_GATHER = "at the end every master must send the weights and biases of its layers to rank 0"
+_GATHER = "at the end, every master must send the weights and biases of its layers to rank 0"
 
 
 @dataclass(frozen=True)

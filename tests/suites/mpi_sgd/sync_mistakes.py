@@ -32,7 +32,7 @@ def mistakes(
         return bool((np.abs(held - likely) <= RTOL).all())
 
     if holds(start):
-        text = f"Rank {rank} ended with the start weights: it took no step."
+        text = f"Rank {rank} ended with its start weights: it took no step."
         return [found("sync.no_step", text, rank=rank)]
     if holds(serial.train(start, case.sizes, rate / outcome.ranks, together)):
         text = f"Rank {rank} took its steps with the mean of the gradients."

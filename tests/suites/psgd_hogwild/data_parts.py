@@ -46,11 +46,11 @@ def assert_batch_sizes(case: Training, who: str, batches: Sequence[Rows], part_s
     sizes = [len(batch) for batch in batches]
     if sizes == expected:
         return
-    text = f"{who.capitalize()} took {len(sizes)} batches; expected {len(expected)}."
+    text = f"{who.capitalize()}'s number of batches is {len(sizes)}; expected {len(expected)}."
     facts: dict[str, Any] = {"num_batches": len(sizes), "expected": len(expected)}
     for batch, (size, wanted) in enumerate(zip(sizes, expected, strict=False)):
         if size != wanted:
-            text = f"Batch {batch} of {who} has {size} examples; expected {wanted}."
+            text = f"Batch {batch} of {who} has size {size}; expected {wanted}."
             facts = {"batch": batch, "size": size, "expected": wanted}
             break
     helps = f"{part_size} examples in batches of {case.batch_size} make {len(expected)} batches"

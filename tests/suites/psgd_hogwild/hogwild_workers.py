@@ -83,6 +83,6 @@ def all_batches(case: Hogwild, outcome: Outcome) -> list[Rows]:
     writes: dict[str, Any] = {name: len(outcome[name][0]) for name in FOR_EACH_WRITE}
     if len(set(writes.values())) > 1:
         numbers = ", ".join(f"{number} {name}" for name, number in writes.items())
-        text = f"The record of the writes into the parameters contradicts itself: {numbers}."
+        text = f"The record of the writes into the parameters is inconsistent: {numbers}."
         raise WrongAnswer(found("record.writes_inconsistent", text, **writes))
     return batches

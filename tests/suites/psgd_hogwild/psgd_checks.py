@@ -94,7 +94,7 @@ def assert_come_together(case: Psgd, outcome: Outcome) -> None:
         for rank, batches in enumerate(_batches_by_rank(case, outcome)):
             _assert_learns(rank, batches)
             if is_same(own[rank], mean):
-                text = f"What rank {rank} itself learned equals the mean over all ranks: "
+                text = f"Rank {rank}'s own weights equal the mean over all ranks: "
                 text += "they all learned the same thing, or nothing."
                 helps = "each rank must learn from its own part of the data"
                 raise WrongAnswer(found("psgd.ranks_learn_the_same", text, help=helps, rank=rank))

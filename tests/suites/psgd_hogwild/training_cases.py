@@ -199,7 +199,7 @@ def trained_batches(case: Training, outcome: Outcome, rank: int) -> list[Rows]:
         raise WrongAnswer(
             found(
                 "record.batches_inconsistent",
-                f"The record of the batches contradicts itself{_on_rank(outcome, rank)}: "
+                f"The record of the batches is inconsistent{_on_rank(outcome, rank)}: "
                 f"{numbers}, lengths that add up to {lengths.sum()}, and {len(rows)} examples.",
                 **told,
                 total_length=lengths.sum(),

@@ -99,7 +99,7 @@ def _turn_waited(outcome: Outcome, places: Sequence[str]) -> list[Finding]:
     return [waits] if waited else []
 
 
-_HELP = "in Hogwild, no process waits for another: look for a lock or for turns at the step"
+_HELP = "in Hogwild, no process waits for another: look for a lock or for turn-taking"
 
 
 def times_stopped(case: Hogwild, outcome: Outcome) -> int:
@@ -115,9 +115,7 @@ def times_stopped(case: Hogwild, outcome: Outcome) -> int:
     if len({len(column) for column in stays}) > 1 or len(stays[0]) > _MOST_STAYS:
         told: dict[str, Any] = {name: len(outcome[name][0]) for name in FOR_EACH_STAY}
         numbers = ", ".join(f"{number} {name}" for name, number in told.items())
-        text = (
-            f"The record of the processes that were paused in a step contradicts itself: {numbers}."
-        )
+        text = f"The record of the processes that were paused in a step is inconsistent: {numbers}."
         raise WrongAnswer(found("record.stays_inconsistent", text, **told))
     who, begin_ns, end_ns, _ = stays
     number: Counter[int] = Counter()

@@ -143,7 +143,7 @@ def _reason(outcome: Outcome, step: int, rank: int, of_batches: Sequence[NDArray
     mean = np.mean(of_batches, axis=0)
     if through_ddp or gradients.is_like(local, mean, alike=GRADIENT_TOLERANCE):
         by = " by DistributedDataParallel" if through_ddp else ""
-        text = f"{when}, the gradients of rank {rank} were averaged within backward{by}."
+        text = f"{when}, the gradients of rank {rank} were averaged during backward{by}."
         helps = "in this part, they must be averaged after backward"
         return found("gradient.averaged_in_backward", text, help=helps, **facts)
     if not outcome["in_training"][rank][step]:

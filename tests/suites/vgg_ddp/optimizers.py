@@ -34,7 +34,7 @@ def seen_instead(
     before = np.array([start, *reached], dtype=np.float64)
     unknown = found(
         "sgd.another_step",
-        f"Rank {rank} took a step that was not a step of SGD.",
+        f"Rank {rank} took a step that was not an SGD step.",
         help=_ASKED,
         rank=rank,
     )

@@ -149,7 +149,7 @@ def assert_folders_created(case: Training | Printing, outcome: Outcome) -> None:
     """Assert that a program creates the folders that it writes into. Raises RuleViolation."""
     folder = max(outcome["created_folders"])
     if folder:
-        text = f"The program writes there, but no such folder existed when it began: {folder}."
+        text = f"The program writes to a folder that did not exist when it began: {folder}."
         helps = "create folders with os.makedirs(..., exist_ok=True)"
         helps += "; the grader created what was missing, and this costs nothing"
         raise RuleViolation(found("output.no_folder", text, help=helps, folder=folder))

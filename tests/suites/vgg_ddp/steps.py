@@ -46,8 +46,8 @@ def assert_trained(case: Training | Printing, outcome: Outcome) -> None:
 def _seen_instead(forwards: int, backwards: int, steps: int) -> Finding:
     return found(
         "training.seen_instead",
-        f"Calls seen: {forwards} of VGG11 of model.py (outside torch.no_grad()), {backwards} of "
-        f"backward, and {steps} of the step of an optimizer of torch.optim.",
+        f"Calls seen: {forwards} of model.py's VGG11 (outside torch.no_grad()), {backwards} of "
+        f"backward, and {steps} of step() of a torch.optim optimizer.",
         forwards=forwards,
         backwards=backwards,
         steps=steps,

@@ -403,7 +403,7 @@ def every_verdict() -> Report:
                 Verdict.JUDGE_ERROR,
                 0,
                 5,
-                "the interposer is not active in rank 0: no call would be seen",
+                "the interposer is not active in rank 0, so it would record no call",
                 (),
             ),
             PartResult(

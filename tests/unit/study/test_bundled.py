@@ -303,7 +303,7 @@ _REST = {"time_s": 1.0, "accuracies": [], "labels": [], "weights": [], "num_trai
     [
         ([0.1, 0.9], ""),
         ([0.1 + 1e-7, 0.9], ""),
-        ([0.5, 0.5], "Client 2 has 90.0% of them, but its model counts for 50.0%."),
+        ([0.5, 0.5], "Client 2 has 90.0% of them, but its model has weight 50.0%."),
         ([], ""),
     ],
     ids=["by examples", "rounded", "unweighted", "not found"],

@@ -195,7 +195,7 @@ def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
             yield Problem(folder.relative_to(course.submissions).as_posix(), text)
     verdicts = {folder.parent.parent.name for folder in folders}
     if not verdicts - {"accepted"}:
-        text = "there is no wrong submission to show that the suites find anything; add one"
+        text = "no wrong submission shows that the suites find mistakes; add one"
         yield Problem(str(course.submissions), f"{text}: wrong_answer/{assignment.name}/<the bug>/")
 
 

@@ -139,6 +139,6 @@ def _table(results):
         "five_ways", "All ways side by side",
         ("way", "ranks", "final accuracy", "time of the script (s)", "messages, modelled (ms)"),
         tuple(rows),
-        "Time from the script's first line to its last, including what it measures itself. "
+        "Time from the script's first line to its last, including its own measurements. "
         f"Modelled: the time to send all gradients and models. Network: {NETWORK.describe()}.",
     )  # fmt: skip

@@ -25,7 +25,7 @@ def _weights(results):
     if off > _ROUNDING:
         yield (
             "WRONG: FedAvg must weight a client's model by its share of the examples. Client "
-            f"{client} has {share:.1%} of them, but its model counts for {weight:.1%}."
+            f"{client} has {share:.1%} of them, but its model has weight {weight:.1%}."
         )
 
 

@@ -46,7 +46,7 @@ def _curve(results, rate, key, label):
         series.append(Series(f"{shown}, {SHOWN} processes", dots))
     at = f"learning rate {rate:g}"
     why = "" if rate == LEARNING_RATE else (
-        f" At the sheet's rate, {LEARNING_RATE:g}, the network learns little in so few steps."
+        f" At the handout's rate, {LEARNING_RATE:g}, the network learns little in so few steps."
     )  # fmt: skip
     return Chart(
         f"{key}_{'sheet' if rate == LEARNING_RATE else 'fast'}",

@@ -121,7 +121,7 @@ def test_communicators_are_named_where_there_are_several():
     run.call(0, "Comm_dup", communicator=99, communicator_size=1)
     run.call(0, "Type_commit", communicator=-1, communicator_size=0)
     lines = lines_of(traced(run.trace()))
-    assert "communicators: A of 2 ranks, B of 1 ranks, world of 2 ranks" in lines
+    assert "communicators: A of 2 ranks, B of 1 rank, world of 2 ranks" in lines
     rows = [line.split()[3] for line in lines if "Comm_dup" in line]
     assert rows == ["A", "world", "B"]
 

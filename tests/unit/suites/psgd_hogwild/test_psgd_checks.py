@@ -293,7 +293,7 @@ def test_what_is_no_partition_is_told_once(parts, check, key, facts):
 def test_batches_of_another_size_are_told():
     """Twice the batch size makes half the steps."""
     outcome = run_of(replace(CASE, batch_size=8))
-    with pytest.raises(WrongAnswer, match=r"Batch 0 of rank 0 has 8 examples; expected 4") as error:
+    with pytest.raises(WrongAnswer, match=r"Batch 0 of rank 0 has size 8; expected 4") as error:
         assert_parts_complete(CASE, outcome)
     told = {"who": "rank 0", "batch": 0, "size": 8, "expected": 4}
     assert facts_of(error, "data.batch_sizes") == told
@@ -302,9 +302,9 @@ def test_batches_of_another_size_are_told():
 @pytest.mark.parametrize(
     ("sizes", "words", "facts"),
     [
-        ([4, 4], "Rank 0 took 2 batches; expected 4", {"num_batches": 2}),
-        ([4, 4, 4, 4, 0], "Rank 0 took 5 batches; expected 4", {"num_batches": 5}),
-        ([4, 4, 3, 5], "Batch 2 of rank 0 has 3 examples; expected 4", {"batch": 2, "size": 3}),
+        ([4, 4], "Rank 0's number of batches is 2; expected 4", {"num_batches": 2}),
+        ([4, 4, 4, 4, 0], "Rank 0's number of batches is 5; expected 4", {"num_batches": 5}),
+        ([4, 4, 3, 5], "Batch 2 of rank 0 has size 3; expected 4", {"batch": 2, "size": 3}),
     ],
 )
 def test_batches_too_few_or_too_many_are_told(sizes, words, facts):
