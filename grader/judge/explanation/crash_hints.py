@@ -90,7 +90,7 @@ def _of_a_module(crash: Crash, trace: Trace) -> str:
     name = crash.message.removeprefix(_NO_MODULE).split("'")[1:2]
     package = name[0].split(".")[0] if name else ""
     if package in _PACKAGES:
-        return "the part must work without it: remove the lines that need it"
+        return "this part must work without it: remove the lines that need it"
     file = f"{package}.py" if name else "the file"
     return (
         "no such file was handed in, and no such package is installed; if the module is yours, "

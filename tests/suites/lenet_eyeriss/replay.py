@@ -124,7 +124,7 @@ def _foreign(work: Work, sizes: Sizes, expected: set[Key]) -> Iterator[Finding]:
             text = f"{but} PE{work.pe} is in the last row and has no PE below it."
             yield found("dataflow.psum_in_last_row", text, **facts)
         elif work.psum_from != (r + 1, e):
-            text = f"{but} psums come up the column, from PE({r + 1}, {e}) to PE{work.pe}."
+            text = f"{but} psums move up the column, from PE({r + 1}, {e}) to PE{work.pe}."
             yield found("dataflow.psum_from_elsewhere", text, **facts, psum_from=work.psum_from)
     elif work.op == "multiply":
         (kernel_row, s), (ifmap_row, ifmap_column) = work.kernel, work.ifmap
@@ -138,7 +138,7 @@ def _foreign(work: Work, sizes: Sizes, expected: set[Key]) -> Iterator[Finding]:
             text = f"{but} the kernel columns are 0 to {sizes.taps - 1}."
             yield found("dataflow.no_such_kernel_column", text, **facts)
         elif ifmap_column != f + s:
-            text = f"{but} kernel column {s} meets ifmap column {f} + {s} = {f + s} there."
+            text = f"{but} kernel column {s} needs ifmap column {f} + {s} = {f + s} there."
             yield found("dataflow.other_ifmap_column", text, **facts, ifmap_column=ifmap_column)
     elif work.tap == 0:
         text = f"{but} the sum begins with that product."

@@ -84,8 +84,8 @@ def any_source(outcome: Outcome) -> Finding | None:
         if is_wild and (call.is_receive or "robe" in call.function):
             return found(
                 "calls.any_source",
-                f"Rank {rank}'s {call_text(call)} takes a message from any source, so it "
-                "might take one of a later call.",
+                f"Rank {rank}'s {call_text(call)} takes a message from any source, so "
+                "it might take a message of a later call.",
                 help="name the source: a rank's messages then come in the order of its calls",
                 **call_facts(rank, call),
             )

@@ -222,7 +222,7 @@ def assert_own_batches(case: Fit, outcome: Outcome, ranks: Iterable[int]) -> Non
                     found(
                         "evidence.batches_not_created",
                         f"rank {rank}'s batch {number} is not one that create_batches returned. If "
-                        "other ranks know its examples, they need no gradients from this one; your "
+                        "other ranks know its examples, they do not need its gradients; your "
                         "instructor reviews this part",
                         rank=rank,
                         batch=number,

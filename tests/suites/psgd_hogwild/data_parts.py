@@ -29,7 +29,7 @@ def assert_epochs_of(case: Training, who: str, batches: Sequence[Rows]) -> Rows:
     for number, epoch in enumerate(np.split(rows, case.epochs)):
         if len(np.unique(epoch)) < len(epoch):
             text = f"Epoch {number} of {who} used one example twice and left another out."
-            helps = "an epoch goes through the whole part once"
+            helps = "an epoch must use every example of the part once"
             raise WrongAnswer(
                 found("data.epoch_repeats_example", text, help=helps, who=who, epoch=number)
             )

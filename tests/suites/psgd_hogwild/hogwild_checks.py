@@ -314,9 +314,9 @@ def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
         if distance <= SUM_MARGIN:
             return
         text = (
-            f"The returned weights are {distance:.0%} away from the start weights minus lr times "
+            f"The returned weights differ by {distance:.0%} from the start weights minus lr times "
         )
-        text += f"the {len(steps)} gradients that were computed."
+        text += f"the {len(steps)} computed gradients."
         helps = f"up to {SUM_MARGIN:.0%} may be lost because processes write at the same moment"
         facts: dict[str, Any] = {"distance": round(distance, 2), "num_gradients": len(steps)}
         off = found("hogwild.steps_do_not_add_up", text, help=helps, **facts)

@@ -217,8 +217,8 @@ def assert_can_learn(case: Network, outcome: Outcome) -> None:
         ]
         number = sum(slope > 0 for slope in weights)
         if number < _NUM_WEIGHTED:
-            text = f"The network cannot be trained: backward gives only {number} of the "
-            text += f"{_NUM_WEIGHTED} weight tensors of its layers a gradient"
+            text = f"The network cannot be trained: only {number} of the "
+            text += f"{_NUM_WEIGHTED} weight tensors of its layers get a gradient in backward"
             text += f" ({no_backward})." if no_backward else "."
             helps = "look for detach(), no_grad(), .data, or a conversion in forward"
             raise WrongAnswer(found("network.no_gradient", text, help=helps, number=number))

@@ -48,9 +48,9 @@ def likely_ends(
     yield starts[rank], found("psgd.start_weights", text, rank=rank), False
     text = f"{told} the sum over all ranks, not with the mean."
     yield np.sum(own, axis=0), found("psgd.sum_not_mean", text, rank=rank), True
-    text = f"{told} what it learned itself, not with the mean."
+    text = f"{told} its own weights, not with the mean."
     yield own[rank], found("psgd.keeps_own_weights", text, rank=rank), False
-    text = f"{told} what it learned itself, from its own start weights."
+    text = f"{told} its own weights, trained from its own start weights."
     yield own_starts[rank], found("psgd.keeps_weights_of_own_start", text, rank=rank), False
     text = f"{told} a mean, but the ranks started from different weights."
     helps = "all ranks must start from the weights of rank 0"

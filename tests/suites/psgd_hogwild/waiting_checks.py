@@ -84,7 +84,7 @@ def _wait_in_a_step(case: Hogwild, outcome: Outcome, places: Sequence[str]) -> l
         text += "theirs. They probably waited for it."
         return [found("hogwild.waits_in_step", text, help=_HELP, places=places)]
     if times_stopped(case, outcome) >= _TIMES_STOPPED:
-        text = "While one process was paused in a step, another more than once took no batch in "
+        text = "While one process was paused in a step, another repeatedly took no batch for "
         text += "0.2 s of its own time. It probably waited."
         return [found("hogwild.waits_while_held_up", text, help=_HELP, places=places)]
     return []

@@ -130,7 +130,7 @@ def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
 
 def _differ_after(step: int, rank: int) -> Finding:
     text = f"After iteration {step}, rank {rank} did not hold the parameters of rank 0."
-    helps = "compare the gradients that both ranks step with"
+    helps = "compare the gradients that both ranks use in their steps"
     return found("replicas.differ_after_step", text, help=helps, rank=rank, iteration=step)
 
 

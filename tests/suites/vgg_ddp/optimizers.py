@@ -48,7 +48,7 @@ def seen_instead(
     large = np.abs(gradients[0]) > np.median(np.abs(gradients[0]))
     sizes = np.abs(moved[0][large])
     if sizes.size and 0 < sizes.std() <= _ADAM_SPREAD * sizes.mean():
-        steps = f"Adam's steps, not SGD's: every parameter moved by {sizes.mean():.2g}"
+        steps = f"Adam steps, not SGD steps: every parameter moved by about {sizes.mean():.2g}"
         return found("sgd.steps_of_adam", f"Rank {rank} took {steps}.", help=_ASKED, rank=rank)
     for sgd in (replace(OPTIMIZER, nesterov=True), _fitted(moved, before, gradients)):
         ends = np.array(ends_of_steps(start, reached, gradients, sgd))

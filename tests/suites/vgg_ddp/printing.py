@@ -13,8 +13,8 @@ from .train_cases import Printing
 
 _INTERVAL = 20
 _ASKED = (
-    f"the loss must be printed every {_INTERVAL} iterations, with two decimals or more, to the end "
-    "of the epoch"
+    f"the loss must be printed every {_INTERVAL} iterations until the end of the epoch, with at "
+    "least two decimals"
 )
 _NUMBER = re.compile(r"(?<![\d.])\d+\.(\d{2,})(?![\w.]*\w)")
 _MOST_COVERED = 1.01

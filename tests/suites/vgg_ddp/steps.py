@@ -35,7 +35,7 @@ def assert_trained(case: Training | Printing, outcome: Outcome) -> None:
         if not len(sizes):
             is_first = case.extent == "first batch"
             wanted = "the first backward" if is_first else "optimizer.step()"
-            text = f"On rank {rank}, no training was seen up to {wanted}."
+            text = f"The grader saw no training on rank {rank} up to {wanted}."
             helps = "an iteration needs a batch, backward, and a step, in this order"
             raise WrongAnswer(
                 found("training.not_seen", text, help=helps, rank=rank, up_to=wanted),
@@ -61,7 +61,7 @@ def assert_network(case: Training, outcome: Outcome) -> None:
         if len(start) != wanted:
             text = f"Rank {rank} trained a network of {len(start)} parameters; "
             text += f"VGG11() has {wanted} here."
-            helps = "compare what is trained with what VGG11() of model.py returns"
+            helps = "compare the trained network with VGG11() of model.py"
             facts = {"rank": rank, "parameters": len(start), "expected": wanted}
             raise WrongAnswer(found("training.other_network", text, help=helps, **facts))
 
@@ -78,7 +78,7 @@ def num_steps(case: Training, outcome: Outcome) -> int:
         other = next(rank for rank, count in enumerate(counts) if count != counts[0])
         text = f"Ranks 0 and {other} took different numbers of steps: "
         text += f"{counts[0]} and {counts[other]}."
-        helps = "compare how many batches the data loaders of the two ranks yield"
+        helps = "compare the numbers of batches of the two ranks' data loaders"
         raise WrongAnswer(
             found("training.unequal_steps", text, help=helps, rank=other, steps=counts)
         )
@@ -115,7 +115,7 @@ def examples_of(case: Training | Printing, outcome: Outcome) -> list[list[int]]:
     if strange:
         text = f"On {ranks_text(strange)}, some images that entered the network were not "
         text += "recognised as training images."
-        helps = "read them from datasets.CIFAR10(train=True), with a DataLoader or by their number"
+        helps = "read them from datasets.CIFAR10(train=True), with a DataLoader or by index"
         raise WrongAnswer(found("training.unknown_images", text, help=helps, ranks=strange))
     return examples
 

@@ -23,7 +23,7 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "No module named 'torchvision.models'"),
-            "the part must work without it: remove the lines that need it",
+            "this part must work without it: remove the lines that need it",
         ),
         (
             Crash(0, "No module named 'my_utils.ring'"),
