@@ -125,7 +125,7 @@ _REPORT = (
     _value(
         "--full-json",
         "FILE",
-        "write the full report, including what students do not see",
+        "write the full report, including parts hidden from students",
         output_file,
     ),
     _value("--since", "REPORT", "compare with an earlier JSON report", Path),
@@ -267,7 +267,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
     ),
     "list": (
         _flag("--markdown", "print the list as a Markdown page"),
-        _value("--prices", "ASSIGNMENT", "print what each check asks for, and what it is worth"),
+        _value("--prices", "ASSIGNMENT", "print each check's requirement and points"),
     ),
 }
 """What each command takes beside --course; of a list, one at most."""

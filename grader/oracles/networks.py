@@ -104,8 +104,8 @@ def _assert_names(layers: Sequence[Layer], parameters: Mapping[str, Values]) -> 
     if missing or unused:
         raise ValueError(
             f"found the parameters {', '.join(sorted(parameters)) or 'none'}; expected "
-            f"{', '.join(sorted(taken)) or 'none'}. Give each parameter the name that its layer "
-            "has for it"
+            f"{', '.join(sorted(taken)) or 'none'}. Name each parameter as its "
+            "layer does"
         )
 
 
@@ -131,7 +131,7 @@ def packed(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> NDArray[Any]:
     if arrays.keys() != shapes.keys():
         raise ValueError(
             f"found the arrays {', '.join(arrays) or 'none'}; expected "
-            f"{', '.join(shapes) or 'none'}. Give each array its name"
+            f"{', '.join(shapes) or 'none'}. Name each array"
         )
     for name, shape in shapes.items():
         assert_shape(name, arrays[name], shape, "`shapes` names the shape of each array")

@@ -164,7 +164,7 @@ def study(options: argparse.Namespace) -> int:
         if _is_overwritten(options):
             say("")  # below the line of progress
         raise GraderError(
-            f"{INTERRUPTED}; {out} keeps what was measured: run the same command again to continue"
+            f"{INTERRUPTED}; {out} keeps the measurements: run the same command again to continue"
         ) from None
     if made.note:
         say(made.note)

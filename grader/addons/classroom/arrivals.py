@@ -193,8 +193,8 @@ def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
     for named, path in entries:
         if not _is_regular(path):
             raise ValueError(
-                f"{path.name} is not a file, but the same student also has files; keep only "
-                "what counts"
+                f"{path.name} is not a file, but the same student also has files; keep only the "
+                "one that counts"
             )
         is_free = named.file_before and befores.count(named.file_before) == 1
         name = named.file_before if is_free else named.file

@@ -292,7 +292,7 @@ def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tu
     if not open_to_it:
         raise UsageError(
             "an open session cannot run parts that start their own processes, such as "
-            f"{chosen[0].name} of {found.name}: use `grade check`, and print what you want to see"
+            f"{chosen[0].name} of {found.name}: use `grade check` with prints in your code"
         )
     return tuple(found.folder / part.suite for part in open_to_it)
 

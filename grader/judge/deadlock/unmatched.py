@@ -216,6 +216,6 @@ def _is_left(call: Call) -> bool:
 def _clause(message: Posted, waiting: int) -> str:
     return (
         f"rank {message.rank} returned without waiting for its "
-        f"{signature_of(message.call)}{at(message.call)}, so this message may never arrive; "
+        f"{signature_of(message.call)}{at(message.call)}, so this message might never arrive; "
         f"rank {waiting} waits for it"
     )

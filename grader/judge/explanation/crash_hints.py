@@ -220,7 +220,7 @@ def started_as(command: str) -> str:
     """Return with which arguments a program was started: what it may ask for and what not."""
     if not command:
         return (
-            "the grader imports this file, so it gets no arguments: read them only below "
+            "the grader imports this file without arguments: read them only below "
             '`if __name__ == "__main__":`'
         )
     if len(command.split()) == 2:

@@ -54,13 +54,13 @@ class _Slip:
 _SLIPS = (
     _Slip(
         "volume.of_one_sender",
-        "counts what one process sends to all others, not what all processes send",
+        "counts the traffic of one process, not of all processes",
         lambda p, n, s: (n - 1) * p * s,
         only=("naive_all_reduce",),
     ),
     _Slip(
         "volume.one_way",
-        "counts half of what is transmitted",
+        "counts half of the traffic",
         lambda p, n, s: (n - 1) * p * s,
         help="how does the result get to every process?",
     ),
@@ -71,12 +71,12 @@ _SLIPS = (
     ),
     _Slip(
         "volume.twice_naive",
-        "counts twice what naive all-reduces transmit",
+        "counts twice the traffic of naive all-reduces",
         lambda p, n, s: 2 * n * (n - 1) * p * s,
     ),
     _Slip(
         "volume.naive",
-        "counts what naive all-reduces transmit",
+        "counts the traffic of naive all-reduces",
         lambda p, n, s: n * (n - 1) * p * s,
     ),
     _Slip(
@@ -86,7 +86,7 @@ _SLIPS = (
     ),
     _Slip(
         "volume.recursive_doubling",
-        "counts what recursive doubling transmits, N log2 N arrays",
+        "counts the traffic of recursive doubling, N log2 N arrays",
         lambda p, n, s: n * log2(n) * p * s,
     ),
     _Slip(

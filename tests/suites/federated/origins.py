@@ -97,7 +97,7 @@ class Faults:
             assert_messages_matter(trace, by_givers) if by_givers else None
             if not others():
                 text = (
-                    "Nothing shows that what a rank computes changes the model of another rank. "
+                    "Nothing shows that the results of one rank change the model of another. "
                     "Your instructor reviews this part."
                 )
                 raise NotProven(found("training.no_effect_on_others", text))

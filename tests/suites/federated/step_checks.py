@@ -187,7 +187,7 @@ def assert_workers_follow(steps: Steps) -> None:
                 )
             if not fits(model, expected, servers[number - 1] if servers is not None else before):
                 text = f"{when} a different model from the server's new one."
-                helps = "compare what the server sends with what the worker loads"
+                helps = "compare the model that the server sends with the one that the worker loads"
                 reason = found("worker.other_model", text, help=helps, rank=rank, step=number)
                 raise WrongAnswer(reason, difference(model, expected))
 

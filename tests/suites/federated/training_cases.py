@@ -193,7 +193,7 @@ class Trained:
             raise WrongAnswer(found("batches.inconsistent", text, rank=rank))
         if (rows < 0).any() or (rows >= self.case.num_training).any():
             text = f"Rank {rank} trained on images that are not training examples of load_data()."
-            helps = "compare what the network gets with what the data loader gives you"
+            helps = "compare the network's inputs with the data loader's batches"
             raise WrongAnswer(found("batches.unknown_images", text, help=helps, rank=rank))
         ends = np.cumsum(lengths)
         return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]

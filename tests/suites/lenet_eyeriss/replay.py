@@ -16,7 +16,7 @@ class Rule(Enum):
 
     OWN_WORK = "a PE does all the work on its own rows, and only once"
     ONE_A_CYCLE = "a PE does one operation per cycle"
-    OPERANDS = "an operand must be made in an earlier cycle"
+    OPERANDS = "an operand must be computed in an earlier cycle"
     VALUE = "a value is the product or the sum of its operands"
 
 
@@ -165,7 +165,7 @@ def _wrong_operands(work: Work, made: ByElement, ifmap: Matrix, kernel: Matrix) 
         value = 0.0
         for name, operand in _operands(work, made, kernel.shape[1] - 1):
             if operand is None:
-                text = f"{but} {name} is never made."
+                text = f"{but} {name} is never computed."
                 never = found("dataflow.operand_never_made", text, **facts)
                 yield Broken(Rule.OPERANDS, never)
                 return

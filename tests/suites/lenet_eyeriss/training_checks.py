@@ -153,7 +153,7 @@ def _unusable(rank: int, problem: str) -> Finding:
     if "shape" in problem:
         return found("gradient.wrong_shape", f"On rank {rank}, {problem}.", rank=rank, name=name)
     text = f"On rank {rank}, {problem.partition(';')[0]}."
-    helps = "the mean must be in parameter.grad; what the function returns is not used"
+    helps = "the mean must be in parameter.grad; the return value is not used"
     return found("gradient.missing", text, help=helps, rank=rank, name=name)
 
 

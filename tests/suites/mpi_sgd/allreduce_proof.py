@@ -150,10 +150,10 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
                 )
         if not any(effect.influenced - {_receiver(trace, effect)} for effect in proof.effects):
             text = (
-                "No rank passed on what it received: each message that we altered changed at "
+                "No rank passed on the data it received: each message that we altered changed at "
                 "most its receiver's result."
             )
-            helps = "in a ring, a rank sends in each step what it received in the previous one"
+            helps = "in a ring, a rank sends in each step the chunk of the previous step"
             raise WrongAnswer(found("ring.not_passed_on", text, help=helps))
 
 

@@ -126,7 +126,7 @@ def send_left(trace: Trace) -> Finding | None:
                 "allreduce.send_left",
                 f"Rank {rank} never waited for its {call_text(call)}, so its array might have "
                 "changed, or been freed, before the data left.",
-                help="keep each request, and wait for it before you write into its array or return",
+                help="keep each request, and wait for it before you change its array or return",
                 **call_facts(rank, call),
             )
     return None

@@ -96,7 +96,7 @@ def same_contributions_as(case: Fit, outcome: Outcome) -> Callable[[Fit, Outcome
             for name, before in arrays.items():
                 if before.is_explained and not now[name].resembles(before):
                     text = (
-                        f"In a second run, rank {rank}'s {name} did not combine the same gradients "
+                        f"In a second run, rank {rank}'s {name} combined different gradients "
                         "in its first step."
                     )
                     raise WrongAnswer(found("step.not_as_before", text, rank=rank, name=name))
@@ -240,9 +240,9 @@ def _reduced_to_one(outcome: Outcome) -> Finding | None:
     first = reduced[0]
     return found(
         "step.reduced_to_one_rank",
-        f"{call_text(first)} delivers the sum to rank {first.peer} only; the other ranks' "
-        "arrays keep "
-        "what was in them before.",
+        f"{call_text(first)} delivers the sum to rank {first.peer} only; the other "
+        "ranks' arrays "
+        "stay unchanged.",
         help="which collective delivers the sum to every rank?",
         call=call_name(first),
         root=first.peer,

@@ -174,7 +174,7 @@ def _assert_output_follows(outcome: Outcome) -> None:
     if not still_drops and not (
         output.shape == expected.shape and np.allclose(output, expected, rtol=1e-3, atol=1e-5)
     ):
-        text = "The output is not what the layers compute from the images and the parameters."
+        text = "The output differs from what these layers compute with these parameters."
         raise NotProven(found("network.output_not_of_layers", text))
     if dropped.shape == output.shape and np.array_equal(dropped, output):
         text = "The record shows dropout in training, but the output is the same as in evaluation."
@@ -249,7 +249,7 @@ def assert_dropout_only_in_training(case: Network, outcome: Outcome) -> None:
             raise WrongAnswer(found("network.dropout_after_eval", text, help=helps))
         if not np.array_equal(outcome["output"][0], outcome["output_again"][0]):
             text = "After eval(), the same images get different outputs each time."
-            helps = "look for what is still random after eval()"
+            helps = "look for randomness that remains after eval()"
             raise WrongAnswer(found("network.output_varies", text, help=helps))
 
 

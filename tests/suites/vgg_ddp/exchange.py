@@ -54,7 +54,7 @@ def assert_gradients_given(
                     f"{case.exchange}"
                 )
                 text = f"{gave}, but these numbers are not its gradient."
-                helps = "compare what is exchanged with .grad directly after backward"
+                helps = "compare the exchanged tensors with .grad directly after backward"
                 facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
                 raise WrongAnswer(found("exchange.not_the_gradient", text, help=helps, **facts))
 

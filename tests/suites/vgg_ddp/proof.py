@@ -83,7 +83,7 @@ def _assert_not_by_others(run: Run, case: Training, outcome: Outcome, check: Che
                 raise NotProven(
                     found(
                         "evidence.by_another_operation",
-                        f"we altered what rank {effect.message.rank} sent by other operations "
+                        f"we altered rank {effect.message.rank}'s data in other operations "
                         f"({listed(operations)}), and the steps changed. The average might come "
                         "from these operations; your instructor reviews this part",
                         operations=operations,

@@ -59,7 +59,7 @@ def assert_wrapped(case: Training, outcome: Outcome) -> None:
             text = f"Rank {rank} called {call.function}{call_site(call)} and trained a model "
             text += "that was not within torch's own DistributedDataParallel."
             helps = "in this part, only DistributedDataParallel may average the gradients"
-            helps += "; a subclass may extend it, but not replace what it does"
+            helps += "; a subclass may extend it, but must leave the averaging to it"
             facts: dict[str, Any] = {"rank": rank, "call": call.function, "place": call_place(call)}
             raise RuleViolation(found("ddp.averaged_by_hand", text, help=helps, **facts))
         if not wrapped.all():
@@ -129,7 +129,7 @@ def assert_names_of_today(case: Training, outcome: Outcome) -> None:
     for rank, use in enumerate(outcome["old_names"]):
         if use:
             name, _, place = use.partition(" at ")
-            text = f"Rank {rank} used {use}, a name that torch keeps for old programs only."
+            text = f"Rank {rank} used {use}, a name that torch keeps only for old programs."
             helps = "use dist.ReduceOp, as in dist.all_reduce(tensor, op=dist.ReduceOp.SUM)"
             raise RuleViolation(
                 found("names.reduce_op", text, help=helps, rank=rank, name=name, place=place)
@@ -151,5 +151,5 @@ def assert_folders_created(case: Training | Printing, outcome: Outcome) -> None:
     if folder:
         text = f"The program writes to a folder that did not exist when it began: {folder}."
         helps = "create folders with os.makedirs(..., exist_ok=True)"
-        helps += "; the grader created what was missing, and this costs nothing"
+        helps += "; the grader created the folder, and this costs nothing"
         raise RuleViolation(found("output.no_folder", text, help=helps, folder=folder))
