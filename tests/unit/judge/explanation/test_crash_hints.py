@@ -45,7 +45,7 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "list index out of range", source="n = int(sys.argv[1])"),
-            "the grader imports this file, so it gets no arguments: read them only below "
+            "the grader imports this file without arguments: read them only below "
             '`if __name__ == "__main__":`',
         ),
         (
