@@ -50,6 +50,7 @@ def cases_of(
             file=FILE,
             num_training=sum(sizes),
             client_sizes=sizes,
+            num_givers=len(sizes),
             is_skewed=is_skewed,
         )
         # The last of its launch: what hangs there has been judged in all else.

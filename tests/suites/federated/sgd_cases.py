@@ -41,7 +41,7 @@ def cases_of(
     num_training_by_ranks: how many training examples, multiples of the batch size.
     """
     return {
-        ranks: (Training("train", file=file, num_training=number),)
+        ranks: (Training("train", file=file, num_training=number, num_givers=ranks - 1),)
         for ranks, number in num_training_by_ranks.items()
     }
 
