@@ -198,7 +198,7 @@ def test_hidden_lines_in_what_students_get_stop_the_build(tmp_path, wheels, cour
         handout.write('    """Five ranks, which no visible test has, get the sum."""\n')
     done = build(("--course", leaking), wheels, tmp_path / "out", "https://example.org")
     assert done.returncode == 3
-    assert "students get this file, but it has a line of hidden_sum.py" in done.stderr
+    assert "students get this file, but it has a line from hidden_sum.py" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -60,8 +60,8 @@ def judge(options: argparse.Namespace) -> int:
     _require_course(options, header, courses)
     if not header.is_whole:
         raise GraderError(
-            f"{options.recording} lacks launches of its grading, because there were too many or "
-            "a judge died; grade the submission again"
+            f"{options.recording} lacks some launches of its grading, because there were too many "
+            "or a judge died; grade the submission again"
         )
     is_mark = recording.is_authentic and header.host == "sealed" and not options.observer
     if options.require_mark and not is_mark:

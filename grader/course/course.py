@@ -73,7 +73,8 @@ class Course:
         if not file.is_file():
             raise UsageError(
                 f"{root} is not a course: expected a folder with {FILE}, but "
-                f"{'it has none' if root.is_dir() else 'there is none'}; name another folder"
+                f"{'it has no such file' if root.is_dir() else 'there is no such folder'}; "
+                "name another folder"
             )
         data = strict_toml.read(file, CourseTable, _engine_problems)
         return cls(

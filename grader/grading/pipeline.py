@@ -263,7 +263,7 @@ def _elsewhere(parts: Sequence[str], assignment: Assignment, settings: Settings)
         return ()
     how = " (recognised by its files)" if settings.named is None else ""
     have = "has" if len(others) == 1 else "have"
-    return (f"{' and '.join(others)} {have} a part of that name, but not {assignment.name}{how}",)
+    return (f"{' and '.join(others)} {have} a part of that name; {assignment.name}{how} does not",)
 
 
 def _material(settings: Settings) -> list[Path]:

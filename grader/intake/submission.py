@@ -225,7 +225,7 @@ def _with_opened(listed: Listing, wanted: Collection[str]) -> tuple[dict[str, En
                 inside = _opened(name, listed[name].read(), wanted)
                 num_bytes += sum(each.num_bytes for each in inside.values() if not each.problem)
             if num_bytes > MAX_TOTAL_NUM_BYTES:
-                raise UsageError(f"archives hold more than {MAX_TOTAL_NUM_BYTES >> 20} MiB")
+                raise UsageError(f"the archives hold more than {MAX_TOTAL_NUM_BYTES >> 20} MiB")
         except UsageError as error:
             found[name] = replace(found[name], problem=f"cannot be opened: {error}")
             continue

@@ -55,7 +55,7 @@ def assert_within_factor(
                 "budget.time",
                 f"{what} took {_duration(min(student_s))}, {ratio:.3g} times the "
                 f"{_duration(min(yardstick_s))} of {yardstick} (the fastest of "
-                f"{len(student_s)} and of {len(yardstick_s)} runs); this part allows a factor of "
+                f"{len(student_s)} runs, and of {len(yardstick_s)}); this part allows a factor of "
                 f"{factor:g}",
                 factor=factor,
             ),

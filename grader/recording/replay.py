@@ -105,13 +105,13 @@ def _inconsistencies(plan: LaunchPlan, observed: LaunchObservation) -> Iterator[
     if end is not None:
         nums_ranks |= {len(end.ranks), len(end.trace.ranks)}
         if (end.excess is None) == (end.kind is EndKind.EXCESS):
-            yield "it does not say what was too much"
+            yield "it does not say which limit was exceeded"
         if (end.lasted is None) == (end.kind is EndKind.TIME_LIMIT):
             yield "it does not say how long it took"
         if not any(each.said for each in end.ranks) and end.kind is EndKind.TROUBLE:
             yield "no rank says what is wrong"
     if nums_ranks != {plan.ranks}:
-        yield "it is of a different number of ranks"
+        yield "it has a different number of ranks"
     times_s = [observed.wall_time_s, *(case.lasted.clock_s for case in observed.cases)]
     times_s += [case.lasted.run_queue_delay_s for case in observed.cases]
     if end is not None and end.lasted is not None:
@@ -128,6 +128,6 @@ def _nearest(fields: Mapping[str, str], known: Iterable[RecordedLaunch]) -> str:
     )
     names, nearest = min(differing, key=lambda pair: len(pair[0]), default=([], None))
     if nearest is None:
-        return "it has no launch at all"
+        return "it has no launches at all"
     told = ", ".join(_WHAT.get(name, name) for name in names[:_MOST_NAMED])
     return f"{nearest.label} differs in {told}"

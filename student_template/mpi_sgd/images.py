@@ -163,7 +163,7 @@ def _find(
     if not Path(folder).is_dir():
         raise FileNotFoundError(
             f"the data folder {folder} does not exist: name the folder that holds the files of "
-            f"{data}, or none to use the bundled digits"
+            f"{data}. To use the bundled digits, name no folder"
         )
     found = {}
     for name in names:
@@ -175,7 +175,7 @@ def _find(
     if found and missing:
         raise FileNotFoundError(
             f"{folder} holds only part of {data}: it lacks {', '.join(missing)}. Put all "
-            f"{len(names)} files there, or none of them to use the bundled digits"
+            f"{len(names)} files there. To use the bundled digits, put none of them there"
         )
     return found
 

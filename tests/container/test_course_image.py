@@ -119,7 +119,7 @@ def test_hidden_lines_in_what_students_get_stop_the_build(course):
     done = grade("--course", course, "build", "--tag", LEAK_IMAGE)
     leak.write_text(before)
     assert done.returncode == 3
-    assert "students get this file, but it has a line of hidden_sum.py" in done.stderr
+    assert "students get this file, but it has a line from hidden_sum.py" in done.stderr
     with pytest.raises(ImageNotFound):
         docker.from_env().images.get(LEAK_IMAGE)
 

@@ -73,7 +73,7 @@ def _file(path: Path) -> Path:
         (["--assignment", "vgg_ddp"], "has no file of vgg_ddp; its files look like those of mpi_s"),
         (["--part", "ring"], "mpi_sgd has no part 'ring'; its parts are sync_collective, "),
         (["--part", "Naive-Allreduce"], ". Did you mean naive_allreduce?"),
-        (["--part", "ddp"], "vgg_ddp has a part of that name, but not mpi_sgd (recogni"),
+        (["--part", "ddp"], "vgg_ddp has a part of that name; mpi_sgd (recogni"),
     ],
 )
 def test_a_name_that_is_not_quite_right_is_told_the_right_one(options, sentence):

@@ -38,7 +38,7 @@ def write_new(options: argparse.Namespace) -> int:
     variable = os.environ.get(VARIABLE, "").split(os.pathsep)
     folders = named_courses(options) or [Path(each) for each in variable if each] or [Path()]
     if len(folders) > 1:
-        raise UsageError("name one course with --course, to write the assignment into")
+        raise UsageError("there are several courses; name the one to write into with --course")
     for path in skeleton.write(folders[0], options.name):
         print(path)
     named = f"--course {folders[0]} "

@@ -90,7 +90,7 @@ def _build_images(options: argparse.Namespace, course: Course) -> int:
         # Without hidden tests, the digest of the students' is another.
         held = f"{course.name} {course.digest()}" if kind == "course" else course.name
         labels = {COURSE_LABEL: held, "grader.edition": kind}
-        say(f"building {name}: {len(files)} files of {course.root} on {options.base}")
+        say(f"building {name}: {len(files)} files from {course.root} on {options.base}")
         engine.build(_build_context(options.base, files, labels), name)
         print(name)
     return 0

@@ -120,7 +120,7 @@ def prices(assignment: Assignment, prices_by_part: Mapping[str, "Sequence[Price]
         f"# Prices: {assignment.name}\n",
         "*For instructors: a reference.*\n",
         "This page lists what each check asks for, and what it is worth. A check earns all of its",
-        "points or none; a bug costs only the points of the checks that are about it",
+        "points or none; a bug costs only the points of the checks that it breaks",
         "([pricing](../pricing.md)).\n",
     ]
     for part in assignment.parts:

@@ -112,7 +112,7 @@ def _by_label(folder: Path, naming: Naming) -> Mapping[str, Sequence[tuple[Named
         if platform := naming.undeclared(path.name):
             title = " and platform_assignment" if platform in BEGIN_WITH_ASSIGNMENT else ""
             raise UsageError(
-                f"{path} is named as {_CALLED[platform]} names hand-ins, but others may not be. "
+                f"{path} is named as {_CALLED[platform]} names hand-ins, but others might not be. "
                 f'Write platform = "{platform}"{title} in class.toml, or rename this one to an id'
             )
         groups.setdefault(named.label, []).append((named, path))
@@ -193,8 +193,8 @@ def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
     for named, path in entries:
         if not _is_regular(path):
             raise ValueError(
-                f"{path.name} is not a file, but the same student also has files; keep only the "
-                "one that counts"
+                f"{path.name} is not a file, but the same student also has files; keep only "
+                "what counts"
             )
         is_free = named.file_before and befores.count(named.file_before) == 1
         name = named.file_before if is_free else named.file

@@ -272,8 +272,8 @@ def require_image_of_course(
         )
         if marked_by and (here in marked_by or held not in marked_by):
             raise UsageError(
-                f"{told}, and earlier hand-ins have marks by another version than the image's. "
-                f"To grade all by the same prices, {how_to_build(course)}"
+                f"{told}, and earlier hand-ins have marks from a version other than the image's. "
+                f"To grade all with the same prices, {how_to_build(course)}"
             )
         say_visibly(
             f"note: {told}. The image gives the marks; for a new one, {how_to_build(course)}"

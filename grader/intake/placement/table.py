@@ -36,7 +36,7 @@ _LATER = (
     "its name is less similar",
     "it is in a deeper folder",
     "it is a cell of a notebook, not a script",
-    "it is older in its archive",
+    "it has an older date in the archive",
     "it has the lower number",
     "both are equal, so the first by name is graded",
 )

@@ -147,8 +147,8 @@ def _of_rendezvous(crash: Crash, trace: Trace) -> str:
     if not crash.command or not any(words in crash.message for words in _RENDEZVOUS):
         return ""
     return (
-        "init_process_group needs rank, world_size, and the address and port of rank 0, the same "
-        f"on every rank, as in init_method='tcp://ADDRESS:29500'; {started_as(crash.command)}"
+        "init_process_group needs rank, world_size, and, the same on every rank, the address and "
+        f"port of rank 0, as in init_method='tcp://ADDRESS:29500'; {started_as(crash.command)}"
     )
 
 

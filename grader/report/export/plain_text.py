@@ -73,7 +73,7 @@ def require_mark(report: Report, platform: str) -> None:
     """Raise GraderError for a report without a mark, where a platform cannot be told so."""
     if not has_mark(report):
         raise GraderError(
-            f"no file was written for {platform}, which would show the score as a mark: "
+            f"{platform} would show the score as a mark, so no file was written: "
             f"{why_no_mark(report)}"
         )
 

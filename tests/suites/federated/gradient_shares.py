@@ -34,8 +34,8 @@ def division_slip(step: Step, made: Mixture, rank: int, steps: Steps) -> Finding
         ),
         1 / BATCH_SIZE: (
             "gradient.not_times_examples",
-            f"gradients divided by the number of all examples, {BATCH_SIZE}, but not multiplied by "
-            "each rank's own number",
+            f"gradients divided by the total number of examples, {BATCH_SIZE}, but not multiplied "
+            "by each rank's own number",
         ),
         1 / num_ranks**2: (
             "gradient.divided_twice",
@@ -43,7 +43,7 @@ def division_slip(step: Step, made: Mixture, rank: int, steps: Steps) -> Finding
         ),
         1 / steps.trained.outcome.ranks: (
             "gradient.divided_by_server_too",
-            "gradients divided by the number of all ranks, the server included",
+            "gradients divided by the total number of ranks, the server included",
         ),
     }
     shares = [made.shares[each] for each in made.present]

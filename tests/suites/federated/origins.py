@@ -79,7 +79,7 @@ class Faults:
             if len(givers) - len(silent) < least:
                 rank, num_bytes = silent[0], given[silent[0]]
                 text = (
-                    f"Rank {rank} sent the other ranks {num_bytes:,} bytes in the whole training. "
+                    f"Rank {rank} sent the other ranks {num_bytes:,} bytes during training. "
                     f"A gradient or a model takes {lenet.MODEL_NUM_BYTES:,} bytes each time."
                 )
                 raise RuleViolation(

@@ -160,7 +160,7 @@ def assert_one_model(steps: Steps) -> None:
         if other is not None:
             first, step = steps.computing[0], number - 1
             text = f"After step {step}, rank {other} had a different model from rank {first}'s."
-            helps = "all ranks must start with one model and take the same steps"
+            helps = "all ranks must start with the same model and take the same steps"
             reason = found("model.ranks_differ", text, help=helps, rank=other, step=step)
             raise WrongAnswer(reason, difference(after[other], after[first], ranks=(other, first)))
 

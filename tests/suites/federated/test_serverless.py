@@ -181,7 +181,7 @@ def test_keeps_up_with_centralized_training(run: Run, checks: StepChecks) -> Non
         check=check,
         factor=10,
         what="the script on 2 ranks, 3 batches,",
-        yardstick="centralized training on as many batches",
+        yardstick="centralized training on the same number of batches",
     )
 
 

@@ -48,7 +48,7 @@ class Training(Case):
     @property
     def time_limit_s(self) -> float:
         """Return twice what a loop over all numbers of four models takes in each round."""
-        return 25.0 if self.num_givers > 3 else 0.0
+        return 25.0 if self.num_givers > 2 else 0.0
 
     @property
     def label(self) -> str:
@@ -199,7 +199,7 @@ class Trained:
             text = f"The record of rank {rank}'s batches is inconsistent."
             raise WrongAnswer(found("batches.inconsistent", text, rank=rank))
         if (rows < 0).any() or (rows >= self.case.num_training).any():
-            text = f"Rank {rank} trained on images that are not training examples of load_data()."
+            text = f"Rank {rank} trained on images that are not training examples from load_data()."
             helps = "compare the network's inputs with the data loader's batches"
             raise WrongAnswer(found("batches.unknown_images", text, help=helps, rank=rank))
         ends = np.cumsum(lengths)

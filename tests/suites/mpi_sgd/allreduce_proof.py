@@ -153,7 +153,7 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
                 "No rank passed on the data it received: each message that we altered changed at "
                 "most its receiver's result."
             )
-            helps = "in a ring, a rank sends in each step the chunk of the previous step"
+            helps = "in a ring, a rank sends the chunk that it received in the previous step"
             raise WrongAnswer(found("ring.not_passed_on", text, help=helps))
 
 

@@ -85,7 +85,7 @@ def any_source(outcome: Outcome) -> Finding | None:
             return found(
                 "calls.any_source",
                 f"Rank {rank}'s {call_text(call)} takes a message from any source, so "
-                "it might take a message of a later call.",
+                "it might take a message from a later call.",
                 help="name the source: a rank's messages then come in the order of its calls",
                 **call_facts(rank, call),
             )
@@ -144,7 +144,7 @@ def smaller_datatype(case: Reduction, trace: Trace) -> Finding | None:
             return found(
                 "allreduce.smaller_datatype",
                 f"Rank {rank}'s {call_text(call)} sends {call.num_elements} elements of "
-                f"{num_bytes} bytes, but an element of {case.dtype} has {case.item_num_bytes}: a "
+                f"{num_bytes} bytes, but an element of {case.dtype} has {case.item_num_bytes}: "
                 "part of the array might not be sent.",
                 help="pass the array alone, or with the MPI datatype of its dtype",
                 **call_facts(rank, call),

@@ -151,7 +151,7 @@ def _assert_groups_reduced(case: GroupReduction, outcome: Outcome) -> None:
     try:
         assert_every_rank(outcome["recv"], equals=sums, name="recv")
     except WrongAnswer as error:
-        text = "The result is wrong where comm contains only some of the ranks, in another order."
+        text = "The result is wrong when comm contains only some of the ranks, in another order."
         reason = found("comm.wrong_on_some_ranks", text, help=_USE_COMM)
         over_all = [r for r, recv in enumerate(outcome["recv"]) if np.array_equal(recv, everybody)]
         if over_all:

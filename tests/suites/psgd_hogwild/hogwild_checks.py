@@ -106,7 +106,7 @@ def assert_loss_falls(case: Hogwild, outcome: Outcome) -> None:
         )
         if before - here < (1 - LOSS_MARGIN) * (before - there):
             text = f"The loss over the dataset went from {before:.3f} to {here:.3f}; "
-            text += f"plain SGD takes it to {there:.3f} in as many epochs with this lr."
+            text += f"plain SGD takes it to {there:.3f} in the same number of epochs with this lr."
             helps = (
                 f"the loss must fall by at least {1 - LOSS_MARGIN:.0%} of what plain SGD achieves"
             )

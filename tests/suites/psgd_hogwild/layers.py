@@ -16,7 +16,7 @@ ASKED = [
     *(LINEAR, RELU, LINEAR, SOFTMAX),
 ]
 NAMES = "conv1, max pool, ReLU, conv2, max pool, ReLU, dropout, max pool, fc1, ReLU, fc2, softmax"
-_HELP = f"compare with the layers of the handout, in their order: {NAMES}"
+_HELP = f"compare with the handout's layers, in order: {NAMES}"
 
 _LAYER_OF = {
     "aten::convolution": CONVOLUTION,

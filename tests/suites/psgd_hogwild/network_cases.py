@@ -169,7 +169,7 @@ def _assert_output_follows(outcome: Outcome) -> None:
         expected = output_of(images, ran, _parameters(outcome))
     # Shapes come from a rank: what does not fit together can fail anywhere.
     except (NotRecomputable, ArithmeticError, IndexError, MemoryError, *_UNREADABLE) as error:
-        text = f"The output could not be recomputed from layers and parameters: {error}."
+        text = f"The output could not be recomputed from its layers and parameters: {error}."
         raise NotProven(found("network.not_recomputable", text)) from None
     if not still_drops and not (
         output.shape == expected.shape and np.allclose(output, expected, rtol=1e-3, atol=1e-5)

@@ -216,7 +216,7 @@ def assert_in_each_communicator(is_right_otherwise: bool, case: Psgd, outcome: O
         except WrongAnswer as error:
             if not is_right_otherwise:
                 raise
-            text = f"The result is wrong where comm contains {ranks_text(group)} only."
+            text = f"The result is wrong when comm contains {ranks_text(group)} only."
             helps = "take rank and size from comm: where is MPI.COMM_WORLD used?"
             whose = found("psgd.other_communicator", text, help=helps, ranks=group)
             told = WrongAnswer.at([whose, *error.findings], error.differences)

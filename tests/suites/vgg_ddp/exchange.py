@@ -157,6 +157,6 @@ def assert_num_elements(case: Training, outcome: Outcome, name: str, *, copies: 
     if given < wanted:
         text = f"Between backward and step, all ranks together passed {given} numbers to {name}; "
         text += f"the gradients of all steps have {wanted}."
-        helps = f"in this part, all gradients must travel by {name}"
+        helps = f"in this part, all gradients must travel through {name}"
         facts: dict[str, Any] = {"call": name, "numbers": given, "expected": wanted}
         raise RuleViolation(found("exchange.too_few_numbers", text, help=helps, **facts))

@@ -16,6 +16,7 @@ from grader.api import (
     found,
     inject_faults,
     listed,
+    not_run,
 )
 
 from .batches import assert_steps_use_all_batches, own_gradients
@@ -123,7 +124,10 @@ def assert_reduced_in_buckets(run: Run, cases: tuple[Training, ...]) -> None:
         )
         lengths = (_ONE_BUCKET_NUM_BYTES, 1)
         altered = [replace(in_buckets, bucket_num_bytes=each) for each in lengths]
-        in_one, in_many = (answer for _, answer in run(_RANKS, tuple(altered)).answers())
+        answers = [answer for _, answer in run(_RANKS, tuple(altered)).answers()]
+        if len(answers) < len(altered):
+            not_run("no time was left to ask for other buckets")
+        in_one, in_many = answers
         with case_context(case, outcome):
             if not _is_altered(in_one) or (isinstance(in_many, Outcome) and _is_altered(in_many)):
                 raise NotProven(

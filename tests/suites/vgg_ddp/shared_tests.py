@@ -56,7 +56,7 @@ def shared_tests(
     def test_replicas_stay_equal(run):
         """keeps the parameters of all ranks equal"""
         first = first_batch_of(run(4, cases[4]))
-        require(first, assert_starts_equal, "the ranks do not start equal")
+        require(first, assert_starts_equal, "the ranks do not start with equal parameters")
         assert_all_hold(epoch_of(run(4, cases[4])), assert_replicas_equal)
 
     def test_examples_are_shared_out(run):

@@ -100,7 +100,7 @@ def test_no_rank_is_started_where_there_is_only_a_recording():
         "submission. Record again with `grade observe`, or name a sealed recording's seed with "
         "--seed-of"
     )
-    with pytest.raises(GradingLost, match="it has no launch at all"):
+    with pytest.raises(GradingLost, match="it has no launches at all"):
         replaying({}.get, lambda: [])(plan())
 
 
@@ -111,7 +111,7 @@ def test_a_recording_of_other_ranks_is_damaged(name):
     filling(launches.get, ranks.observe, launches.__setitem__)(plan())
     (found,) = launches.values()
     assert encode(observation_of(plan(), found)) == found.observed
-    with pytest.raises(UnreadableRecording, match="it is of a different number of ranks"):
+    with pytest.raises(UnreadableRecording, match="it has a different number of ranks"):
         observation_of(replace(plan(), ranks=3), found)
     if ranks.observed.end is None:
         with pytest.raises(UnreadableRecording, match="more cases than were asked for"):

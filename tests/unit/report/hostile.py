@@ -123,6 +123,7 @@ reports = st.builds(
 OURS = {
     (Report, "assignment"),
     (Report, "submission_digest"),
+    (Report, "named"),
     (Report, "course_folder"),
     (Report, "image"),
     (Report, "mode"),

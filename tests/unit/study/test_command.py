@@ -141,7 +141,7 @@ def test_an_interrupted_study_keeps_what_it_has(course):
         study.kill()
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == (
-        "grade: interrupted; out keeps what was measured: run the same command again to continue"
+        "grade: interrupted; out keeps the measurements: run the same command again to continue"
     )
     (course / "go").write_text("")
     again = grade_study(course, "--submission", "work", "--out", "out")

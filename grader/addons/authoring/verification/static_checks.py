@@ -145,13 +145,13 @@ def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Pr
     names = {file.name for file in hidden} | {part.hidden_suite for part in assignment.parts}
     for file in files_in(assignment.template):
         if file.name in names or file.name.startswith("test_hidden"):
-            yield Problem(str(file), "students get this hidden test; move it away")
+            yield Problem(str(file), "students get this hidden test; move it out of this folder")
         public.append(file)
     for file in public:
         for line in sorted(_telling_lines(file) & secret_lines.keys())[:1]:
             source = secret_lines[line].name
             yield Problem(
-                str(file), f"students get this file, but it has a line of {source}: {line!r}"
+                str(file), f"students get this file, but it has a line from {source}: {line!r}"
             )
 
 

@@ -111,8 +111,8 @@ def _divergence(results):
             f"What old gradients cost with {workers} workers, in percentage points of "
             f"accuracy: {100 * (alone.median - full.median):.0f} at the full rate, "
             f"{100 * (serial_small.median - small.median):.0f} at the rate divided by "
-            f"{workers}. The serial program reaches {serial_small.text('{:.1%}')} in as many "
-            f"steps at that rate.{_FEW * few}"
+            f"{workers}. The serial program reaches {serial_small.text('{:.1%}')} in the same "
+            f"number of steps at that rate.{_FEW * few}"
         )
 
 

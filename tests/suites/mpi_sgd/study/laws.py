@@ -9,7 +9,7 @@ from .plan import BATCH_SIZE, RANKS, WAYS, scaled, serial, sync
 
 LEAST_POINTS = 3
 """Measured without sharing cores, for a law to be fitted to them."""
-ONE_RANK = "One rank also calls MPI, so its speed-up need not be 1."
+ONE_RANK = "A run on one rank also calls MPI, so its speed-up need not be 1."
 
 
 def law(results, way="ring"):
@@ -58,7 +58,8 @@ def amdahl(results):
         "amdahl", "Amdahl's law: one size of work on more ranks", "ranks", "speed-up",
         (*series, *laws),
         " ".join(said) + (
-            f" Against the serial program, in as many steps with the same batches. {ONE_RANK} "
+            " Speed-ups are relative to the serial program, with the same steps and batches. "
+            f"{ONE_RANK} "
             "The law ignores messages, whose share grows with the number of ranks. Fitted to "
             f"modelled time where fewer than {LEAST_POINTS} measured points have a core for each "
             f"rank. Model: {modelled.CLUSTER.describe()}."

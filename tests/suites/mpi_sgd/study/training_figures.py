@@ -49,7 +49,7 @@ def training_figures(results):
 
 
 def _work(results):
-    return f"{modelled.num_steps(results)} steps with batches of {BATCH_SIZE} examples in all"
+    return f"{modelled.num_steps(results)} steps with a total batch of {BATCH_SIZE} examples"
 
 
 def _sync(results):

@@ -111,8 +111,8 @@ def _lost_by_nodes(results):
         alone, last = last_loss(one), last_loss(four)
         if isfinite(alone) and last > _ALIKE * alone:
             yield (
-                f"WRONG: {LABELS[way]} learns less on 4 nodes than on one with as many examples in "
-                f"all: its last losses are {last:.2f} against {alone:.2f}."
+                f"WRONG: {LABELS[way]} learns less on 4 nodes than on one with the same "
+                f"number of examples in all: its last losses are {last:.2f} against {alone:.2f}."
             )
 
 

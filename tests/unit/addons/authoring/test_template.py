@@ -99,7 +99,7 @@ def test_the_words_name_the_file_without_its_folder():
         (
             "    # solution: x\n    pass\n    # solution: y\n    pass\n    # end of solution\n",
             4,
-            "inside the one of line 2",
+            "inside that of line 2",
         ),
         ("    # solution: x\n    pass\n  # end of solution\n", 4, "indented by 2"),
         ("    # Solution: x\n    pass\n    # end of solution\n", 2, "is not a marker"),

@@ -310,7 +310,7 @@ def test_a_platform_that_is_not_declared_is_one_sentence(folder, tmp_path):
     """Before anything is graded: else each file would be a student, or nobody's."""
     name = "Ann_1_assignsubmission_file_"
     (folder / name).mkdir()
-    said = 'names hand-ins, but others may not be. Write platform = "moodle" in'
+    said = 'names hand-ins, but others might not be. Write platform = "moodle" in'
     with pytest.raises(UsageError, match=said):
         read(tmp_path)
     roster = Roster((Student(name, {"id": name}),))
@@ -350,7 +350,7 @@ def test_canvas_is_taken_where_the_roster_has_all_authors(folder, tmp_path):
     assert arrivals.naming_of(folder, Naming(roster=roster)).platform == "canvas"
     (folder / "week_3_2_ann.zip").touch()
     assert arrivals.naming_of(folder, Naming(roster=roster)).platform == ""
-    with pytest.raises(UsageError, match="named as Canvas names hand-ins, but others may not"):
+    with pytest.raises(UsageError, match="named as Canvas names hand-ins, but others might not"):
         read(tmp_path, Naming(roster=roster))
 
 

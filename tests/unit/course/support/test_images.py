@@ -215,7 +215,7 @@ def test_a_file_that_was_cut_off_is_named(mnist, tmp_path):
     write(tmp_path, mnist)
     file = tmp_path / "train-labels-idx1-ubyte"
     file.write_bytes(file.read_bytes()[:-3])
-    assert f"{file} has 17 bytes; expected 20. It was cut off" in sentence(tmp_path)
+    assert f"{file} has 17 bytes; expected 20. It is incomplete" in sentence(tmp_path)
 
 
 def test_a_packed_file_that_was_cut_off_is_named(mnist, tmp_path):

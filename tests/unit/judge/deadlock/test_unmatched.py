@@ -14,7 +14,7 @@ def test_the_send_that_is_waited_for_is_named():
     run.enter_recv(2, 0, 8)
     assert left_behind(run.trace(), frozenset({0, 1})) == (
         "rank 0 returned without waiting for its Isend(dest=2, tag=8) at ring.py:30, so this "
-        "message may never arrive; rank 2 waits for it"
+        "message might never arrive; rank 2 waits for it"
     )
 
 

@@ -33,14 +33,18 @@ from psgd_hogwild.waiting_checks import (
 
 from grader.api import NotProven, RuleViolation, WrongAnswer
 
-from .made_outcomes import batches_of, facts_of, inputs_of, key_of, outcome_of, told
+from .made_outcomes import STEP_NS, batches_of, facts_of, inputs_of, key_of, outcome_of, told
 
 CASE = Hogwild(num_processes=2, num_examples=16, epochs=2, batch_size=4, lr=2.0**-8)
 
 
 def stays(*told):
-    """Return what a probe says of stays in a step: who, from when to when, who had stopped."""
-    columns = np.array(told, dtype=np.int64).reshape(-1, 4).T
+    """Return what a probe says of stays in a step: who, from when to when, who had stopped.
+
+    Times are in thousandths of a step.
+    """
+    ns = STEP_NS // 1000
+    columns = np.array(told, dtype=np.int64).reshape(-1, 4).T * np.array([[1], [ns], [ns], [1]])
     return dict(zip(FOR_EACH_STAY, columns, strict=True))
 
 
@@ -423,7 +427,7 @@ def test_processes_that_start_when_others_have_ended_are_told():
     assert facts_of(error, "hogwild.started_one_by_one") == {"num_started": 1}
 
 
-# Process 1 ends its batches, two an epoch, at 1500, 3500, 5500 and 7500 ns.
+# Process 1 ends its batches, two an epoch, at 1500, 3500, 5500 and 7500.
 STOPPED = ((0, 2000, 3000, 1), (0, 6000, 7000, 1))
 
 

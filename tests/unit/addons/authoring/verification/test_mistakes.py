@@ -176,7 +176,7 @@ def test_hidden_tests_in_what_students_get_are_found(root):
     told = "\n".join(found(root))
     assert "hidden_sum.py: students get this hidden test" in told
     assert "hidden_layer.py: students get this hidden test" not in told
-    assert "test_sum.py: students get this file, but it has a line of hidden_sum.py" in told
+    assert "test_sum.py: students get this file, but it has a line from hidden_sum.py" in told
     assert "hidden_sum.py: its tests are worth 10 points, but assignment.toml says 0" in told
 
 
@@ -188,7 +188,7 @@ def test_what_students_get_is_looked_at_as_they_get_it(root):
     line = '"""Numbers that no visible test of this assignment has."""\n'
     (folder / "hidden_sum.py").write_text(line)
     (folder / "not_given.py").write_text(line)
-    leak = "students get this file, but it has a line of hidden_sum.py"
+    leak = "students get this file, but it has a line from hidden_sum.py"
     assert leak not in "\n".join(found(root))
     (folder / "students").mkdir()
     (folder / "students/probes.py").write_text(line)
