@@ -83,7 +83,7 @@ class Alone(Case):
     @property
     def label(self) -> str:
         """Return that there are no messages."""
-        return "LeNet-5, one call on each rank, without the others"
+        return "LeNet-5, one call on each rank alone"
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
