@@ -18,7 +18,7 @@ from grader.api import (
     inject_faults,
 )
 
-from .shares import is_near_sum, num_epochs
+from .shares import is_plausible, num_epochs
 from .sum_checks import assert_any_result
 from .training_cases import Training
 
@@ -28,7 +28,7 @@ Run = Callable[[int, tuple[Training, ...]], Launch]
 def assert_sums_come_from_payloads(run: Run, answers: Iterable[tuple[Training, Outcome]]) -> None:
     """Assert that sums change once what gloo sends of a rank is altered, for each rank.
 
-    Sums need not be right, nor the same again: elements that are far from them without alterations
+    Sums need not be right, nor the same again: elements that are implausible without alterations
     are not looked at. What is sent has to be gradients or sums of these, by samples. Where messages
     are still under way after the call, they are not altered, and nothing is asked. Raises
     NotProven, and RunFailed where a run ends without alterations.
@@ -45,16 +45,16 @@ def assert_sums_come_from_payloads(run: Run, answers: Iterable[tuple[Training, O
 def _effects(
     run: Run, case: Training, outcome: Outcome, faults: Sequence[MessageFault]
 ) -> list[FaultEffect]:
-    always_near = _near_sums(outcome)
-    near: dict[MessageFault | None, NDArray[np.bool_]] = {}
+    always_plausible = _plausible_elements(outcome)
+    plausible: dict[MessageFault | None, NDArray[np.bool_]] = {}
 
     def note(_: Training, unaltered: Outcome) -> None:
         assert_any_result(unaltered)
-        np.logical_and(always_near, _near_sums(unaltered), out=always_near)
+        np.logical_and(always_plausible, _plausible_elements(unaltered), out=always_plausible)
 
     def note_altered(altered_case: Training, altered: Outcome) -> Collection[int]:
         if num_epochs(altered):
-            near[altered_case.message_fault] = _near_sums(altered)
+            plausible[altered_case.message_fault] = _plausible_elements(altered)
         return range(outcome.ranks)
 
     effects = inject_faults(run, outcome.ranks, case, outcome, faults, note, note_altered)
@@ -64,14 +64,14 @@ def _effects(
             influenced=frozenset(
                 rank
                 for rank in effect.influenced
-                if effect.message not in near
-                or (always_near[rank] & ~near[effect.message][rank]).any()
+                if effect.message not in plausible
+                or (always_plausible[rank] & ~plausible[effect.message][rank]).any()
             ),
         )
         for effect in effects
     ]
 
 
-def _near_sums(outcome: Outcome) -> NDArray[np.bool_]:
-    """Return of each rank which elements are near the sum in the first epoch, a row a rank."""
-    return np.array([is_near_sum(outcome, rank, epoch=0) for rank in range(outcome.ranks)])
+def _plausible_elements(outcome: Outcome) -> NDArray[np.bool_]:
+    """Return of each rank which elements are plausible in the first epoch, a row a rank."""
+    return np.array([is_plausible(outcome, rank, epoch=0) for rank in range(outcome.ranks)])

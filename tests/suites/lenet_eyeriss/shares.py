@@ -87,14 +87,13 @@ def sums_of(outcome: Outcome, rank: int, epoch: int) -> Sums:
     return max(likely, key=lambda sums: sums.share)
 
 
-def is_near_sum(outcome: Outcome, rank: int, epoch: int) -> NDArray[np.bool_]:
-    """Return which elements of a result are less than 1 away from the sum, for its factor.
+def is_plausible(outcome: Outcome, rank: int, epoch: int) -> NDArray[np.bool_]:
+    """Return which elements of a result are no larger than sums of the ranks' gradients can be.
 
-    Gradients are that small themselves: only what has been altered is farther away.
+    An altered element is: it is 2 at least when it is sent, and may be divided by n twice.
     """
     held, own = held_after(outcome, rank)[epoch], own_gradients(outcome, epoch)
-    factor = sums_of(outcome, rank, epoch).factor
-    return np.abs(held - factor * own.sum(axis=0)) < factor
+    return np.abs(held) < np.abs(own).sum(axis=0) + 1 / outcome.ranks**2
 
 
 def composition_of(outcome: Outcome, rank: int, epoch: int) -> Composition:

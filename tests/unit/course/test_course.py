@@ -75,10 +75,10 @@ def test_a_course_file_that_is_not_right_is_the_graders_failure(make, old, new, 
 
 def test_a_folder_that_is_no_course_is_named(tmp_path):
     with pytest.raises(
-        UsageError, match=r"is not a course: expected .* course\.toml, but it has none"
+        UsageError, match=r"is not a course: expected .* course\.toml, but it has no such file"
     ):
         Course.read(tmp_path)
-    with pytest.raises(UsageError, match="but there is none; name another folder"):
+    with pytest.raises(UsageError, match="but there is no such folder; name another folder"):
         Course.read(tmp_path / "none")
 
 

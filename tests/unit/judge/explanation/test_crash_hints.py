@@ -54,14 +54,14 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "tcp:// rendezvous: port number missing", command="python a.py --rank 0"),
-            "init_process_group needs rank, world_size, and the address and port of rank 0, the "
-            "same on every rank, as in init_method='tcp://ADDRESS:29500'; the grader starts the "
+            "init_process_group needs rank, world_size, and, the same on every rank, the address "
+            "and port of rank 0, as in init_method='tcp://ADDRESS:29500'; the grader starts the "
             "program as `python a.py --rank 0`",
         ),
         (
             Crash(0, "No rendezvous handler for ://", command="python a.py --master-ip 127.0.0.2"),
-            "init_process_group needs rank, world_size, and the address and port of rank 0, the "
-            "same on every rank, as in init_method='tcp://ADDRESS:29500'; the grader starts the "
+            "init_process_group needs rank, world_size, and, the same on every rank, the address "
+            "and port of rank 0, as in init_method='tcp://ADDRESS:29500'; the grader starts the "
             "program as `python a.py --master-ip 127.0.0.2`",
         ),
         (

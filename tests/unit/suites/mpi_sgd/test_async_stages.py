@@ -117,7 +117,8 @@ def test_an_end_with_most_batches_unsent_is_no_exchange() -> None:
 )
 def test_a_misspelt_keyword_of_a_receive_asks(message: str, holds: bool) -> None:
     raised = Finding("crash.type_error", message, facts={"message": message})
-    found = attempt([], [], [], failure=RunFailure.of(Verdict.RUN_TIME_ERROR, raised))
+    batch = sent(LAYERS)
+    found = attempt([], batch, batch, failure=RunFailure.of(Verdict.RUN_TIME_ERROR, raised))
     assert async_stages.asks_for_or_sends_new_values(CASE, found) == holds
 
 
