@@ -150,10 +150,10 @@ class MessageFault:
     def text(self) -> str:
         """Return `message 3 of rank 2 altered`; counted from 1, as people do."""
         if self.operations:
-            return f"what rank {self.rank} sends for {', '.join(self.operations)} altered"
+            return f"rank {self.rank}'s data for {', '.join(self.operations)} altered"
         what = "every message" if self.number is None else f"message {self.number + 1}"
         if self.of_collectives:
-            what = "every contribution to a collective"
+            return f"every contribution of rank {self.rank} to a collective altered"
         return f"{what} of rank {self.rank} altered"
 
 

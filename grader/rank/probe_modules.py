@@ -82,12 +82,11 @@ class _Package:
             )
         if level == 0:
             raise ImportError(
-                f"probes import {name}; from grader they may only use: from {_TOOLBOX} import NAME"
+                f"probes import {name}; they may import grader only as: from {_TOOLBOX} import NAME"
             )
         if level > 1 or "." in name:
             raise ImportError(
-                f"probes import {'.' * level}{name}; all their modules must lie side by side in "
-                "probes/"
+                f"probes import {'.' * level}{name}; every probe module must be directly in probes/"
             )
         if name:
             return self.module(name)

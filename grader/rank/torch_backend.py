@@ -45,7 +45,7 @@ class Rendezvous(NamedTuple):
     @property
     def place(self) -> str:
         """Return where rank 0 would wait, as words."""
-        return f"at port {self.port}" if self.host else "through a file"
+        return f"on port {self.port}" if self.host else "through a file"
 
     def assert_leads_to(self, address: str) -> None:
         """Raise RuntimeError where a node would not find rank 0, which is at this address."""
@@ -214,7 +214,7 @@ class TorchBackend:
         of_rank_0 = store.get("place").decode()
         if place and of_rank_0 and place != of_rank_0:
             raise RuntimeError(
-                f"rank 0 waits {of_rank_0}, but init_process_group looks for rank 0 {place}"
+                f"rank 0 waits {of_rank_0}, but init_process_group looks for it {place}"
             )
 
     def init_process_group(

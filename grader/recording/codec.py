@@ -115,11 +115,11 @@ def _decode(data: bytes) -> LaunchObservation:
     head = json.loads(data[_HEAD_LENGTH.size : start])
     lengths = msgspec.convert(head["blobs"], list[tuple[int, int]])
     if any(not 0 <= stored <= whole for stored, whole in lengths):
-        raise ValueError("an array of an impossible length")
+        raise ValueError("an array with an impossible length")
     if sum(stored for stored, _ in lengths) != len(data) - start:
-        raise ValueError("arrays are missing, or there are too many")
+        raise ValueError("too few or too many arrays")
     if sum(whole for _, whole in lengths) > _MAX_NUM_BYTES:
-        raise ValueError(f"arrays of more than {_MAX_NUM_BYTES} bytes")
+        raise ValueError(f"more than {_MAX_NUM_BYTES} bytes of arrays")
     blobs = []
     for stored, whole in lengths:
         blobs.append(_unpacked(data[start : start + stored], whole))
@@ -146,7 +146,7 @@ def _unpacked(stored: bytes, num_bytes: int) -> bytes:
     unpacking = zlib.decompressobj()
     content = unpacking.decompress(stored, num_bytes)
     if len(content) != num_bytes or not unpacking.eof:
-        raise ValueError("a packed array of another length than stated")
+        raise ValueError("a packed array that does not have the stated length")
     return content
 
 
@@ -175,5 +175,5 @@ def _calls(content: bytes, names: tuple[str, ...], waits: bytes) -> Calls:
     if (ends[-1] if len(ends) else 0) != len(numbers):
         raise ValueError("requests that no call waits for")
     if (records["first_wait"] != ends - num_waits).any():
-        raise ValueError("a call that waits for another one's requests")
+        raise ValueError("a call that waits for another call's requests")
     return Calls.of_whole(records, names, numbers)

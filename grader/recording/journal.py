@@ -219,7 +219,7 @@ def read(stream: BinaryIO) -> Resume:
     length = int(_LENGTH.unpack(head)[0]) if len(head) == _LENGTH.size else 0
     if not 0 < length <= _MAX_PACKED_NUM_BYTES:
         raise UsageError(
-            "the client sent no journal; use the image and the grader of the same release"
+            "the client sent no journal; use an image and a grader of the same release"
         )
     try:
         data = json.loads(stream.read(length))

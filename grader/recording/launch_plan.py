@@ -102,8 +102,8 @@ class LaunchPlan:
         """Raise ValueError for more ranks than there are users for."""
         if self.ranks > MAX_NUM_RANKS:
             raise ValueError(
-                f"a launch has at most {MAX_NUM_RANKS} ranks, each its own user, not "
-                f"{self.ranks}; ask for fewer with ranks= of the case"
+                f"a launch can have at most {MAX_NUM_RANKS} ranks, not {self.ranks}; lower ranks= "
+                "in the case"
             )
 
     @property
@@ -181,4 +181,4 @@ def _feed(take: Callable[[bytes], None], value: Any) -> None:
             take(name.encode())
             _feed(take, getattr(value, name))
     else:
-        raise TypeError(f"{type(value).__name__}, of which no key is made")
+        raise TypeError(f"a {type(value).__name__} has no key")

@@ -12,7 +12,7 @@ _TO_ROOT = frozenset({"gather", "reduce"})
 
 
 def ranks_text(ranks: Iterable[int]) -> str:
-    """Return `rank 2`, `ranks 0, 1 and 3`, or for many `ranks 0-7, 9 and 12-15`."""
+    """Return `rank 2`, `ranks 0, 1, and 3`, or for many `ranks 0-7, 9, and 12-15`."""
     ordered = sorted(set(ranks))
     noun = "rank" if len(ordered) == 1 else "ranks"
     short = len(ordered) <= _MANY_RANKS
@@ -20,15 +20,15 @@ def ranks_text(ranks: Iterable[int]) -> str:
 
 
 def ranks_have(ranks: Iterable[int]) -> str:
-    """Return `rank 2 has`, or `ranks 0, 1 and 3 have`."""
+    """Return `rank 2 has`, or `ranks 0, 1, and 3 have`."""
     known = set(ranks)
     return f"{ranks_text(known)} {'has' if len(known) == 1 else 'have'}"
 
 
 def listed(items: Iterable[str]) -> str:
-    """Return `a`, `a and b`, or `a, b and c`."""
+    """Return `a`, `a and b`, or `a, b, and c`."""
     *most, last = items
-    return f"{', '.join(most)} and {last}" if most else last
+    return f"{', '.join(most)}{',' * (len(most) > 1)} and {last}" if most else last
 
 
 def _runs(ordered: Sequence[int]) -> list[str]:
@@ -109,8 +109,12 @@ def _printable(text: str) -> str:
 
 def size_text(call: Call) -> str:
     """Return `104 bytes (13 elements of 8 bytes)`."""
+    whole = _counted(call.num_bytes, "byte")
     if call.num_elements <= 0 or call.num_bytes <= 0:
-        return f"{call.num_bytes} bytes"
-    each = call.num_bytes // call.num_elements
-    elements = "1 element" if call.num_elements == 1 else f"{call.num_elements} elements"
-    return f"{call.num_bytes} bytes ({elements} of {each} byte{'' if each == 1 else 's'})"
+        return whole
+    each = _counted(call.num_bytes // call.num_elements, "byte")
+    return f"{whole} ({_counted(call.num_elements, 'element')} of {each})"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -22,7 +22,7 @@ def text_of(values: Mapping[str, Any], name: str, length: int = _MAX_CHARS) -> s
 
 _LOST_CONNECTION = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
 _REFUSED = (
-    "submissions talk through mpi4py or torch only",
+    "submissions must communicate through mpi4py or torch only",
     "MPI_ERR_UNSUPPORTED_OPERATION",
     "[Errno 1] Operation not permitted",
 )
@@ -46,7 +46,7 @@ def is_refused(values: Mapping[str, Any]) -> bool:
 
 def refusal_text(rank: int, refusal: str) -> str:
     """Return the sentence about what the guard refused to a rank, such as `a.py:3 opens ...`."""
-    return f"rank {rank}: {refusal}; submissions talk through mpi4py or torch only"
+    return f"rank {rank}: {refusal}; submissions must communicate through mpi4py or torch only"
 
 
 def failure_of_refusal(rank: int, refusal: str) -> RunFailure:

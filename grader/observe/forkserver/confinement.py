@@ -54,7 +54,7 @@ def adopt_orphans() -> None:
     Raises OSError where the system cannot (Linux before 3.4).
     """
     if _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "this system has no child subreaper")
+        raise OSError(ctypes.get_errno(), "this system does not support child subreapers")
 
 
 def die_with(parent: int) -> None:

@@ -32,7 +32,7 @@ class RunUsers:
     def of_run(cls, first: int, ranks: int) -> "RunUsers":
         """Return the users of a run of so many ranks. Raises ValueError for more than 62."""
         if ranks > MAX_NUM_RANKS:
-            raise ValueError(f"a run has at most {MAX_NUM_RANKS} ranks, not {ranks}")
+            raise ValueError(f"a run can have at most {MAX_NUM_RANKS} ranks, not {ranks}")
         return cls(first, ranks if ranks > 1 else 0)
 
     @property

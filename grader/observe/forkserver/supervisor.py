@@ -221,7 +221,7 @@ def end_sealed(supervisor: RunSupervisor | None, run: SupervisedRun, folder: Pat
             successor.shut_down()
             status = _status_of(successor.pid)
     else:
-        raise OSError(f"the processes of a run could not be ended in {_MAX_ATTEMPTS} attempts")
+        raise OSError(f"the processes of a run could not be stopped in {_MAX_ATTEMPTS} attempts")
     # Every process of the run is a descendant of ours, and by now our child: until it is gone
     # for good, nothing new begins.
     wait_for_all()

@@ -53,7 +53,7 @@ def library() -> Path:
     if named:
         path = Path(named).resolve()
         if not path.is_file():
-            raise GraderError(f"GRADER_INTERPOSER names {named}, but there is no such file")
+            raise GraderError(f"GRADER_INTERPOSER names {named}, but that file does not exist")
         return _loadable(path)
     _refuse_other_systems()
     compiler = mpicc()
@@ -98,8 +98,8 @@ def sanitizer() -> Path:
     found = Path(_run([mpicc(), "-print-file-name=libasan.so"]).strip())
     if not found.is_absolute():
         raise GraderError(
-            f"{mpicc()} found no libasan.so, which an interposer that checks itself needs: build "
-            "the interposer with gcc (Debian: apt install gcc)"
+            f"{mpicc()} found no libasan.so, the library of AddressSanitizer: build the interposer "
+            "with gcc (Debian: apt install gcc)"
         )
     return found
 

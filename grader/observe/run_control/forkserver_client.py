@@ -36,7 +36,7 @@ _ANSWER_LIMIT_S = 5.0
 _COUNT_LIMIT_S = 30.0
 _MARK = "GRADER_FORK_SERVER"
 """Every process of a run has this in its environment, unless it takes it out."""
-_WHO = "; memory ran out, or something killed it. Look at this submission yourself"
+_WHO = ". Either memory ran out or another program killed it. Look at this submission yourself"
 
 
 @dataclass(frozen=True)

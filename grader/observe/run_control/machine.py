@@ -35,8 +35,8 @@ def check_machine(needs: Sequence[str] = ()) -> None:
     if missing:
         raise GraderError(
             f"this assignment needs {' and '.join(missing)}, which "
-            f"{'is' if len(missing) == 1 else 'are'} not installed: install what the course's "
-            f"requirements.txt names, or `pip install {' '.join(missing)}`"
+            f"{'is' if len(missing) == 1 else 'are'} not installed: install the packages in the "
+            f"course's requirements.txt, or `pip install {' '.join(missing)}`"
         )
 
 
@@ -119,7 +119,7 @@ def free_port() -> int:
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", random.choice(ports)))  # noqa: S311 - no secret
             return int(probe.getsockname()[1])
-    raise GraderError("no port of this machine is free for torch.distributed")
+    raise GraderError("this machine has no free port for torch.distributed")
 
 
 def _handed_out() -> range:

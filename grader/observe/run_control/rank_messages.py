@@ -106,8 +106,8 @@ class FrameReader:
                 if self._needed > self.most_num_bytes:
                     most = self.most_num_bytes
                     raise ProtocolError(
-                        f"arrays of {self._needed} bytes in total, where at most {most} are "
-                        "allowed; check their lengths"
+                        f"arrays of {self._needed} bytes in total; at most {most} are allowed. "
+                        "Check their lengths"
                     )
                 self._state = "payload"
             else:

@@ -252,7 +252,7 @@ class Run:
         for rank, rank_files in enumerate(self._files):
             if not rank_files.trace.snapshot().attached:
                 raise GraderError(
-                    f"the interposer is not active in rank {rank}: no call would be seen"
+                    f"the interposer is not active in rank {rank}, so it would record no call"
                 )
 
     def _collect(self, kind: str) -> tuple[dict[int, Frame], float]:
@@ -299,7 +299,7 @@ class Run:
                 end = self._watch.out_of_time(gone, lasted, limit_s)
             if end is not None and not self._student_has_run:
                 what = f", {end.excess.kind}" if end.excess is not None else ""
-                raise LaunchError(f"the ranks did not get ready: {end.kind}{what}")
+                raise LaunchError(f"the ranks did not become ready: {end.kind}{what}")
             if end is not None:
                 raise RunEnded(self._begun(end))
         return answers_by_rank, finished_s

@@ -93,7 +93,7 @@ def _ring_that_hangs() -> PartResult:
     found = (
         Finding(
             "deadlock.cycle",
-            "Ranks 0, 1, 2 and 3 wait for each other: 0 for 3, 1 for 0, 2 for 1, 3 for 2.",
+            "Ranks 0, 1, 2, and 3 wait for each other: 0 for 3, 1 for 0, 2 for 1, 3 for 2.",
             {"places": ("my_ring_allreduce.py:41",), "cycle": (0, 3, 2, 1)},
             "compare source and destination of each rank",
         ),
@@ -342,7 +342,7 @@ def every_verdict() -> Report:
                     "Rank 0 holds everything.",
                     4,
                     "4 ranks, length 13, sum, float64: rank 2: recv[9] is 0.101; expected 1.265 "
-                    "(12 of 13 elements differ); ranks 0, 1 and 3 agree with each other",
+                    "(12 of 13 elements differ); ranks 0, 1, and 3 agree with each other",
                     where="ranks=4",
                 ),
                 passed("test_send_unchanged", "The send array stays as it was.", 1),

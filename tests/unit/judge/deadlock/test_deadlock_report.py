@@ -894,7 +894,7 @@ def test_many_ranks_at_different_places():
         run.enter_recv(rank, (rank + 1) % 9, 0, line=rank)
     said = explained(run)
     assert "rank 5 waits in Recv(source=6, tag=0) at ring.py:5" in said
-    assert "ranks 6, 7 and 8 wait elsewhere" in said
+    assert "ranks 6, 7, and 8 wait elsewhere" in said
 
 
 def test_an_unknown_line_is_left_out():

@@ -227,7 +227,7 @@ def test_a_ring_whose_every_message_reaches_only_its_receiver():
     ]
     with pytest.raises(
         NotProven,
-        match=r"of 1, 1, 1, 1, 1 and 1 ranks changed. In a ring, those of 1, 2, 3, 4",
+        match=r"of 1, 1, 1, 1, 1, and 1 ranks changed. In a ring, those of 1, 2, 3, 4",
     ):
         assert_ring_influence(ring.trace(), effects)
 
@@ -323,7 +323,7 @@ def test_every_contribution_means_those_that_carry_data():
     (found,) = every_contribution_fault(outcome_of(run.trace()), range(4))
     assert (found.rank, found.number, found.min_num_bytes) == (1, None, 400)
     assert found.of_collectives
-    assert found.text == "every contribution to a collective of rank 1 altered"
+    assert found.text == "every contribution of rank 1 to a collective altered"
     with pytest.raises(NotProven) as caught:
         assert_messages_matter(run.trace(), [FaultEffect(found, True, frozenset())])
     assert str(caught.value) == (

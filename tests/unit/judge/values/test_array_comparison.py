@@ -34,7 +34,7 @@ def test_the_whole_sentence():
     wrong[4] = 1.265
     assert message_of([right, right, wrong, right], right, label="4 ranks, sum") == (
         "4 ranks, sum: rank 2: recv[0] is 0.101; expected 1.265 (12 of 13 elements differ); "
-        "ranks 0, 1 and 3 agree with each other"
+        "ranks 0, 1, and 3 agree with each other"
     )
 
 
@@ -60,8 +60,8 @@ def test_a_lost_tail_shows_as_one_piece():
         ([1, 2, 3, 4], "; no rank is correct; no two ranks agree with each other"),
         ([0, 1, 0, 2], "; rank 3 is also wrong; ranks 0 and 2 agree with each other"),
         ([1, 0, 2, 3], "; ranks 2 and 3 are also wrong"),
-        ([0, 0, 0, 1], "; ranks 0, 1 and 2 agree with each other"),
-        ([2, 1, 1, 1], "; no rank is correct; ranks 1, 2 and 3 agree with each other"),
+        ([0, 0, 0, 1], "; ranks 0, 1, and 2 agree with each other"),
+        ([2, 1, 1, 1], "; no rank is correct; ranks 1, 2, and 3 agree with each other"),
         ([1, 1], "; both ranks agree with each other"),
         ([0, 1], "; rank 0 is correct"),
         ([2, 1], "; no rank is correct"),

@@ -41,7 +41,7 @@ def test_what_is_missing_is_told() -> None:
     got = each[0] + each[3]
     assert sum_text(got, each, own=0) == "it contains only the contributions of ranks 0 and 3"
     assert sum_text(got + 2 * each[0], each) == (
-        "it contains the contributions of rank 0 (3 times) and none of ranks 1, 2 and 4"
+        "it contains the contributions of rank 0 (3 times) and none of ranks 1, 2, and 4"
     )
 
 

@@ -8,7 +8,7 @@ from grader.observe.run_control.forkserver_client import ForkserverClient
 from grader.recording.launch_plan import Limits
 from grader.trace.calls import Trace
 
-TOLD = "; submissions talk through mpi4py or torch only"
+TOLD = "; submissions must communicate through mpi4py or torch only"
 
 # Not every Python is built with this function: what it announces is announced then.
 EXTENDS = (
