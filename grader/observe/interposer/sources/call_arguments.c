@@ -61,12 +61,6 @@ int operation_number(MPI_Op op)
     return MPI_ANY_TAG;
 }
 
-bool sends_pickle(const struct details *details)
-{
-    return details->sent != MPI_IN_PLACE && details->datatype == MPI_BYTE &&
-           is_pickle(details->sent, details->num_elements);
-}
-
 int64_t num_bytes_of(const struct details *details)
 {
     if (details->num_elements < 0 || details->datatype == MPI_DATATYPE_NULL)
@@ -76,4 +70,11 @@ int64_t num_bytes_of(const struct details *details)
     if (item_num_bytes == MPI_UNDEFINED)
         return -1;
     return details->num_elements * (int64_t)item_num_bytes;
+}
+
+bool sends_pickle(const struct details *details)
+{
+    bool is_bytes = num_bytes_of(details) == details->num_elements;
+    return details->sent != MPI_IN_PLACE && is_bytes &&
+           is_pickle(details->sent, details->num_elements);
 }
