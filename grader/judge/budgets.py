@@ -53,10 +53,9 @@ def assert_within_factor(
         raise BudgetExceeded.over(
             found(
                 "budget.time",
-                f"{what} took {_duration(min(student_s))}, {ratio:.3g} times the "
-                f"{_duration(min(yardstick_s))} of {yardstick} (the fastest of "
-                f"{len(student_s)} runs, and of {len(yardstick_s)}); this part allows a factor of "
-                f"{factor:g}",
+                f"{what} took {_duration(min(student_s))} (fastest of {len(student_s)} runs), "
+                f"{ratio:.3g} times the {_duration(min(yardstick_s))} of {yardstick} (fastest of "
+                f"{len(yardstick_s)}); this part allows a factor of {factor:g}",
                 factor=factor,
             ),
             (budget,),

@@ -214,7 +214,7 @@ class TorchBackend:
         of_rank_0 = store.get("place").decode()
         if place and of_rank_0 and place != of_rank_0:
             raise RuntimeError(
-                f"rank 0 waits {of_rank_0}, but init_process_group looks for it {place}"
+                f"rank 0 waits {of_rank_0}, but init_process_group looks for rank 0 {place}"
             )
 
     def init_process_group(

@@ -191,7 +191,7 @@ def _unpacked(path: Path) -> bytes:
             return _checked(file.read(num_bytes + 1), path)
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(
-            f"{path} cannot be unpacked ({error}): expected a whole gzip file; copy it again"
+            f"{path} cannot be unpacked ({error}): expected a complete gzip file; copy it again"
         ) from None
 
 

@@ -121,7 +121,18 @@ class Faults:
         ]
         if chosen:
             with case_context(self.case, self.outcome):
-                assert_messages_matter(self.outcome.trace, chosen)
+                assert_messages_matter(self.outcome.trace, [*map(self._elsewhere, chosen)])
+
+    def _elsewhere(self, effect: FaultEffect) -> FaultEffect:
+        """Return the effect of altering other elements, where this one led to nothing.
+
+        A message may carry more than its receiver uses: a tensor of which it takes a slice.
+        """
+        if effect.influenced or not effect.happened:
+            return effect
+        place = effect.message.position
+        others = [replace(effect.message, position=(place + i / 3) % 1) for i in (1, 2)]
+        return next((each for each in self.inject(others) if each.influenced), effect)
 
 
 def _assert_no_zeros(trace: Trace, given: Mapping[int, int]) -> None:

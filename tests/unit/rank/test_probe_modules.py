@@ -124,7 +124,10 @@ def test_the_toolbox_is_there_under_the_name_it_has_for_authors():
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("import grader.api", "import grader.api; they .* only as: from grader.rank.toolbox import"),
+        (
+            "import grader.api",
+            "import grader.api; they .* only as: from grader.rank.toolbox import",
+        ),
         ("from grader.rank import problem", "import grader.rank; they may import grader only as"),
         ("import grader.rank.toolbox", "they may import grader only as"),
         ("import probes.other", "a module of the submission; write: from .other import NAME"),

@@ -176,7 +176,7 @@ def test_every_verdict_that_is_a_mark_can_be_exported(name, verdict):
 @pytest.mark.parametrize("name", REFUSING)
 def test_no_mark_is_no_file(name, verdict):
     """Platforms that know no missing score get nothing that they could take for a zero."""
-    with pytest.raises(GraderError, match="no file was written for"):
+    with pytest.raises(GraderError, match="so no file was written"):
         FORMATS[name].render(without_mark(verdict))
 
 
@@ -211,7 +211,7 @@ def test_finish_writes_no_file_without_a_mark(tmp_path, capsys, verdict):
     file.write_text("old")
     options = ["check", ".", "--export", f"gradescope={file}", "--export", f"junit={tmp_path}/j"]
     parsed = arguments.parser(argparse.Action).parse_args(options)
-    with pytest.raises(GraderError, match="no file was written for Gradescope"):
+    with pytest.raises(GraderError, match="Gradescope would .* so no file was written"):
         finish(without_mark(verdict), parsed)
     assert not file.exists()
     assert "<testsuite" in (tmp_path / "j").read_text()
@@ -479,6 +479,6 @@ def test_an_export_without_a_mark_leaves_no_old_file(tmp_path):
     saved.write_text(rendered("json", without_mark(Verdict.JUDGE_ERROR)))
     file.write_text("old")
     words = ["export", "gradescope", str(saved), str(file)]
-    with pytest.raises(GraderError, match="no file was written for Gradescope"):
+    with pytest.raises(GraderError, match="Gradescope would .* so no file was written"):
         export(arguments.parser(argparse.Action).parse_args(words))
     assert not file.exists()

@@ -13,6 +13,7 @@ from grader.rank.toolbox import Enough, flattened, seed_everything
 from .examples import Given
 from .forgiving import forgiving
 from .log import Log, packed_entries, watched_aggregation
+from .output_folders import output_folders
 from .pictures import pictures
 
 
@@ -20,8 +21,9 @@ def train(student, comm, *, file, **examples):
     """Run the student's script on given examples; return what it trained on, and its model."""
     given = begin_anew(comm, **examples)
     log = Log(given.train)
-    with log.watching(), watched_aggregation(log), given.in_place(), student.phase():
-        names = student.script(file)
+    with log.watching(), watched_aggregation(log), given.in_place(), output_folders():
+        with student.phase():
+            names = student.script(file)
     return _seen(log, names)
 
 
@@ -35,6 +37,7 @@ def begin(student, comm, *, file, most_gradients, keeps_tags, **examples):
     with contextlib.ExitStack() as stack:
         for context in (log.watching(), watched_aggregation(log), given.in_place()):
             stack.enter_context(context)
+        stack.enter_context(output_folders())
         stack.enter_context(forgiving(given, keeps_tags=keeps_tags))
         stack.enter_context(student.phase())
         try:

@@ -652,5 +652,5 @@ def _owner(entry: Path) -> int:
 
 
 def test_more_ranks_than_there_are_users_are_refused_before_anything_starts():
-    with pytest.raises(ValueError, match=r"at most 62 ranks, .* not 63; ask for fewer"):
+    with pytest.raises(ValueError, match="at most 62 ranks, not 63; lower ranks= in the case"):
         run("def go(comm): return 1", ranks=63)

@@ -37,7 +37,7 @@ def test_a_port_that_somebody_listens_on_is_not_free(monkeypatch, tmp_path):
         taken = listening.getsockname()[1]
         told(monkeypatch, tmp_path, taken + 1, 65_535)
         monkeypatch.setattr(machine, "_FIRST_PORT", taken)
-        with pytest.raises(GraderError, match="no port"):
+        with pytest.raises(GraderError, match="no free port"):
             machine.free_port()
 
 

@@ -81,7 +81,7 @@ def test_no_more_is_held_than_is_asked_for():
         reader.most_num_bytes = asked + SPARE_NUM_BYTES
         head = {"kind": "result", "values": {}, "arrays": [["a", "|u1", [num_bytes]]]}
         is_too_much = num_bytes > reader.most_num_bytes
-        told = f"arrays of {num_bytes} bytes in total, where at most {reader.most_num_bytes} are"
+        told = f"arrays of {num_bytes} bytes in total; at most {reader.most_num_bytes} are"
         refused = pytest.raises(ProtocolError, match=told)
         with refused if is_too_much else contextlib.nullcontext():
             assert reader.feed(bytes_of(head)) == []

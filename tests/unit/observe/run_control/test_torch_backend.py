@@ -430,7 +430,7 @@ def test_a_real_group_over_a_free_port(server):
         ("mp.spawn(print, nprocs=5)", "nprocs=5.*expected nprocs=2"),
         (
             "dist.init_process_group('gloo', (FILE, TCP)[RANK], rank=RANK, world_size=2)",
-            "rank 1 raised .*rank 0 waits through a file, but init_.* for it on port 29500 at",
+            "rank 1 raised .*rank 0 waits through a file, but init_.* for rank 0 on port 29500 at",
         ),
         (
             "dist.init_process_group('gloo', (TCP, FILE)[RANK], rank=RANK, world_size=2)",
@@ -572,7 +572,7 @@ def test_a_store_of_its_own_is_compared_with_nothing(server, own):
         ),
         (
             "dist.init_process_group('gloo', f'tcp://{ip}:{29500 + rank}', **given)",
-            "rank 1 raised .* on port 29500, but .* for it on port 29501 at work.py:8; ",
+            "rank 1 raised .* on port 29500, but .* for rank 0 on port 29501 at work.py:8; ",
         ),
         (
             "dist.init_process_group('gloo', f'tcp://{ip}:29500', rank=rank)",

@@ -44,7 +44,7 @@ def test_usual_mistakes_are_recognised(used, key, facts):
 def test_unequal_parts_are_named():
     used = (LOCAL[0] + LOCAL[1] + LOCAL[2]) / 4
     text = gradients.recognised(used, LOCAL, 1, 5, alike=1e-4).text
-    assert "0.25 of rank 0's, 0.25 of rank 1's, 0.25 of rank 2's and 0 of rank 3's" in text
+    assert "0.25 of rank 0's, 0.25 of rank 1's, 0.25 of rank 2's, and 0 of rank 3's" in text
     assert "the mean contains 0.25 of each" in text
 
 
