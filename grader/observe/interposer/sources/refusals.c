@@ -124,7 +124,8 @@ int refuse(enum whom whom, const char *what)
         return 0;
     char text[TEXT_NUM_BYTES], said[TEXT_NUM_BYTES + 64];
     note(asker.file, asker.line, what, text);
-    snprintf(said, sizeof said, "%s; submissions must communicate through mpi4py or torch only", text);
+    snprintf(said, sizeof said, "%s; submissions must communicate through mpi4py or torch only",
+             text);
     PyErr_SetString(PyExc_PermissionError, said);
     return -1;
 }

@@ -21,9 +21,14 @@ def train(student, comm, *, file, **examples):
     """Run the student's script on given examples; return what it trained on, and its model."""
     given = begin_anew(comm, **examples)
     log = Log(given.train)
-    with log.watching(), watched_aggregation(log), given.in_place(), output_folders():
-        with student.phase():
-            names = student.script(file)
+    with (
+        log.watching(),
+        watched_aggregation(log),
+        given.in_place(),
+        output_folders(),
+        student.phase(),
+    ):
+        names = student.script(file)
     return _seen(log, names)
 
 
@@ -35,9 +40,9 @@ def begin(student, comm, *, file, most_gradients, keeps_tags, **examples):
     given = begin_anew(comm, **examples)
     log = Log(given.train, most_gradients)
     with contextlib.ExitStack() as stack:
-        for context in (log.watching(), watched_aggregation(log), given.in_place()):
+        watched = (log.watching(), watched_aggregation(log), given.in_place(), output_folders())
+        for context in watched:
             stack.enter_context(context)
-        stack.enter_context(output_folders())
         stack.enter_context(forgiving(given, keeps_tags=keeps_tags))
         stack.enter_context(student.phase())
         try:

@@ -118,7 +118,8 @@ def test_remarks_and_refusals_are_told_once():
         "uses it"
     ]
     assert launched.refusals == (
-        "rank 1: ring.py:3 opens a socket; submissions must communicate through mpi4py or torch only",
+        "rank 1: ring.py:3 opens a socket; submissions must communicate through mpi4py or "
+        "torch only",
     )
     assert explain(plan(), LaunchObservation((answered(exchanged()),))).refusals == ()
 

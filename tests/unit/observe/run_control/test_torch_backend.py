@@ -434,7 +434,7 @@ def test_a_real_group_over_a_free_port(server):
         ),
         (
             "dist.init_process_group('gloo', (TCP, FILE)[RANK], rank=RANK, world_size=2)",
-            "rank 1 raised .*rank 0 waits on port 29500, but init_.* for it through a file at",
+            "rank 1 raised .*rank 0 waits on port 29500, but init_.* rank 0 through a file at",
         ),
     ],
 )
