@@ -113,8 +113,9 @@ def assert_server_gives(
             what = "its images and the model" if number else "the model"
             text = f"{gave} less than {what} in {when}."
             facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": models + images}
-            numbers = f"It sent {given:,} bytes; the models take {models:,}"
-            numbers += f", and the {number} images that rank {rank} trains on take {images:,}."
+            take = "the model takes" if num_models == 1 else "the models take"
+            more = f", and the {number} images that rank {rank} trains on take {images:,}"
+            numbers = f"It sent {given:,} bytes; {take} {models:,}{more if number else ''}."
             raise RuleViolation(
                 found("server.gives_too_little", text, help=_FROM_SERVER, **facts),
                 found("server.num_bytes", numbers),

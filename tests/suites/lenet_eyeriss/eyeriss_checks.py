@@ -128,25 +128,27 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
         if 3 * in_order < num_adds:
             come = "comes after its" if in_order == 1 else "come after their"
             each = "is" if in_order == 1 else "are"
-            text = f"Only {in_order} of {num_adds} adds {come} operands and {each} in a cycle "
+            some = f"Only {in_order}" if in_order else "None"
+            text = f"{some} of {num_adds} adds {come} operands and {each} in a cycle "
             text += (
                 "without another operation of the same PE. The grader did not compare the times."
             )
             raise WrongAnswer(found("latency.no_order", text, number=in_order))
         offset = schedule[0].cycle - 1
+        begins = f", and the schedule begins in cycle {schedule[0].cycle}" if offset else ""
         leaving = leaving_cycles(schedule, sizes)
         for f in range(sizes.out_cols):
             for e in range(sizes.out_rows):
                 expected = sizes.leaves_in(f) + offset
                 cycle = leaving.get((e, f))
                 if cycle != expected:
-                    told = f"in cycle {cycle}" if cycle is not None else "never"
+                    told = f" in cycle {cycle}" if cycle is not None else ""
                     raise WrongAnswer(
                         *_known_time(schedule, sizes),
                         found(
                             "latency.wrong_cycle",
-                            f"ofmap[{e}][{f}] leaves PE(0, {e}) {told}; expected cycle {expected} "
-                            f"({_formula(sizes)}).",
+                            f"ofmap[{e}][{f}] {'' if told else 'never '}leaves PE(0, {e}){told}; "
+                            f"expected cycle {expected} ({_formula(sizes)}{begins}).",
                             output=(e, f),
                             cycle="never" if cycle is None else cycle,
                             expected=expected,

@@ -47,8 +47,8 @@ def assert_ring_share(trace: Trace, epochs: int) -> None:
             share = found(
                 "ring.share",
                 f"In a ring of n = {n} ranks with L = {NUM_PARAMETERS} gradients, each rank sends "
-                f"2(n-1)/n L = {hops * NUM_PARAMETERS / epochs / n:.0f} per epoch. Padding each "
-                f"tensor's chunks to equal length makes this {most // epochs}.",
+                f"2(n-1)/n L = {hops * NUM_PARAMETERS / epochs / n:.0f} elements per epoch. "
+                f"Padding each tensor's chunks to equal length makes this {most // epochs}.",
                 most=most // epochs,
             )
             raise RuleViolation(

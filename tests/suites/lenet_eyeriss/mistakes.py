@@ -87,7 +87,7 @@ def _kept_own(rank: int, epoch: int, with_mean: Sequence[int]) -> Finding:
         text += "; they were not averaged."
         helps = "what does your code write into parameter.grad?"
         return found("mean.not_averaged", text, help=helps, rank=rank)
-    text += f"; only {ranks_text(with_mean)} {'has' if len(with_mean) == 1 else 'have'} the mean."
+    text += f"; only {ranks_text(with_mean)} had the mean."
     helps = "how does the mean get to the other ranks?"
     return found("mean.not_sent_back", text, help=helps, rank=rank, with_mean=with_mean)
 
@@ -141,7 +141,8 @@ def _left_out(held: Gradients, own: Gradients, wrong: Indices, rank: int) -> Fin
 
 
 def _some_wrong(wrong: Indices, num_elements: int, rank: int) -> Finding:
-    text = f"On rank {rank}, {wrong.size} of {num_elements} gradients are not the mean "
+    verb = "is" if wrong.size == 1 else "are"
+    text = f"On rank {rank}, {wrong.size} of {num_elements} gradients {verb} not the mean "
     text += f"({_extent(wrong)})."
     helps = "what does your code do differently with these elements?"
     return found("mean.some_wrong", text, help=helps, rank=rank, **_few(wrong))

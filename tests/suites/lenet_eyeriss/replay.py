@@ -108,16 +108,21 @@ def _never_done(op: str, pe: Element, out_col: int, tap: int) -> Finding:
     return found("dataflow.never_done", text, pe=pe, op=op, out_col=out_col, tap=tap)
 
 
+def _numbered(noun: str, number: int) -> str:
+    return f"the {noun}s are 0 to {number - 1}" if number > 1 else f"the only {noun} is 0"
+
+
 def _foreign(work: Work, sizes: Sizes, expected: set[Key]) -> Iterator[Finding]:
     """Yield what makes an operation another element's, or no element's."""
     (r, e), f = work.pe, work.out_col
     but, facts = f"{work}, but", work.facts
     if not (0 <= r < sizes.kernel_rows and 0 <= e < sizes.out_rows):
-        rows, columns = f"{sizes.kernel_rows} rows", f"{sizes.out_rows} columns"
+        rows = f"{sizes.kernel_rows} row{'s' * (sizes.kernel_rows != 1)}"
+        columns = f"{sizes.out_rows} column{'s' * (sizes.out_rows != 1)}"
         text = f"{but} the array has {rows} (one per kernel row) and {columns} (one per ofmap row)."
         yield found("dataflow.no_such_pe", text, **facts)
     elif not 0 <= f < sizes.out_cols:
-        text = f"{but} the output columns are 0 to {sizes.out_cols - 1}."
+        text = f"{but} {_numbered('output column', sizes.out_cols)}."
         yield found("dataflow.no_such_output_column", text, **facts)
     elif work.op == "psum":
         if r == sizes.kernel_rows - 1:
@@ -135,16 +140,16 @@ def _foreign(work: Work, sizes: Sizes, expected: set[Key]) -> Iterator[Finding]:
             text = f"{but} PE{work.pe} reads ifmap row {r} + {e} = {r + e}."
             yield found("dataflow.other_ifmap_row", text, **facts, ifmap_row=ifmap_row)
         elif work.key not in expected:
-            text = f"{but} the kernel columns are 0 to {sizes.taps - 1}."
+            text = f"{but} {_numbered('kernel column', sizes.taps)}."
             yield found("dataflow.no_such_kernel_column", text, **facts)
         elif ifmap_column != f + s:
-            text = f"{but} kernel column {s} needs ifmap column {f} + {s} = {f + s} there."
+            text = f"{but} kernel column {s} needs ifmap column {f} + {s} = {f + s}."
             yield found("dataflow.other_ifmap_column", text, **facts, ifmap_column=ifmap_column)
     elif work.tap == 0:
         text = f"{but} the sum begins with that product."
         yield found("dataflow.adds_first_product", text, **facts)
     elif work.key not in expected:
-        text = f"{but} the taps are 0 to {sizes.taps - 1}."
+        text = f"{but} {_numbered('tap', sizes.taps)}."
         yield found("dataflow.no_such_tap", text, **facts, tap=work.tap)
 
 

@@ -108,8 +108,8 @@ def _assert_shares(
     rank = int(np.argmin(shares) if on_every_rank else np.argmax(shares))
     if shares[rank] < NEARLY_ALL:
         ends = f"rank {rank} ended with" if on_every_rank else "no rank ended with more than"
-        text = f"In epoch {epoch + 1}, {ends} {shares[rank]:.0%} of the gradients summed over all "
-        text += f"ranks; expected at least {NEARLY_ALL:.0%}."
+        text = f"In epoch {epoch + 1}, {ends} {int(100 * shares[rank])}% of the gradients summed "
+        text += f"over all ranks; expected at least {NEARLY_ALL:.0%}."
         helps = "which ranks' gradients are in the remaining elements?"
         raise WrongAnswer(
             known_mistake(outcome, rank, epoch)

@@ -279,7 +279,8 @@ def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
     share = min(bytes_sent(proof.outcome.trace))
     if share * n < (n - 1) * proof.num_bytes:
         number, length = share // proof.case.item_num_bytes, proof.case.num_elements
-        text = f"A rank sent only {number} of its {length} elements; the others need more of them."
+        sent = f"A rank sent only {number} of its {length} elements"
+        text = f"{sent}; the other ranks need more of them."
         return found("messages.too_little_sent", text, num_elements=number)
     if not contribute(proof.outcome.trace, proof.summed):
         text = "The ranks sent neither pieces of their arrays nor sums of them."

@@ -61,7 +61,8 @@ def assert_new_values_reach_the_workers(case: Fit, outcome: Outcome) -> None:
             update.rank for update, factor in zip(updates, factors, strict=False) if factor
         } - {slow}
         if not others:
-            text = f"Worker rank {slow} ended with weights without any other worker's gradients."
+            ended = f"Worker rank {slow} ended with weights"
+            text = f"{ended} that contain no other worker's gradients."
             helps = "after each batch, a worker must continue with the masters' new values"
             raise WrongAnswer(found("async.worker_without_new_values", text, help=helps, rank=slow))
 

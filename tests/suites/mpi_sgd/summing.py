@@ -95,7 +95,8 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
                 found(
                     "sync.gradients_given_twice",
                     f"Rank {rank} passed {num_bytes:,} bytes to collectives in "
-                    f"{case.num_steps} steps; the gradients of these steps take {once:,} bytes.",
+                    f"{counted(case.num_steps, 'step', 'steps')}; the gradients take {once:,} "
+                    "bytes.",
                     help="the gradients of a step must be summed once",
                     rank=rank,
                     num_bytes=num_bytes,
@@ -211,8 +212,9 @@ def assert_ring_traffic(
         raise RuleViolation(
             found(
                 "sync_ring.traffic_unlike_a_ring",
-                f"All ranks together sent {sent:,} bytes in {case.num_steps} steps; ring "
-                f"all-reduces of the gradients send {least:,} to {most:,}.",
+                f"All ranks together sent {sent:,} bytes in "
+                f"{counted(case.num_steps, 'step', 'steps')}; ring all-reduces of the gradients "
+                f"send {least:,} to {most:,}.",
                 help=f"a ring sends 2(n-1) times the size of the gradients per step, with n = {n}",
                 num_bytes=sent,
                 least_num_bytes=least,

@@ -145,7 +145,7 @@ def test_process_0_ends_with_all_biases(run, ranks):
 @points(1.5, requires=SOME_GRADIENTS)
 @pytest.mark.parametrize("ranks", [4, 5])
 def test_batches_that_do_not_divide(run, ranks):
-    """shares out batches not divisible by the number of workers"""
+    """shares out batches that do not divide among the workers"""
     for case, outcome in uneven_trainings(run(ranks, CASES[ranks]).having(group=UNEVEN)):
         assert_batches(case, outcome)
 
@@ -268,5 +268,5 @@ def test_new_values_are_expected(run):
 
 @stage(17)
 def test_every_batch_is_exchanged(run):
-    """exchanges gradients and new values of every batch"""
+    """exchanges gradients and new values for every batch"""
     shown(run, CASES, sends_gradients, exchanges_every_batch)

@@ -216,7 +216,7 @@ def test_keeps_up_with_mpi(run):
 
 @stage(7.5)
 def test_broadcasts_in_turn(run):
-    """sends each array to all others with a broadcast"""
+    """sends each array to all other ranks with a broadcast"""
     assert_broadcasts_in_turn(run, CASES)
 
 

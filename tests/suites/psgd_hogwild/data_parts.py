@@ -87,8 +87,8 @@ def assert_none_left_out(case: Training, parts: Mapping[str, Rows]) -> None:
     missing = sorted(set(range(case.num_examples)) - set(held.tolist()))
     if missing:
         number, num_examples, example = len(missing), case.num_examples, missing[0]
-        text = f"The training left out {number} of {num_examples} examples, such as example "
-        text += f"{example}."
+        text = f"The training left out {number} of {num_examples} examples"
+        text += f"{', such as' if number > 1 else ':'} example {example}."
         helps = "count the examples of all parts together: they must be the whole dataset"
         facts: dict[str, Any] = {"number": number, "num_examples": num_examples, "example": example}
         left_out = found("data.examples_left_out", text, help=helps, **facts)

@@ -217,8 +217,9 @@ def assert_can_learn(case: Network, outcome: Outcome) -> None:
         ]
         number = sum(slope > 0 for slope in weights)
         if number < _NUM_WEIGHTED:
-            text = f"The network cannot be trained: only {number} of the "
-            text += f"{_NUM_WEIGHTED} weight tensors of its layers get a gradient in backward"
+            some = f"only {number}" if number else "none"
+            text = f"The network cannot be trained: {some} of the {_NUM_WEIGHTED} weight tensors "
+            text += f"of its layers get{'s' * (number == 1)} a gradient in backward"
             text += f" ({no_backward})." if no_backward else "."
             helps = "look for detach(), no_grad(), .data, or a conversion in forward"
             raise WrongAnswer(found("network.no_gradient", text, help=helps, number=number))

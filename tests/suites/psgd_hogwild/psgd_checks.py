@@ -95,7 +95,7 @@ def assert_come_together(case: Psgd, outcome: Outcome) -> None:
             _assert_learns(rank, batches)
             if is_same(own[rank], mean):
                 text = f"Rank {rank}'s own weights equal the mean over all ranks: "
-                text += "they all learned the same thing, or nothing."
+                text += "all ranks learned the same thing, or nothing."
                 helps = "each rank must learn from its own part of the data"
                 raise WrongAnswer(found("psgd.ranks_learn_the_same", text, help=helps, rank=rank))
         together = [weights for weights, _, of_all in likely_ends(case, outcome, 0) if of_all]

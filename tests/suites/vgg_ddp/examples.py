@@ -53,7 +53,8 @@ def assert_one_epoch(case: Training | Printing, outcome: Outcome) -> None:
         helps = "is drop_last=True set?"
         raise WrongAnswer(found("epoch.last_batch_left_out", text, help=helps, **facts))
     if missing:
-        text = f"The program {left_out}, including example {missing[0]}."
+        including = ", including" if len(missing) > 1 else ":"
+        text = f"The program {left_out}{including} example {missing[0]}."
         raise WrongAnswer(found("epoch.examples_left_out", text, **facts))
     twice = next((each for each, count in sorted(times.items()) if count > 1), None)
     if twice is not None:

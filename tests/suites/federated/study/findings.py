@@ -36,11 +36,13 @@ def _drop(results):
             continue
         figures = f"non-iid {other.text('{:.1%}')} against iid {iid.text('{:.1%}')}"
         if min(iid.num_runs, other.num_runs) < FEWEST_RUNS:
-            yield f"FedAvg, {local}: {figures}. A claim needs {FEWEST_RUNS} runs of each."
+            yield (
+                f"Accuracy of FedAvg, {local}: {figures}. A claim needs {FEWEST_RUNS} runs of each."
+            )
         elif other.high < iid.low:
             yield f"FedAvg, {local}, loses accuracy on clients with different labels: {figures}."
         else:
-            yield f"FedAvg, {local}: {figures}. This difference is within the spread."
+            yield f"Accuracy of FedAvg, {local}: {figures}. This difference is within the spread."
 
 
 def _same(results):

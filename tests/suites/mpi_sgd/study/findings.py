@@ -64,14 +64,17 @@ def _equal_accuracy(results):
         if alone is None or not medians:
             continue
         ranks = [n for n, each in found.items() if each is not None]
-        where = f"on {ranks[0]} to {ranks[-1]} ranks"
+        several = f"{ranks[0]} to {ranks[-1]} ranks"
+        where = f"on {several if len(ranks) > 1 else f'{ranks[0]} ranks'}"
         figures = f"{min(medians):.1%} to {max(medians):.1%}, serial {alone.text('{:.1%}')}."
         if _are_few(alone, *found.values()):
-            yield f"Synchronous training ({way}) {where}: {figures}{_FEW}"
+            yield f"Accuracy of synchronous training ({way}) {where}: {figures}{_FEW}"
         elif min(medians) > alone.low - _ALIKE:
-            yield f"Synchronous training ({way}) is about as accurate {where} as serial: {figures}"
+            as_accurate = f"is about as accurate {where} as serial training"
+            yield f"Synchronous training ({way}) {as_accurate}: {figures}"
         else:
-            yield f"Synchronous training ({way}) is less accurate {where} than serial: {figures}"
+            less_accurate = f"is less accurate {where} than serial training"
+            yield f"Synchronous training ({way}) {less_accurate}: {figures}"
 
 
 def _divergence(results):
@@ -90,7 +93,8 @@ def _divergence(results):
         workers, spread = lost
         age, most = staleness_of(results, masters, workers)
         aged = (
-            f"; there the age of a gradient is {age.median:.1f} steps ({most} at most)"
+            f". With {workers} workers, the mean age of a gradient is {age.median:.1f} steps "
+            f"({most} at most)"
             if age
             else ""
         )
@@ -132,7 +136,7 @@ def _reductions(results):
             if own and library and own[0] == library[0]:
                 yield _faster(
                     f"In one run on {ranks} ranks, for {own[0]} numbers,",
-                    (way, own),
+                    (f"the {way} all-reduce", own),
                     ("MPI_Allreduce", library),
                 )
 

@@ -48,7 +48,7 @@ def amdahl(results):
         )
         kind = "modelled" if is_modelled else "measured"
         # The law has no larger share than 100%, even where some number of ranks gains a little.
-        most = f"allows at most {1 / fraction:.2f}" if fraction else "sets no limit"
+        most = f"allows a speed-up of at most {1 / fraction:.2f}" if fraction else "sets no limit"
         ranks = "1 rank" if best.x == 1 else f"{best.x} ranks"
         said.append(
             f"{label}: the highest speed-up by {kind} time is {best.y:.2f}, on {ranks}. The "

@@ -140,7 +140,7 @@ def _async(results):
     times.append(level(SERIAL, alone, WORKERS))
     accuracies.append(level(SERIAL, results.spread(serial(), "accuracy"), WORKERS))
     common: dict[str, Any] = {"x_label": "workers", "x_ticks": WORKERS, "is_log_x": True}
-    work = _work(results).replace("in all", "each")
+    work = _work(results).replace("a total batch of", "batches of")
     network = (
         f"Modelled for a network with {modelled.NETWORK.describe()}; computing times were measured."
     )

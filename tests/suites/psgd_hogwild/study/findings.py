@@ -55,7 +55,7 @@ def _accuracies(results):
             continue
         figures = f"{few.text('{:.1%}')} on 1 process, {many.text('{:.1%}')} on {PROCESSES[-1]}"
         if min(few.num_runs, many.num_runs) < FEWEST_RUNS:
-            yield f"{label}: {figures}. A claim needs {FEWEST_RUNS} runs of each."
+            yield f"Accuracy of {label}: {figures}. A claim needs {FEWEST_RUNS} runs of each."
         elif many.high < few.low:
             yield (
                 f"{label} loses accuracy with more processes and the same number of epochs: "

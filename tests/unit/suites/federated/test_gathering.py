@@ -163,7 +163,7 @@ def test_data_and_model_of_the_server_count_however_they_come(server, worker):
 )
 def test_a_server_that_keeps_data_or_model_back_is_told_with_both_numbers(server, worker):
     facts = {"rank": 1, "needed_num_bytes": MODEL_NUM_BYTES + 2 * IMAGE_NUM_BYTES}
-    words = r"take 248,024, and the 2 images .* take 24,576"
+    words = r"takes 248,024, and the 2 images .* take 24,576"
     with raises("server.gives_too_little", words, RuleViolation, **facts):
         assert_server_gives(trace_of(server, worker, []), {1: 2}, 1, when="1 step")
 

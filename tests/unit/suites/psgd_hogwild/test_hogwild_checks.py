@@ -303,7 +303,7 @@ def test_a_gradient_in_shared_memory_is_told_with_the_line_of_the_step():
         ),
         (
             {"written": np.array([0, 1, 2, 3] * 4)},
-            "only 0 steps",
+            "no step",
             "hogwild.few_steps_shared",
             {"process": 0, "num_gradients": 4, "num_steps": 0},
         ),

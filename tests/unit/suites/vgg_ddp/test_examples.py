@@ -74,7 +74,7 @@ def test_a_training_that_is_no_epoch_is_told(own, sizes, key, facts):
     if key == "epoch.last_batch_left_out":
         assert "drop_last" in error.findings[0].help
     if key == "epoch.examples_left_out":
-        assert "including example 16." in error.findings[0].text
+        assert "example 16." in error.findings[0].text
 
 
 @pytest.mark.parametrize(("sizes", "size"), [((3, 3, 3), 3), ((9,), 9), ((3, 6), 3)])
