@@ -125,7 +125,7 @@ _REPORT = (
     _value(
         "--full-json",
         "FILE",
-        "write the full report, including parts hidden from students",
+        "write the full report, including what students do not see",
         output_file,
     ),
     _value("--since", "REPORT", "compare with an earlier JSON report", Path),
@@ -261,7 +261,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
         ),
         [
             _flag("--quick", "start no ranks: takes seconds, not minutes"),
-            _flag("--mutants", "also grade every small mistake in the references"),
+            _flag("--mutants", "also grade the references with small mistakes put in"),
         ],
         _flag("--plain", "show no status line"),
     ),

@@ -42,7 +42,7 @@ def report_file(text: str) -> tuple[str, Path]:
     file = output_file(text)
     if file.suffix not in _FORMATS:
         raise argparse.ArgumentTypeError(
-            f"found {text!r}; expected a file that ends with {', '.join(_FORMATS)}"
+            f"found {text!r}; expected a file that ends in one of {', '.join(_FORMATS)}"
         )
     return _FORMATS[file.suffix], file
 

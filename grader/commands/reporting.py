@@ -126,10 +126,7 @@ def _exports(options: argparse.Namespace) -> Iterator[tuple[Format, Path]]:
 
 
 def _unwritten(format: Format, file: Path, report: Report, options: argparse.Namespace) -> str:
-    """Write a report for its reader; return why that was not possible, if so.
-
-    Where nothing may be written there is no file, not even an old one.
-    """
+    """Write a report for its reader; return why that failed, and leave no old file then."""
     try:
         text = format.render(report, is_full=options.show_hidden)
     except GraderError as error:

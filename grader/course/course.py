@@ -26,7 +26,7 @@ Name = Annotated[
     str,
     Meta(
         pattern=r"\A[a-z][a-z0-9_-]*\Z",
-        description="a name of lower-case letters, digits, - and _ that begins with a letter",
+        description="a name of lower-case letters, digits, -, and _ that begins with a letter",
     ),
 ]
 
@@ -178,4 +178,4 @@ def _engine_problems(data: Table) -> Iterator[str]:
         yield f"engine: found {found_text(wanted)}; expected a range such as '>=0.2,<0.3'"
         return
     if not is_fit:
-        yield f"engine: found {found_text(wanted)}, but this is {__version__}"
+        yield f"engine: found {found_text(wanted)}, but this engine is {__version__}"

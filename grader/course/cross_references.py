@@ -24,7 +24,8 @@ def disagreements(data: Table, name: str, folder: Path) -> Iterator[str]:
     manual = _located(data, "manual")
     here = {path for path, _ in source_files(folder) if path.endswith(".py")}
     if (data.get("name") or name) != name:
-        yield f"name: found {found_text(data['name'])}; expected {found_text(name)}, as the folder"
+        found = found_text(data["name"])
+        yield f"name: found {found}; expected {found_text(name)}, the name of the folder"
     yield from _shared(parts | manual, "name")
     yield from _shared(parts, "suite")
     for path, table in (parts | manual).items():

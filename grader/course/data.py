@@ -82,7 +82,7 @@ def _clear_sentences() -> Iterator[None]:
         yield
     except PermissionError as error:
         raise UsageError(
-            f"{error.filename} cannot be read; let everyone read it: chmod -R a+rX"
+            f"{error.filename} cannot be read; let everyone read it: chmod -R a+rX {error.filename}"
         ) from None
     except (OSError, ValueError) as error:
         raise UsageError(str(error)) from None

@@ -99,10 +99,7 @@ def selftest(settings: Settings) -> tuple[Protection, ...]:
 
 
 def _selftest_notes(task: GradingTask, launcher: Launcher) -> tuple[str, ...]:
-    """Return what the report of a sealed grading says of missing protections.
-
-    Raises GraderError where it must not start without one of them.
-    """
+    """Return notes on missing protections. Raises GraderError if an essential one is missing."""
     from grader.sealed.selftest.examine import examine
 
     settings, data = task.settings, task.settings.data.folder
@@ -213,8 +210,9 @@ def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
     shown = [name.removeprefix("test_") for name in known]
     for name in selection.full_names:
         if known and name not in known:
-            asked, parts = name.removeprefix("test_"), ", ".join(part.name for part in selected)
-            meant = did_you_mean(asked, shown) or "; --verbose shows the names of all checks"
+            asked, parts = name.removeprefix("test_"), " or ".join(part.name for part in selected)
+            of = task.placement.assignment.name
+            meant = did_you_mean(asked, shown) or f"; `grade list --prices {of}` names all checks"
             raise UsageError(f"no check of {parts} is called {asked}{meant}")
 
 
@@ -229,11 +227,11 @@ def _require_possible_ranks(selected: Sequence[Part], task: GradingTask) -> None
     )
     if possible and selection.ranks not in possible:
         *others, most = map(str, sorted(possible))
-        numbers = f"{', '.join(others)} or {most}" if others else most
+        numbers = f"{', '.join(others)}{',' * (len(others) > 1)} or {most}" if others else most
         parts = (
             task.placement.assignment.name
             if task.settings.parts is None
-            else ", ".join(part.name for part in selected)
+            else " or ".join(part.name for part in selected)
         )
         ranks = "1 rank" if selection.ranks == 1 else f"{selection.ranks} ranks"
         raise UsageError(f"no check of {parts} runs on {ranks}", f"try --ranks {numbers}")

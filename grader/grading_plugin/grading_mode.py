@@ -403,7 +403,11 @@ class JudgeMode(SuiteMode):
         if complete:
             return self._told(self._evidence.with_success(result_of(item, Verdict.ACCEPTED)))
         return self._told(
-            result_of(item, Verdict.JUDGE_ERROR, "the grader failed: not every parameter was run")
+            result_of(
+                item,
+                Verdict.JUDGE_ERROR,
+                "the grader failed: the check was not run with every parameter",
+            )
         )
 
 

@@ -67,7 +67,7 @@ class Launch:
         )
         if not kept:
             wanted = ", ".join(f"{name}={value!r}" for name, value in fields.items())
-            raise GraderError(f"no case on {self.ranks} ranks has {wanted}")
+            raise GraderError(f"no case on {ranks_text(self.ranks)} has {wanted}")
         return replace(self, selected=kept)
 
     def __iter__(self) -> Iterator[tuple[Any, Outcome]]:

@@ -108,11 +108,8 @@ class SuiteMode(ABC):
         if required and all(name in self._failed_because_of for name in required):
             roots = dict.fromkeys(self._failed_because_of[name] for name in required)
             is_skipped = set(roots) <= self._skipped
-            what = (
-                "a check that it needs did not run"
-                if is_skipped
-                else ("a check that it needs failed")
-            )
+            checks = "a check" if len(roots) == 1 else "checks"
+            what = f"{checks} that it needs {'did not run' if is_skipped else 'failed'}"
             raise TestNotRun(f"{what}: {', '.join(map(words, roots))}", tuple(roots))
 
     @pytest.hookimpl(trylast=True)

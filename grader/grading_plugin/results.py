@@ -48,7 +48,7 @@ def failed(item: pytest.Item, error: BaseException, when: str) -> TestResult:
     message = _first_line(error)
     skipped = isinstance(error, pytest.skip.Exception)
     if when != "call" and not skipped:
-        detail = f"{type(error).__name__} while {when}"
+        detail = f"{type(error).__name__} during {when}"
         return result_of(item, Verdict.JUDGE_ERROR, message, detail, _parameters(item))
     where = _parameters(item, besides=message)
     if isinstance(error, RunFailed):

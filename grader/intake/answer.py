@@ -31,7 +31,8 @@ def message_in(origin: str, answer: bytes, exit_code: int | None) -> SubmissionM
                 "container with --cap-add SETUID --cap-add SETGID --cap-add KILL"
             )
         raise GraderError(
-            f"the process that reads submissions could not be started ({_ended(exit_code)})"
+            f"{origin} cannot be read: the process that reads submissions could not be started "
+            f"({_ended(exit_code)})"
         )
     if exit_code != 0:
         raise _refusal(origin, _ended(exit_code))

@@ -40,7 +40,7 @@ def described(manual: Manual, file: str | None, num_pages: int | None) -> str:
         return f"{file} cannot be read as a PDF"
     pages = f"{file}, {num_pages} page{'' if num_pages == 1 else 's'}"
     if manual.max_pages is not None and num_pages > manual.max_pages:
-        return f"{pages}, but at most {manual.max_pages} are allowed"
+        return f"{pages}; the limit is {manual.max_pages}"
     return pages
 
 

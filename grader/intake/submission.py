@@ -109,8 +109,8 @@ def read(path: Path, wanted: Collection[str]) -> Submission:
     except PermissionError as error:
         raise UsageError(
             f"{names.shortened(error.filename or name)} cannot be read; check its permissions and "
-            f"those of the folders above it (chmod -R a+rX {name}): `grade run` reads it as the "
-            "user who calls it"
+            f"those of the folders above it (chmod -R a+rX {name}): `grade run` reads files as "
+            "the user who runs it"
         ) from None
     except FileNotFoundError:
         raise UsageError(f"{name} changed while it was being read; try again") from None
@@ -143,7 +143,7 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
     found = {name: entry for name, entry in everything.items() if not entry.is_folder}
     if all(is_hidden(name) or entry.problem == IS_OF_A_TOOL for name, entry in found.items()):
         names_there = sorted(name for name in found if found[name].problem != IS_OF_A_TOOL)
-        hidden = f": {names_there[0]} is a hidden file" if names_there else ""
+        hidden = f" ({names_there[0]} is a hidden file)" if names_there else ""
         raise UsageError(f"{origin} {IS_EMPTY}{hidden}; copy your files into it")
     files: dict[str, bytes] = {}
     not_read: dict[str, str] = {}

@@ -12,6 +12,8 @@ MARK_OF_CLASS = "graded unsealed; the course accepts the result as the mark"
 """The note of a report that a class without containers gives to its students."""
 UNSIGNED = "judged from a recording without the course's signature: feedback, not a mark"
 """The note of a report that was judged from such a recording."""
+UNPROTECTED = "graded without "
+"""How notes begin that are for whoever runs the container."""
 NOT_ALL_TESTS = "some checks were not run (--only, --ranks, or --fail-fast), so this is not a mark"
 """What a report notes whose points are those of some tests alone."""
 

@@ -131,7 +131,7 @@ def packed(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> NDArray[Any]:
     if arrays.keys() != shapes.keys():
         raise ValueError(
             f"found the arrays {', '.join(arrays) or 'none'}; expected "
-            f"{', '.join(shapes) or 'none'}. Name each array"
+            f"{', '.join(shapes) or 'none'}. Name each array as `shapes` does"
         )
     for name, shape in shapes.items():
         assert_shape(name, arrays[name], shape, "`shapes` names the shape of each array")

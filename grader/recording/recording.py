@@ -113,7 +113,9 @@ def read(file: Path, key: bytes | None = None) -> Recording:
 def parse(content: bytes, name: str, key: bytes | None = None) -> Recording:
     """Return the recording that a file of this name holds; raises as read does."""
     if not content.startswith(_MAGIC) or len(content) < len(_MAGIC) + _TAG_NUM_BYTES:
-        raise UsageError(f"{name} is not a recording; expected a file that `grade observe` wrote")
+        raise UsageError(
+            f"the file {name} is not a recording; expected one that `grade observe` wrote"
+        )
     tag = content[len(_MAGIC) : len(_MAGIC) + _TAG_NUM_BYTES]
     body = content[len(_MAGIC) + _TAG_NUM_BYTES :]
     try:
@@ -136,7 +138,7 @@ def _content(file: Path) -> bytes:
         if file.stat().st_size > MAX_NUM_BYTES:
             raise UsageError(
                 f"{file} is larger than {MAX_NUM_BYTES >> 20:,} MiB, the limit for a recording. "
-                "Record it again with `grade observe`"
+                "Name a file that `grade observe` wrote"
             )
         return file.read_bytes()
     except OSError as error:

@@ -80,7 +80,7 @@ def label_of(plan: LaunchPlan) -> str:
     first, *others = [case.label for case in plan.cases] or [""]
     more = f" and {len(others)} more case{'s' if len(others) > 1 else ''}" if others else ""
     ranks = "1 rank" if plan.ranks == 1 else f"{plan.ranks} ranks"
-    return f"the launch of {ranks}, {first!r}{more}"
+    return f"the launch on {ranks} of {first!r}{more}"
 
 
 def observation_of(plan: LaunchPlan, found: RecordedLaunch) -> LaunchObservation:

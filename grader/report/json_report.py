@@ -56,6 +56,7 @@ def _parse(text: str | bytes, oldest_version: int) -> Report:
         if version not in range(oldest_version, SCHEMA_VERSION + 1):
             raise OtherSchemaVersionError(
                 f"the report has schema_version {version!r:.20}, but this grader reads "
+                f"{'' if oldest_version == SCHEMA_VERSION else f'{oldest_version} to '}"
                 f"{SCHEMA_VERSION}; use the image and the grader of the same release"
             )
         report = msgspec.convert(_as_nouns(data), Report)

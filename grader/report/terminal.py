@@ -241,7 +241,8 @@ def _total(page: Page, report: Report) -> Iterator[str]:
         num_launches = sum(part.num_launches for part in report.parts)
         packages = ", ".join(f"{name} {version}" for name, version in versions.packages.items())
         for text in (
-            f"{report.wall_time_s:.1f} s, {num_launches} launches, started {report.started_at}",
+            f"{report.wall_time_s:.1f} s, {num_launches} launch{'es' * (num_launches != 1)}, "
+            f"started {report.started_at}",
             f"submission {report.submission_digest}",
             f"grader {versions.grader}, engine {versions.engine_digest[:_DIGEST_NUM_CHARS]}, "
             f"course {versions.course} {versions.course_digest[:_DIGEST_NUM_CHARS]}, "

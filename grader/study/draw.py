@@ -144,10 +144,7 @@ def _chart(axes: Axes, chart: Chart) -> None:
 
 
 def _place(chart: Chart, index: int) -> int:
-    """Return whose colour and mark a series has: a model has those of what it is a model of.
-
-    It is called so, perhaps with the network: `own ring, modelled on a cluster`.
-    """
+    """Return whose color and mark a series has: a model has those of what it models."""
     labels = [each.label.removesuffix(", measured") for each in chart.series]
     modelled = labels[index].partition(_MODELLED)[0]
     return labels.index(modelled) if modelled in labels else index

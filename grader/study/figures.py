@@ -117,7 +117,7 @@ class Chart:
             kept.append(replace(series, dots=dots))
             if without:
                 more = len(without) - _MOST_NAMED
-                others = f" and {more} more" if more > 0 else ""
+                others = f", and {more} more" if more > 0 else ""
                 told.append(f"{series.label} at {', '.join(without[:_MOST_NAMED])}{others}")
         if not told:
             return self

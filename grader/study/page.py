@@ -7,10 +7,7 @@ from grader.report.markdown import environment
 from grader.study.figures import Chart, Figure, Table, shown
 from grader.study.measure import by_reason, is_known
 from grader.study.plan import Point
-from grader.study.results import Machine, Results
-
-QUIET = 0.2
-"""Up to this share of busy cores, times are not much longer."""
+from grader.study.results import QUIET, Machine, Results
 
 
 def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
@@ -31,7 +28,7 @@ def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
         )
     num_runs = [dot.num_runs for dot in measured if dot.num_runs]
     if 1 in num_runs:
-        few = "Each mark shows" if {*num_runs} == {1} else "Some marks show"
+        few = f"Each {marks[:-1]} shows" if {*num_runs} == {1} else f"Some {marks} show"
         said.append(f"{few} a single run, so they do not show how much runs vary.")
     if any(dot.is_oversubscribed for dot in measured):
         little = "" if figure.is_share else ", so their times say little about a machine"

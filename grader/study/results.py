@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 _MOST_CELL_CHARS = 48
+QUIET = 0.2
+"""Up to this share of busy cores, times are not much longer."""
 FEWEST_RUNS = 3
 """Of each of two that are compared: from fewer follows no claim."""
 

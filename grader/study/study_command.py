@@ -17,9 +17,9 @@ from grader.observe.run_control.machine import check_machine
 from grader.report.safe_text import disarm, one_line, visible
 from grader.study.figures import Chart, Figure, csv_text
 from grader.study.measure import by_reason, sources
-from grader.study.page import QUIET, caption, is_empty, page
+from grader.study.page import caption, is_empty, page
 from grader.study.plan import Extent, Study, load, points_of
-from grader.study.results import Results
+from grader.study.results import QUIET, Results
 from grader.study.running import FILE, Job, Store, run, this_machine
 
 PAGE = "README.md"
@@ -110,7 +110,7 @@ def _shown(study: Study, results: Results, out: Path) -> tuple[Sequence[Figure],
         return study.figures(results), tuple(study.findings(results))
     except Exception as error:
         raise GraderError(
-            f"the results cannot be drawn, see {out / FILE}: {type(error).__name__}: {error}"
+            f"the results cannot be drawn (see {out / FILE}): {type(error).__name__}: {error}"
         ) from error
 
 
@@ -201,7 +201,7 @@ def _teller(options: argparse.Namespace) -> Callable[[str], None]:
 
 def _ending(made: Made, out: Path) -> list[str]:
     lines = [*(f"- {one_line(each)}" for each in made.findings)]
-    missing = f"runs missing from the figures ({len(made.missing)} of {made.num_points}):"
+    missing = f"measurements missing from the figures ({len(made.missing)} of {made.num_points}):"
     failed = "runs left out of the figures because they failed (others of the same kind passed):"
     for head, told in ((missing, by_reason(made.missing)), (failed, made.failed_runs)):
         shown = [f"  {one_line(who)}: {one_line(why)}" for who, why in told[:_MOST_REASONS]]

@@ -83,7 +83,7 @@ def _build_images(options: argparse.Namespace, course: Course) -> int:
         say(
             f"note: {options.base} has engine {made_by[:12] or 'unknown'}, but this is engine "
             f"{engine_digest()[:12]}. The new images grade with the engine of {options.base}; "
-            "`make image` rebuilds it"
+            f"`make image` rebuilds {options.base}"
         )
     for name, kind in ((tag, "course"), (f"{tag}-student", "student")):
         files = edition(course, is_for_students=kind == "student")
@@ -107,8 +107,8 @@ def _refusals(course: Course) -> Iterator[str]:
         for file in assignment.support_paths().values():
             if file.is_relative_to(course.references):
                 yield (
-                    f"{file} uses a file of the reference, which students do not get. Write the "
-                    f"template, which they get: `grade template {assignment.name} FOLDER`"
+                    f"{file} is a support file in the reference, which students do not get. Write "
+                    f"the template, which they get: `grade template {assignment.name} FOLDER`"
                 )
 
 

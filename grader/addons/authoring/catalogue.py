@@ -81,7 +81,8 @@ def _part_row(part: Part) -> str:
 def _manual_row(manual: Manual) -> str:
     points = written(manual.points)
     names = " or ".join(code(name) for name in (manual.file, *manual.other_names))
-    pages = f", at most {manual.max_pages} pages" if manual.max_pages is not None else ""
+    most = manual.max_pages
+    pages = f", at most {most} page{'' if most == 1 else 's'}" if most is not None else ""
     return row([code(manual.name), points, manual.title, names + pages, _BY_A_PERSON])
 
 

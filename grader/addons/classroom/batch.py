@@ -128,7 +128,7 @@ def grade_all(
             if not ended:
                 say(_progress(len(tasks), len(left), started_s))
     except KeyboardInterrupt:
-        done = f"{len(tasks) - len(left)} of {len(tasks)} are graded"
+        done = f"{len(tasks) - len(left)} of {len(tasks)} graded"
         raise GraderError(
             f"{INTERRUPTED}: {done}; run the same command again to continue"
         ) from None
@@ -225,7 +225,7 @@ def _executor(cluster: Cluster, file: Path, cores: int, memory_num_bytes: int, f
         reason = str(error).partition(" ")[2]
         raise UsageError(
             f"{file}: [provider] does not fit Parsl's {name}: {reason}; see Parsl's documentation "
-            "of it"
+            f"of {name}"
         ) from None
     # Not by names on a PATH: the same Python, which nodes see at the same place.
     package = f"{shlex.quote(sys.executable)} -m parsl.executors.high_throughput"

@@ -305,5 +305,5 @@ def _show_regrade(
     for problem in failed:
         show(f"  not graded again: {problem}")
     how = "--judge-again" if whole.options.judge_again else "--regrade"
-    show(f"{file} lists each check; nothing is published without {how} --publish")
+    show(f"{file} lists each change; nothing is published without {how} --publish")
     return 3 if failed else 0

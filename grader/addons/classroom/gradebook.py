@@ -94,10 +94,7 @@ def _reasons(each: Standing) -> list[str]:
 
 
 def _of_zeros(report: Report, mark: Mark | None) -> list[str]:
-    """Return why parts have no points, and what was handed in where nothing of it is graded.
-
-    Nothing is said of a part that a person has settled.
-    """
+    """Return why parts have no points, except parts that a person has settled."""
     settled = mark.overruled if mark is not None else {}
     if WHOLE in settled:
         return []
@@ -108,7 +105,7 @@ def _of_zeros(report: Report, mark: Mark | None) -> list[str]:
     told = [f"{', '.join(names)}: {message}" for message, names in reasons.items() if message]
     if report.files and not any(each.is_graded for each in report.files):
         paths = [each.path for each in report.files]
-        more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
+        more = f", and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
         told.append(f"handed in: {', '.join(paths[:_MAX_PATHS])}{more}")
     return told
 

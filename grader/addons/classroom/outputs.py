@@ -47,7 +47,7 @@ def grouped(problems: Iterable[tuple[str, str]]) -> list[str]:
         names.setdefault(problem, []).append(name)
     return [
         f"{', '.join(each[:_MOST_NAMES])}"
-        f"{f' and {len(each) - _MOST_NAMES} more' if len(each) > _MOST_NAMES else ''}: {problem}"
+        f"{f', and {len(each) - _MOST_NAMES} more' if len(each) > _MOST_NAMES else ''}: {problem}"
         for problem, each in names.items()
     ]
 
@@ -105,7 +105,8 @@ def _write_table_to_fill(
     file = out / marking.TO_FILL
     text = marking.to_fill(list(lines.values()))
     if kept := marking.replace_unread(file, text):
-        show(f"{kept} is the previous {file.name}; some of its points are not in class.toml")
+        show(f"{kept} is the previous {file.name}; some of its points are in no file that")
+        show("  class.toml names")
     show(f"{out / MARKING} has a sheet for each hand-in; {file} has a line")
     show("  for each question, and for everything else to settle by hand. Fill it in, and")
     show("  name it under `marks` in class.toml")

@@ -127,7 +127,7 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
         found = _whose(row, table, known)
         if found is None:
             num_unknown += 1
-            left.append(f"{row[0]} was not graded")
+            left.append(f"{row[0]} matches no student graded here")
         elif found.final is None:
             left.append(f"{found.student.id} has no final mark: {found.status}")
         else:
@@ -137,8 +137,8 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
             num_filled += 1
     if num_unknown and num_unknown == len(left) and not num_filled:
         left = [
-            f"no student in {table.file} was graded here; export the table of this class, or "
-            "add the table's ids and numbers to the roster"
+            f"no student in {table.file} matches one graded here; export the table of this "
+            "class, or add the table's ids and numbers to the roster"
         ]
     return Filled(csv_text(rows, table.delimiter), num_filled, tuple(left))
 

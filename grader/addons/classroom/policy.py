@@ -88,8 +88,8 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
     is_untimed = any(each.attempt.submitted_at is None for each in accepted)
     if not policy.takes_best and is_untimed and len(different) > 1:
         problem = (
-            f"{len(accepted)} hand-ins, but no times to tell which is the last: add their times "
-            "to the table of times"
+            f"{len(accepted)} hand-ins, but not all have a time, so which is the last is unknown: "
+            "add their times to the table of times"
         )
         return Decision(last, None, None, (), problem)
     # Of two that are worth the same, the later one.
@@ -101,7 +101,7 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
         too_late = len(attempts) - len(accepted)
         reasons = (f"{which}, {too_late} of them too late" if too_late else which, *reasons)
     if deadline is not None and deadline != policy.deadline:
-        reasons = (*reasons, f"extended to {deadline.isoformat(' ', 'minutes')}")
+        reasons = (*reasons, f"deadline extended to {deadline.isoformat(' ', 'minutes')}")
     is_untimed = attempt.submitted_at is None and attempt.is_called_late is not False
     return Decision(
         attempt.label,

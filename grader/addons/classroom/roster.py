@@ -220,7 +220,7 @@ def with_teams(roster: Roster, teams: Mapping[str, Sequence[str]], where: str) -
             if member not in ids:
                 raise UsageError(
                     f"{where}: teams.{team} has {member!r:.60}, which is not an id on the roster; "
-                    f"expected ids of its column id{did_you_mean(member, ids)}"
+                    f"expected ids from the roster's column id{did_you_mean(member, ids)}"
                 )
             if groups.setdefault(member, team) != team:
                 raise UsageError(

@@ -269,12 +269,11 @@ def _files_in(inside: str, placement: Placement, parts: Sequence[str]) -> set[st
 
 
 def _exit_code(of_pytest: int) -> int:
-    """Return the exit code of `grade open`: 0 and 1 are pytest's own.
-
-    Raises UsageError where no test was left to run, GraderError where pytest itself failed.
-    """
+    """Return the exit code, 0 or 1. Raises UsageError if no test ran, GraderError if pytest failed."""
     if of_pytest == _NO_TESTS:
-        raise UsageError("no check is left to run; `grade list` and the handout name all checks")
+        raise UsageError(
+            "no check is left to run; `grade list --prices ASSIGNMENT` names all checks"
+        )
     if of_pytest not in (0, 1):
         raise GraderError(f"pytest ended with {of_pytest}; see its output")
     return of_pytest

@@ -174,10 +174,7 @@ def _arrow(number: int, message: Message, track: _Track) -> list[dict[str, Any]]
 
 
 def _received_ms(message: Message, track: _Track) -> float:
-    """Return when a message was received, or the nearest moment of a call of its destination.
-
-    That a message is there is noted right after the call that brought it.
-    """
+    """Return when a message was received, or the nearest moment of a call of its destination."""
     time_ms = message.received_ms
     index = bisect_right(track, time_ms, key=lambda each: each[0].began_ms)
     near = track[max(index - 1, 0) : index + 1]

@@ -92,13 +92,10 @@ class _Walk:
                 yield entry.name, entry.stat(follow_symlinks=False)
 
     def _read(self, path: tuple[str, ...], num_bytes: int) -> bytes:
-        """Return the content of a file that had num_bytes when it was listed.
-
-        Raises UsageError when it is no longer what it was.
-        """
+        """Return the content of a file. Raises UsageError if it no longer has num_bytes."""
         changed = UsageError(
             f"{self._root.joinpath(*path)} changed while it was being read; try again when no "
-            "program writes there"
+            "program is writing to it"
         )
         descriptor = os.dup(self._descriptor)
         try:

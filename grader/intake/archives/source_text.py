@@ -134,8 +134,8 @@ def _shown(text: str, remark: str) -> SourceText:
         if not told:
             line = 1 + text.count("\n", 0, start + hidden.start())
             told.append(
-                f"has U+{ord(hidden[0]):04X} in line {line}, which can hide or move text on a "
-                f"screen; it is shown as {_escape(hidden)}"
+                f"has the character U+{ord(hidden[0]):04X} in line {line}; the character can hide "
+                f"or move text on a screen, so it is shown as {_escape(hidden)}"
             )
         if piece.lastgroup == "comment":
             return _NOT_SHOWN.sub(_escape, piece[0])

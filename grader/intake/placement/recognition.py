@@ -155,7 +155,7 @@ def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
     """Return what there is instead of any file of any assignment, and what may have been meant."""
     found = _shown(submission)
     shown = ", ".join(found[:_MAX_FOUND])
-    more = f" and {len(found) - _MAX_FOUND} more" if len(found) > _MAX_FOUND else ""
+    more = f", and {len(found) - _MAX_FOUND} more" if len(found) > _MAX_FOUND else ""
     nearest, names = _nearest(submission, known)
     if names:
         files = _listed(nearest.handed_in)
@@ -208,7 +208,7 @@ def _likeness_of_contents(
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_EXPECTED} more" if len(names) > _MAX_EXPECTED else ""
+    more = f", and {len(names) - _MAX_EXPECTED} more" if len(names) > _MAX_EXPECTED else ""
     return ", ".join(names[:_MAX_EXPECTED]) + more
 
 
@@ -220,10 +220,7 @@ def _shown(submission: Submission) -> list[str]:
 
 
 def _score(submission: Submission, assignment: Assignment) -> tuple[int, int, int]:
-    """Return how many asked files are there, how many by an accepted name, how many given ones.
-
-    Those that cannot be read count too: what is said of the part then tells why.
-    """
+    """Return how many asked files, accepted names, and given files there are, readable or not."""
     names = names_of(assignment)
     best = dict[str, Rule]()
     for path in [*submission.files, *submission.not_read]:

@@ -55,7 +55,7 @@ def absence_text(names: Sequence[str]) -> str:
     """Return `a.py was not handed in`, or of several names `neither a.py nor b.py was ...`."""
     *others, last = names
     if others:
-        return f"neither {', '.join(others)} nor {last} was handed in"
+        return f"neither {', '.join(others)}{',' * (len(others) > 1)} nor {last} was handed in"
     return f"{last} was not handed in"
 
 
@@ -174,7 +174,7 @@ class Placement:
             if row.path.rpartition("/")[2] not in given and not is_hidden(row.path)
         ]
         if found:
-            more = f" and {len(found) - _MAX_NOTES} more" if len(found) > _MAX_NOTES else ""
+            more = f", and {len(found) - _MAX_NOTES} more" if len(found) > _MAX_NOTES else ""
             yield f"not expected, and not graded: {', '.join(found[:_MAX_NOTES])}{more}"
 
     def _is_worth_a_word(self, row: HandedInFile) -> bool:
@@ -261,10 +261,7 @@ def templates_of(assignment: Assignment) -> dict[str, bytes]:
 
 
 def _is_code(content: bytes, template: bytes | None) -> bool:
-    """Return whether a script differs from a template in comments and texts at most.
-
-    A template of an earlier term may have been worded differently.
-    """
+    """Return whether a script differs from a template in comments and texts at most."""
     if template is None or len(content) > _MAX_TEMPLATE_NUM_BYTES:
         return False
     return all(ours == theirs for ours, theirs in zip_longest(_code(content), _code(template)))

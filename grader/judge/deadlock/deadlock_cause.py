@@ -124,9 +124,8 @@ def _cycle(picture: Deadlock) -> Finding | None:
         return None
     pairs = zip(picture.cycle, (*picture.cycle[1:], picture.cycle[0]), strict=True)
     told = ", ".join(f"{one} for {other}" for one, other in pairs)
-    return found(
-        "deadlock.cycle", f"{_wait(picture.cycle)} for each other: {told}.", cycle=picture.cycle
-    )
+    whom = "itself" if len(picture.cycle) == 1 else f"each other: {told}"
+    return found("deadlock.cycle", f"{_wait(picture.cycle)} for {whom}.", cycle=picture.cycle)
 
 
 def _never_sent(situation: StalledRun) -> Finding:

@@ -87,7 +87,12 @@ def undelivered(situation: StalledRun) -> Iterator[str]:
     elif receives:
         yield _pending(unreceived)
     elif any(send.key not in partners for send in sends):
-        yield "none of these sends has a matching receive"
+        if len(sends) == 1:
+            yield "this send has no matching receive"
+        elif any(send.key in partners for send in sends):
+            yield "not all of these sends have matching receives"
+        else:
+            yield "none of these sends has a matching receive"
     listening = {receive.rank for receive in receives}
     if any(_may_be_buffered(send.call) and send.rank not in listening for send in sends):
         yield "a send may block until its receive is posted"
@@ -172,7 +177,7 @@ def _pending(messages: Sequence[Posted]) -> str:
     shown = [f"rank {m.rank}'s {signature_of(m.call)}{at(m.call)}" for m in messages[:_MOST_ITEMS]]
     more = len(messages) - len(shown)
     sends = "send is" if len(messages) == 1 else "sends are"
-    return f"the pending {sends} {', '.join(shown)}{f' and {more} more' if more else ''}"
+    return f"the pending {sends} {listed([*shown, *([f'{more} more'] if more else [])])}"
 
 
 def left_behind(trace: Trace, returned: frozenset[int]) -> str:

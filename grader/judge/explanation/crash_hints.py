@@ -128,7 +128,7 @@ def _of_a_message_to_oneself(crash: Crash, trace: Trace) -> str:
         return ""
     for call in reversed(trace.ranks[crash.rank].calls):
         if call.peer == crash.rank and (call.is_send or call.is_receive):
-            what = "send a message to itself" if call.is_send else "receive one from itself"
+            what = "send a message to itself" if call.is_send else "receive a message from itself"
             return (
                 f"rank {crash.rank} called {signature_of(call)}{at(call)}, but with gloo no "
                 f"rank can {what}: copy the tensor instead"
@@ -175,7 +175,7 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
     if not crash.is_apart:
         return ""
     if _NOT_FOUND in crash.message:
-        return "no rank finds the files or the shared memory of another rank; send data in messages"
+        return "no rank can see another rank's files or shared memory; send data in messages"
     if _DATABASE in crash.message:
         return (
             "a database file needs file locks, which do not work here: open it as "
@@ -190,7 +190,7 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
     if _is_refused(crash) and _SHM in crash.message:
         return (
             f"ranks cannot use {_SHM}: send data to other ranks in messages. Only processes that a "
-            "rank starts share its memory, by multiprocessing.shared_memory or torch tensors"
+            "rank starts share its memory, through multiprocessing.shared_memory or torch tensors"
         )
     if _is_refused(crash):
         return (

@@ -282,7 +282,7 @@ def slip_text(rank: int, values: Mapping[str, Any]) -> str:
         if name != "ModuleNotFoundError":
             return f"{user} uses the import at {imported_at}, which fails here: {message}"
         package = message.partition("'")[2].partition("'")[0]
-        return f"{user} uses {package}, imported at {imported_at}, which is not installed here"
+        return f"{user} uses {package} (imported at {imported_at}), which is not installed here"
     if where and (name, message) in _NOBODY_TYPES:
         return f"{where} {_NOBODY_TYPES[name, message]}"
     if where and (missing := text_of(values, "missing")):

@@ -140,7 +140,7 @@ def _of_time_limit(end: End, makes_progress: bool) -> RunFailure:
     told = sorted(late, key=lambda rank: end.trace.ranks[rank].inside >= 0)
     places = [_where(end, rank) for rank in told[:_MOST_RANKS]]
     more = len(late) - _MOST_RANKS
-    others = f"the same for {more} more rank{'s' * (more > 1)}" if more > 0 else ""
+    others = f"{more} more rank{'s have' if more > 1 else ' has'} not returned" if more > 0 else ""
     reason = "" if makes_progress else left_behind(end.trace, end.returned)
     machines_part = _machines_part(end.lasted, end.limit_s)
     clauses = "; ".join(filter(None, [*places, others, reason, machines_part]))
@@ -405,8 +405,8 @@ def _failure_of_many_calls(num_calls: Sequence[int]) -> RunFailure:
         Verdict.NOT_PROVEN,
         found(
             "evidence.too_many_calls",
-            f"rank {rank} made at least {num_calls[rank]:,} MPI calls here; with earlier "
-            "calls, this is more than the grader keeps for a part",
+            f"rank {rank} made at least {num_calls[rank]:,} communication calls here; with "
+            "earlier calls, this is more than the grader keeps for a part",
             help="your instructor reviews this part",
             rank=rank,
             num_calls=num_calls[rank],

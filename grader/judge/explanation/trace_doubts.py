@@ -157,7 +157,7 @@ def miscounts(
                 yield Doubt(
                     f"rank {rank} recorded {_messages(num_messages)} to rank {peer} with "
                     f"{bytes_text(num_bytes)}, but MPI itself counted {counted_messages} with "
-                    f"{counted_bytes}",
+                    f"{bytes_text(counted_bytes)}",
                     (rank,),
                 )
 

@@ -220,7 +220,7 @@ def assert_bytes_per_edge(trace: Trace, expected: Mapping[tuple[int, int], Bound
     num_ranks = len(trace.ranks)
     for edge in expected:
         if edge[0] == edge[1] or not all(0 <= rank < num_ranks for rank in edge):
-            raise ValueError(f"an edge {edge}: expected two of the ranks 0 to {num_ranks - 1}")
+            raise ValueError(f"an edge {edge}: expected two different ranks, 0 to {num_ranks - 1}")
     assert_not_truncated(trace)
     assert_neighbours_are_known(trace)
     found_bytes = bytes_by_edge(trace)
@@ -232,8 +232,8 @@ def assert_bytes_per_edge(trace: Trace, expected: Mapping[tuple[int, int], Bound
             raise RuleViolation(
                 found(
                     "rule.bytes_per_edge",
-                    f"rank {sender} sent rank {receiver} "
-                    f"{_account(found_bytes[sender, receiver], sent)}; "
+                    f"rank {sender} sent "
+                    f"{_account(found_bytes[sender, receiver], receiver, sent)}; "
                     f"expected {bounds_text(bounds)} bytes",
                     rank=sender,
                     peer=receiver,
@@ -243,8 +243,8 @@ def assert_bytes_per_edge(trace: Trace, expected: Mapping[tuple[int, int], Bound
             )
 
 
-def _account(num_bytes: int, sent: Sequence[Call]) -> str:
+def _account(num_bytes: int, receiver: int, sent: Sequence[Call]) -> str:
     if not sent:
-        return "nothing"
+        return f"nothing to rank {receiver}"
     how = "with" if len(sent) == 1 else f"in {len(sent)} messages, the first with"
-    return f"{bytes_text(num_bytes)} {how} {name_of(sent[0])}{at(sent[0])}"
+    return f"{bytes_text(num_bytes)} to rank {receiver} {how} {name_of(sent[0])}{at(sent[0])}"

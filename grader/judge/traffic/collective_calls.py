@@ -235,10 +235,7 @@ def reduction_communicators(calls: Sequence[Call]) -> set[int]:
 
 
 def _holds_reductions_only(calls: Sequence[Call]) -> bool:
-    """Return whether all that is sent is pickled, the length of each pickle before it.
-
-    A rank may still be sending the last length.
-    """
+    """Return whether all that is sent is pickled, the length of each pickle before it."""
     sends = [call for call in calls if call.is_send]
     if len(sends) % 2 and not sends[-1].left_ns and _is_length(sends[-1]):
         sends = sends[:-1]

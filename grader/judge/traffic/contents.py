@@ -226,7 +226,7 @@ def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
         brought[to] += message.num_bytes * max((len(ranks - {to}) for ranks in sets), default=0)
         beside += [] if sets else [call]
     what = "".join(
-        f" (the first without such a sum: {name_of(call)}{at(call)})" for call in beside[:1]
+        f" (the first without such data: {name_of(call)}{at(call)})" for call in beside[:1]
     )
     for rank, num_bytes in enumerate(brought):
         needed = (n - 1) * np.asarray(arrays[rank]).nbytes if arrays else 0
@@ -235,8 +235,8 @@ def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
                 found(
                     "evidence.contents_not_sent",
                     f"rank {rank} needs {needed} bytes of the other ranks' arrays, or of sums "
-                    f"of them; its messages{what} delivered only {num_bytes}. Its results might "
-                    "not come from messages; your instructor reviews this part",
+                    f"of them. The messages to it{what} delivered only {num_bytes} bytes. Its "
+                    "results might not come from messages; your instructor reviews this part",
                     rank=rank,
                     num_bytes=num_bytes,
                     needed_num_bytes=needed,

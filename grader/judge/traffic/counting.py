@@ -172,7 +172,7 @@ def assert_ring_volume(
         by_each_formula=(
             f"2(n - 1) ceil(L/n) with n = {n} ranks and L = {length} elements"
             f"{f' in pieces of {grain}' if grain > 1 else ''}"
-            f"{', and one more for each further message' if any(rounded) else ''}"
+            f"{f', and {grain} more for each further message' if any(rounded) else ''}"
         ),
         in_all=(num_hops * length, num_hops * n * padded),
         in_all_formula=f"2(n - 1) L with n = {n} ranks and L = {length} elements",
@@ -234,7 +234,7 @@ def _assert_volume(
         PICKLE_NUM_BYTES * int(recorded_sends(trace, rank).flag("pickled").sum())
         for rank in range(len(trace.ranks))
     ]
-    most = f". With chunks padded to equal length, it sends up to {in_all[1]}"
+    most = f". With chunks padded to equal length, it sends up to {in_all[1]} elements"
     padded = most if in_all[0] < in_all[1] else ""
     if in_all[0] > 0 and not any(sent):
         raise RuleViolation(
@@ -252,7 +252,8 @@ def _assert_volume(
                     "volume.of_a_rank",
                     f"rank {rank} sent {_elements(num_bytes, item_num_bytes)}; "
                     f"in {algorithm}, each rank sends "
-                    f"{limit}{by_each[rank][1]}: {by_each_formula}",
+                    f"{limit}{by_each[rank][1]} element{'' if by_each[rank][1] == 1 else 's'}: "
+                    f"{by_each_formula}",
                     rank=rank,
                     num_bytes=num_bytes,
                     allowed=by_each[rank][1] * item_num_bytes,
@@ -267,7 +268,7 @@ def _assert_volume(
             found(
                 "volume.of_all_ranks",
                 f"the ranks together sent {_elements(sum(sent), item_num_bytes)}; {algorithm} "
-                f"sends {in_all[0]} in all: {in_all_formula}{padded}",
+                f"sends {in_all[0]} elements in all: {in_all_formula}{padded}",
                 num_bytes=sum(sent),
                 allowed=in_all[1] * item_num_bytes,
             ),

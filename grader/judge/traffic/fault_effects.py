@@ -104,7 +104,7 @@ def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
     if not any(effect.influenced and not effect.ended for effect in happened):
         came = (
             "there were no results"
-            if any(effect.ended for effect in happened)
+            if all(effect.ended for effect in happened)
             else "no result changed"
         )
         number = len(happened)

@@ -46,8 +46,8 @@ def assert_message_depth(trace: Trace, most: int) -> None:
     raise RuleViolation(
         found(
             "rule.messages_in_a_row",
-            f"{len(chain)} messages form a chain, but {most} are enough; each sender waited "
-            f"for the previous message: rank {' -> '.join(way)}",
+            f"{len(chain)} messages form a chain, but a chain of {most} is enough; each sender "
+            f"waited for the previous message: rank {' -> '.join(way)}",
             depth=len(chain),
             most=most,
             rank=first.source,

@@ -34,8 +34,9 @@ def assert_one_neighbour(trace: Trace, *, may_be_silent: bool = False) -> None:
                 raise RuleViolation(
                     found(
                         "rule.not_a_ring_neighbour",
-                        f"rank {rank} sent to rank {call.peer}{at(call)}, which is not its "
-                        f"neighbour. In a ring of {num_ranks}, it must send only to rank "
+                        f"rank {rank} called {name_of(call)}{at(call)} to send to rank "
+                        f"{call.peer}, which is not its neighbour. In a ring of {num_ranks} ranks, "
+                        "it must send only to rank "
                         f"{(rank + 1) % num_ranks}, or only to rank {(rank - 1) % num_ranks}",
                         rank=rank,
                         peer=call.peer,
@@ -179,7 +180,7 @@ def star_graph(num_ranks: int, *, root: int = 0) -> Graph:
     Raises ValueError for a root that is none of the ranks.
     """
     if not 0 <= root < num_ranks:
-        raise ValueError(f"a star around rank {root} of {num_ranks}: expected one of the ranks")
+        raise ValueError(f"a star around rank {root}: expected a rank from 0 to {num_ranks - 1}")
     others = frozenset(range(num_ranks)) - {root}
     return {rank: others if rank == root else frozenset({root}) for rank in range(num_ranks)}
 

@@ -65,9 +65,9 @@ def assert_contributions_sent(
             found(
                 "evidence.contributions_not_sent",
                 f"judging by samples, ranks {rank} and {other} sent too little of their own "
-                f"gradients, or of sums that include them. Rank {rank} sent {num_bytes} bytes; at "
-                f"least {needed} are needed. The result might not come from what was sent; your "
-                "instructor reviews this part",
+                f"gradients, or of sums that include them. Rank {rank} sent {num_bytes} such "
+                f"bytes; at least {needed} are needed. The result might not come from what was "
+                "sent; your instructor reviews this part",
                 ranks=[rank for rank, *_ in silent],
             )
         )

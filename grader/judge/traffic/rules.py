@@ -72,7 +72,7 @@ def assert_buffers_not_pickles(
             found(
                 "rule.pickles",
                 f"rank {rank} sent a pickled object with {name_of(call)}{at(call)}, as "
-                f"lower-case calls do ({_times(number)})",
+                f"lower-case calls do ({_such_calls(number)})",
                 help="use upper-case calls (Isend, Irecv, Allreduce, ...), which send the array "
                 "itself",
                 rank=rank,
@@ -161,7 +161,7 @@ def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> No
         hint = ""
         if call.function in ("Mprobe", "Mrecv"):
             hint = " (called by the lower-case recv of pickled objects)"
-        more = f" ({number} such calls)" if number > 1 else ""
+        more = f" ({_such_calls(number)})" if number > 1 else ""
         raise RuleViolation(
             found(
                 "rule.call_not_allowed",
@@ -208,8 +208,8 @@ def _assert_few_communicators(trace: Trace, allowed_text: str) -> None:
                     "rule.many_communicators",
                     f"rank {rank} created {len(made)} new communicators, the first with "
                     f"{name_of(made[0])}{at(made[0])}, and sent and received {num_messages} "
-                    "messages. So many communicators can carry data themselves; this part "
-                    f"allows {allowed_text}",
+                    f"message{'s' * (num_messages != 1)}. So many communicators can carry data "
+                    f"themselves; this part allows {allowed_text}",
                     rank=rank,
                     place=place_of(made[0]),
                 )
@@ -223,8 +223,7 @@ def _assert_evidence(trace: Trace, may_be_silent: bool) -> None:
         raise RuleViolation(
             found(
                 "rule.no_messages",
-                f"none of the {len(trace.ranks)} ranks sent a message, so the result cannot come "
-                "from the other ranks",
+                "no rank sent a message, so no rank's result can come from the other ranks",
                 num_ranks=len(trace.ranks),
             )
         )
@@ -250,5 +249,5 @@ def _made(trace: Trace, rank: int) -> str:
     )
 
 
-def _times(number: int) -> str:
-    return "1 time" if number == 1 else f"{number} times"
+def _such_calls(number: int) -> str:
+    return "1 such call in all" if number == 1 else f"{number} such calls in all"

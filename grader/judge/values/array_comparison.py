@@ -259,7 +259,7 @@ def extent_text(mask: NDArray[np.bool_], verb: str) -> str:
         return ""
     places = np.flatnonzero(mask)
     in_one_piece = mask.ndim == 1 and 1 < number < size and places[-1] - places[0] == number - 1
-    where = f": {places[0]} to {places[-1]}" if in_one_piece else ""
+    where = f": indices {places[0]} to {places[-1]}" if in_one_piece else ""
     if number == 1 and verb == "differ":
         verb = "differs"
     return f" ({number} of {size} elements {verb}{where})"

@@ -24,7 +24,10 @@ def refuse(
         if isinstance(form, Text):
             text = texts.get(name)
             if not isinstance(text, str) or len(text) > form.max_num_chars:
-                return {}, f"rank {rank}: {name} must be a string, but none was returned"
+                return {}, (
+                    f"rank {rank}: {name} must be a string of at most {form.max_num_chars} "
+                    "characters; none was returned"
+                )
             results[name] = text
             continue
         array = arrays.get(name)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from grader.model.errors import GraderError
-from grader.model.points import NOT_ALL_TESTS, total
+from grader.model.points import NOT_ALL_TESTS, UNPROTECTED, total
 from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.safe_text import disarm, one_line, visible_lines
 from grader.report.words import points_text, score_sentence
@@ -56,7 +56,8 @@ def _summary(report: Report) -> Iterator[str]:
         for found in part.further_notes:
             yield f"note on {one_line(part.name)}: {one_line(str(found))}"
     for note in report.notes:
-        yield f"note: {one_line(note)}"
+        if not note.startswith(UNPROTECTED):
+            yield f"note: {one_line(note)}"
 
 
 def has_mark(report: Report) -> bool:

@@ -11,7 +11,8 @@ _TAB_NUM_COLUMNS = 4
 def differing_text(found: Differences) -> str:
     """Return how many elements of a rank's array differ, and what is in the first."""
     verb = "differs" if found.num_differing == 1 else "differ"
-    told = f"rank {found.rank}: {found.num_differing} of {found.num_elements} elements {verb}"
+    noun = "element" if found.num_elements == 1 else "elements"
+    told = f"rank {found.rank}: {found.num_differing} of {found.num_elements} {noun} {verb}"
     if found.num_differing > len(found.elements):
         number = f" {len(found.elements)}" if len(found.elements) > 1 else ""
         told += f"; the first{number} of them"

@@ -264,7 +264,7 @@ def last_text(evidence: Evidence) -> str:
     if not num_left_out:
         return "No message between ranks is known to have arrived in this case."
     messages = f"{num_left_out} message{'' if num_left_out == 1 else 's'} between ranks"
-    return f"{messages} had arrived, all before the first call shown here."
+    return f"{messages} had arrived before the first call shown here."
 
 
 _LANE, _TOP = 56, 20

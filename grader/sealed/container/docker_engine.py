@@ -25,7 +25,7 @@ from grader.sealed.container.plan import (
 )
 
 _LAST_WORD_S = 30.0
-_INSTEAD = "or grade here without it: `grade check DIR`"
+_INSTEAD = "or grade here without Docker: `grade check DIR`"
 
 
 class DockerEngine:

@@ -96,7 +96,7 @@ class Record:
             gave_up = gave_up or f"not graded: the {self._noun} was killed {number} ({death})"
         note = (
             f"the {self._noun} was killed {number} ({death}); finished checks were kept, and "
-            "the others ran in a fresh one"
+            f"the others ran in a fresh {self._noun}"
         )
         self.resume = replace(resume, lost=lost, gave_up=gave_up, notes=(note,))
 

@@ -68,7 +68,8 @@ def watch_on_memory(launch: Callable[[LaunchPlan], LaunchResult]) -> Protection:
     ended = _ended(launch, "take_memory", values, "kept", limits)
     name = "A run that takes too much memory is stopped"
     if isinstance(ended, Outcome):
-        found = f"a rank kept {_TAKEN_NUM_BYTES >> 20} MiB; {_ALLOWED_NUM_BYTES >> 20} are allowed"
+        taken, allowed = _TAKEN_NUM_BYTES >> 20, _ALLOWED_NUM_BYTES >> 20
+        found = f"a rank kept {taken} MiB; {allowed} MiB are allowed"
         return Protection(name, holds=False, found=found, is_essential=True)
     if ended is None or ended.verdict is not Verdict.MEMORY_LIMIT_EXCEEDED:
         raise _could_not_run(ended)

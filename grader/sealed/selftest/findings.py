@@ -24,7 +24,7 @@ _USUAL = _NEEDED | {
 }
 """What Docker gives every container."""
 _WRITABLE = ("/tmp", "/dev/shm")  # noqa: S108 - where ranks write
-_NO_LANDLOCK = "neither Linux 5.13 nor a profile that allows it"
+_NO_LANDLOCK = "it needs Linux 5.13 or newer, and a profile that allows it"
 
 
 def protections(found: Mapping[str, Any], seen: Surroundings, judge: int) -> tuple[Protection, ...]:
@@ -87,7 +87,7 @@ def _of_the_ranks(found: Mapping[str, Any], judges: str) -> Iterator[Protection]
     yield _essential(
         "Ranks have their own system call filter",
         mode == "2" and has_own,
-        f"Seccomp {mode}, {filters or 'unknown'} filters, the judge has {ours or 'unknown'}",
+        f"Seccomp {mode}, filters: {filters or 'unknown'}; the judge's: {ours or 'unknown'}",
     )
     yield _essential(
         "Ranks hide their memory from others",
@@ -259,7 +259,7 @@ def _limits(seen: Surroundings) -> Iterator[Protection]:
 
 def _some(names: Sequence[str]) -> str:
     shown = ", ".join(names[:4])
-    return shown if len(names) <= 4 else f"{shown} and {len(names) - 4} more"
+    return shown if len(names) <= 4 else f"{shown}, and {len(names) - 4} more"
 
 
 def _essential(name: str, holds: bool, found: str) -> Protection:

@@ -95,7 +95,7 @@ def try_system_calls(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[
         other = partial(_checked, libc.syscall, c_long(number))
         yield "getpid with another set of system call numbers", partial(_in_a_child, other)
     yield "trace a child", _trace_a_child
-    yield "show its memory", partial(_checked, libc.prctl, _PR_SET_DUMPABLE, 1, 0, 0, 0)
+    yield "show its own memory", partial(_checked, libc.prctl, _PR_SET_DUMPABLE, 1, 0, 0, 0)
     yield "set the clock", partial(time.clock_settime, time.CLOCK_REALTIME, 0)
 
 
@@ -132,11 +132,7 @@ def _open(file: str) -> None:
 
 
 def _read_something(file: str) -> None:
-    """Raise OSError as well where nothing is there to be read.
-
-    Of a process that has ended, and that nobody has waited for, the kernel lets anybody open what
-    told of its memory: there is none, and what is read is empty.
-    """
+    """Raise OSError also where nothing can be read, as from the memory of an ended process."""
     with open(file, "rb") as opened:  # noqa: PTH123 - the plainest way
         if not opened.read(1):
             raise OSError(errno.ESRCH, "is empty")

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from grader.model.errors import GraderError
+from grader.model.points import UNPROTECTED
 
-_BY_FLAG = "graded without these protections; the command that starts the container can add them"
+_BY_FLAG = UNPROTECTED + "these protections; the command that starts the container can add them"
 _INSTEAD = "`grade run DIR` sets all of them"
 
 
@@ -68,7 +69,7 @@ def note(protections: Sequence[Protection], *, is_for_students: bool = False) ->
         text
         for named, text in (
             (by_flag, f"{_BY_FLAG}: {by_flag}. {_INSTEAD}"),
-            (others, f"graded without protections that this machine lacks: {others}"),
+            (others, f"{UNPROTECTED}protections that this machine lacks: {others}"),
         )
         if named
     )

@@ -61,7 +61,7 @@ def test_a_course_says_how_much_is_told_where_a_part_does_not(make):
         ('"A course"', "3", "title: found 3; expected a string of one line"),
         ('">=0"', '"0 to 1"', 'engine: found "0 to 1"; expected a range such as'),
         ('">=0"', '">=0"\nfeedback = "much"', 'feedback: found "much"; expected one of verdict'),
-        ('">=0"', '">=99"', f'found ">=99", but this is {__version__}'),
+        ('">=0"', '">=99"', f'found ">=99", but this engine is {__version__}'),
         ('name = "', 'name = "\n', r"course\.toml: is not valid TOML: .*line 1"),
     ],
 )

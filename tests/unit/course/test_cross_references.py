@@ -44,7 +44,7 @@ def test_what_agrees_is_not_told(told):
 @pytest.mark.parametrize(
     ("path", "value", "mistake"),
     [
-        (("name",), "that", 'name: found "that"; expected "it", as the folder'),
+        (("name",), "that", 'name: found "that"; expected "it", the name of the folder'),
         (
             ("parts", 1, "name"),
             "ring",

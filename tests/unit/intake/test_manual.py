@@ -40,7 +40,7 @@ def said_of(files: dict[str, bytes], *questions: Manual, **not_read: str) -> lis
         ({}, "neither report.pdf nor hw3.pdf was handed in"),
         ({"hw3.pdf": pdf(1)}, "hw3.pdf, 1 page"),
         ({"hw3.pdf": pdf(1), "report.pdf": pdf(5)}, "report.pdf, 5 pages"),
-        ({"report.pdf": pdf(6)}, "report.pdf, 6 pages, but at most 5 are allowed"),
+        ({"report.pdf": pdf(6)}, "report.pdf, 6 pages; the limit is 5"),
         ({"report.pdf": b"PK"}, "report.pdf cannot be read as a PDF"),
         ({"a/b/Report (1).pdf": pdf(1)}, "a/b/Report (1).pdf, 1 page"),
         ({"code.zip/hw3.pdf": pdf(1), "b/report_final.pdf": pdf(2)}, "code.zip/hw3.pdf, 1 page"),
@@ -78,6 +78,6 @@ def test_a_file_of_several_questions_is_read_once(monkeypatch):
     why = structs.replace(TIMES, name="why", max_pages=2)
     assert said_of({"hw3.pdf": b""}, TIMES, why) == [
         "hw3.pdf, 3 pages",
-        "hw3.pdf, 3 pages, but at most 2 are allowed",
+        "hw3.pdf, 3 pages; the limit is 2",
     ]
     assert read == ["hw3.pdf"]

@@ -192,6 +192,14 @@ def test_points_of_some_tests_are_no_mark(name):
         FORMATS[name].render(json_report.parse(json_report.render(some)))
 
 
+@pytest.mark.parametrize("name", ["gradescope", "prairielearn"])
+def test_missing_protections_are_for_the_course_alone(name):
+    """A student can add no flag to the container."""
+    notes = ("graded without these protections: no network (--network none)", "no report.pdf")
+    text = rendered(name, replace(example.full_marks(), notes=notes))
+    assert "no report.pdf" in text and "--network none" not in text
+
+
 def test_where_there_is_no_mark_no_old_file_is_left(tmp_path):
     """What cannot be removed, or is a way to something else, is named."""
     old, link = tmp_path / "results.json", tmp_path / "link"

@@ -260,12 +260,14 @@ def test_where_ranks_take_turns_a_crossing_is_said_to_be_of_such(num_cores, told
     [
         (
             4,
-            "In one run on 4 ranks, for 2 numbers, the ring all-reduce was faster than MPI_Allreduce: medians of "
+            "In one run on 4 ranks, for 2 numbers, the ring all-reduce was faster than "
+            "MPI_Allreduce: medians of "
             "3 and 6 ms.",
         ),
         (
             5,
-            "the ring all-reduce and MPI_Allreduce took medians of 3 and 6 ms; the middle halves of "
+            "the ring all-reduce and MPI_Allreduce took medians of 3 and 6 ms; the middle halves "
+            "of "
             "their calls overlap",
         ),
     ],

@@ -116,7 +116,7 @@ def test_a_crashing_submission_yields_a_study_without_these_points(course):
     (course.parent / "work" / "my_sum.py").write_text("raise ValueError('no | sum')\n")
     done = grade_study(course, "--submission", "work", "--out", "out")
     assert done.returncode == 0, done.stderr
-    assert "runs missing from the figures (2 of 2):" in done.stdout
+    assert "measurements missing from the figures (2 of 2):" in done.stdout
     assert "1 rank and 1 more: crashed: ValueError: no | sum" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
     page = (course.parent / "out" / "README.md").read_text()
@@ -158,7 +158,7 @@ def test_reports_that_no_figure_can_be_made_of_are_told_in_a_sentence(course):
     done = grade_study(course, "--submission", "work", "--out", "out")
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == (
-        "grade: the results cannot be drawn, see out/measurements.jsonl: "
+        "grade: the results cannot be drawn (see out/measurements.jsonl): "
         "ValueError: could not convert string to float: 'long'"
     )
 

@@ -90,7 +90,7 @@ def test_what_is_no_finite_number_has_no_mark_and_is_told():
     assert "nan" not in csv_text(drawn) and "inf" not in csv_text(drawn)
     assert drawn.caption == (
         "632 steps. Not drawn, because there is no finite number: "
-        "lost at 2, 3, 4, 5, 6 and 2 more; all at a."
+        "lost at 2, 3, 4, 5, 6, and 2 more; all at a."
     )
     assert chart(MEASURED).finite() == chart(MEASURED)
 

@@ -75,3 +75,12 @@ def test_no_finite_number_is_no_speed_up():
     never = Spread.of([math.nan, 1.0])
     assert not never.speed_up(never).is_finite
     assert Spread.of([2.0]).speed_up(Spread.of([2.0])) == Spread(1, 1, 1, 1)
+
+
+def test_the_load_is_that_of_most_runs():
+    """Not of the first one, whatever came later on idle cores."""
+    loads = [1.0, 0.0, 0.1]
+    runs = {
+        str(i): [Measurement(str(i), 0, ({},), busy_share=each)] for i, each in enumerate(loads)
+    }
+    assert Results(runs, Machine(2, "p", {}), {}).busy_share == 0.1

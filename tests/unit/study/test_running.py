@@ -219,3 +219,32 @@ def test_progress_says_what_is_measured_and_how_long_it_takes(tmp_path):
     study([point("a", num_repeats=2, expected_s=4), point("b")], tmp_path, Fake(), tell=told.append)
     assert told[0] == "1 of 3: a (run 1 of 2), about 11 s left"
     assert told[-1] == "3 of 3: a (run 2 of 2), about 4 s left"
+
+
+def on_busy_cores(point, repeat, limit_s, most_s):
+    late = Measurement(point.name, repeat, (), "did not end", ran_out_of_time=True)
+    return replace(late, busy_share=0.9)
+
+
+def test_a_run_out_of_time_on_busy_cores_is_never_final(tmp_path):
+    """It was the machine: on idle cores the same command measures it."""
+    job = Job([point("a")], Extent.QUICK, SOURCES, MACHINE, "")
+    for _ in range(3):
+        run(job, Store(tmp_path), str, measure_point=on_busy_cores)
+    results = study([point("a")], tmp_path, fake := Fake())
+    assert fake.asked == [("a", 0)] and results.why_missing("a") == ""
+
+
+def test_a_delayed_run_that_the_budget_cuts_off_has_not_failed(tmp_path):
+    """It had its limit by the clock, but not yet what others had of it."""
+    clock = [0.0]
+
+    def delayed(point, repeat, limit_s, most_s):
+        clock[0] += 60 if point.name == "a" else most_s
+        ranks = ({"n": 1},) if point.name == "a" else ()
+        return Measurement(point.name, repeat, ranks, "" if ranks else "late", not ranks)
+
+    points = [point("a", "a", limit_s=60), point("b", "b", limit_s=40)]
+    job = Job(points, Extent.QUICK, SOURCES, MACHINE, "")
+    results = run(job, Store(tmp_path), str, measure_point=delayed, now_s=lambda: clock[0])
+    assert "run the same command again" in results.why_missing("b")

@@ -84,12 +84,12 @@ def _suite_problems(
     if paid != points:
         yield Problem(
             suite,
-            f"its tests are worth {written(paid)} points, but assignment.toml says "
+            f"its tests are worth {_points(paid)}, but assignment.toml says "
             f"{written(points)}; {_largest(found)}",
         )
     for stage in found:
         if stage.at_least is not None and not 0 < stage.at_least < points:
-            text = f"{stage.test} is a stage of {written(stage.at_least)} points; expected more"
+            text = f"{stage.test} is a stage of {_points(stage.at_least)}; expected more"
             yield Problem(suite, f"{text} than 0 and fewer than the {written(points)} of the part")
 
 
@@ -156,10 +156,7 @@ def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Pr
 
 
 def _telling_lines(file: Path) -> set[str]:
-    """Return the lines that say what is asked: names and docstrings of tests, and their cases.
-
-    Loops and calls are alike in all suites.
-    """
+    """Return the lines that say what is asked: names and docstrings of tests, and their cases."""
     lines = {line.strip() for line in file.read_text(errors="replace").splitlines()}
     return {line for line in lines if len(line) >= _FEWEST_CHARS and _TELLING.match(line)}
 
@@ -310,10 +307,7 @@ def are_sums(rows: Sequence[float], paid: Sequence[float]) -> bool:
 
 
 def _rests(numbers: tuple[float, ...], wanted: float) -> Iterator[tuple[float, ...]]:
-    """Yield what is left of numbers, the greatest first, without some whose sum is the one wanted.
-
-    Equal numbers are taken in their order, so that no rest comes twice.
-    """
+    """Yield what is left of numbers without some that add up to the one wanted, each rest once."""
     if wanted == 0:
         yield numbers
         return

@@ -203,7 +203,7 @@ def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
     works = [Work(hand_in(label, at=None), grading()) for label in ("anna", "anna-secret")]
     (found,), strays = standings(works, Rules(roster, {}, Policy(), Questions(), NAMES))
     assert (found.final, found.status) == (None, "needs review")
-    why = "2 hand-ins, but no times to tell which is the last"
+    why = "2 hand-ins, but not all have a time, so which is the last is unknown"
     (row,) = table([found])
     assert why in row["reasons"] and row["final"] == ""
     assert why in gradebook.mark_text(found)

@@ -47,7 +47,7 @@ def test_canvas_gets_its_column_filled():
     before[2][5] = "5"
     assert rows(found) == before
     assert found.num_filled == 1
-    assert found.left == ("Other, O was not graded",)
+    assert found.left == ("Other, O matches no student graded here",)
 
 
 def test_an_empty_heading_of_canvas_takes_no_comments():
@@ -142,7 +142,9 @@ def test_a_number_that_two_have_is_nobodys():
 def test_a_table_of_another_class_is_one_sentence():
     found = fill(CANVAS, "g.csv", [standing(label="zoe")], "HW3")
     (told,) = found.left
-    assert told.startswith("no student in g.csv was graded here; export the table of this class")
+    assert told.startswith(
+        "no student in g.csv matches one graded here; export the table of this class"
+    )
     assert found.num_filled == 0
 
 

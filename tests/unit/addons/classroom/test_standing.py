@@ -34,7 +34,7 @@ def test_who_has_handed_in_twice_without_times_is_for_a_person():
     page = class_page.render("sums", found, NAMES, [])
     assert "which is the last" in page and "anna" not in page
     said = "\n".join(outputs.summary(found, strays, [], Path("out")))
-    assert "anna: 2 hand-ins, but no times to tell which is the last" in said
+    assert "anna: 2 hand-ins, but not all have a time, so which is the last is unknown" in said
 
 
 def test_a_deadline_without_times_is_told():
@@ -186,7 +186,7 @@ def test_a_problem_of_several_students_is_told_once():
     rules = Rules(Roster(students), {}, Policy(), Questions(), NAMES)
     said = list(outputs.summary(*standings(works, rules), [], Path("out")))
     first = ", ".join(f"s{each}" for each in range(10))
-    assert [line for line in said if "lost" in line] == [f"  {first} and 20 more: not graded: lost"]
+    assert [line for line in said if "lost" in line] == [f"  {first}, and 20 more: not graded: lost"]
 
 
 def test_a_hand_in_of_two_numbers_says_so():

@@ -130,7 +130,10 @@ def test_coding_lines_are_found_where_python_finds_them(source):
         assert (b"utf-8" in found.content) == (encoding == "iso-8859-1")
 
 
-SHOWN = "has U+{} in line {}, which can hide or move text on a screen; it is shown as {}"
+SHOWN = (
+    "has the character U+{} in line {}; the character can hide or move text on a screen, so it is "
+    "shown as {}"
+)
 
 
 @pytest.mark.parametrize(

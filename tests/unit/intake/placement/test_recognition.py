@@ -155,7 +155,7 @@ def test_where_nothing_is_near_every_assignment_is_named(tmp_path):
     with pytest.raises(UsageError) as raised:
         recognise(submissions.read(tmp_path, ["ring.py"]), KNOWN)
     text = str(raised.value)
-    assert "docs/0.txt" in text and "docs/7.txt and 2 more" in text
+    assert "docs/0.txt" in text and "docs/7.txt, and 2 more" in text
     assert "network.py (hogwild)" in text and "ring.py (mpi)" in text
 
 
@@ -335,7 +335,7 @@ def test_a_missing_file_is_named_with_its_other_names():
     task = parts.GradingTask(placement, Settings(), launch=pytest.fail)
     result = parts._grade_once(task, LENET.parts[0]).result
     assert result.verdict is Verdict.NOT_ATTEMPTED
-    assert result.message == "neither all.py, 1a.py nor 2a.py was handed in"
+    assert result.message == "neither all.py, 1a.py, nor 2a.py was handed in"
 
 
 def test_a_hostile_hand_in_takes_no_time():

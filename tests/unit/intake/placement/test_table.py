@@ -269,6 +269,12 @@ def test_a_plain_hand_in_needs_no_note(course):
     assert placed(course, {f"a/{path}": each for path, each in files.items()}).notes == ()
 
 
+def test_what_nobody_asked_for_is_a_note(course):
+    """A file that is no program; programs may be imported by the graded ones."""
+    told = placed(course, {"ring.py": MINE, "helper.py": b"", "notes.txt": b"x"}).notes
+    assert told == ("not expected, and not graded: notes.txt",)
+
+
 def test_what_is_out_of_the_ordinary_is_a_note(course):
     """What was graded under another name, other versions, and what alone was handed in unread."""
     renamed = placed(course, {"ring (1).py": MINE})

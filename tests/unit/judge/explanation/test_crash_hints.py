@@ -84,11 +84,11 @@ NOTHING = Run(2).trace()
                 source="np.load('out/a.npy')",
                 is_apart=True,
             ),
-            "no rank finds the files or the shared memory of another rank; send data in messages",
+            "no rank can see another rank's files or shared memory; send data in messages",
         ),
         (
             Crash(0, "[Errno 2] No such file or directory: 'a.npy'", is_apart=True),
-            "no rank finds the files or the shared memory of another rank; send data in messages",
+            "no rank can see another rank's files or shared memory; send data in messages",
         ),
         (
             Crash(0, "[Errno 1] Operation not permitted", is_apart=True),
@@ -120,7 +120,8 @@ NOTHING = Run(2).trace()
         (
             Crash(0, "[Errno 13] Permission denied: '/dev/shm/mine'", is_apart=True),
             "ranks cannot use /dev/shm: send data to other ranks in messages. Only processes that "
-            "a rank starts share its memory, by multiprocessing.shared_memory or torch tensors",
+            "a rank starts share its memory, through multiprocessing.shared_memory or torch "
+            "tensors",
         ),
         (
             Crash(0, "access permission denied", is_apart=True),

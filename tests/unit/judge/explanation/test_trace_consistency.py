@@ -249,7 +249,7 @@ def test_mpi_counted_something_else(row):
     (doubt,) = miscounts(exchange().trace(), [NOTHING, NOTHING], after)
     assert doubt.text == (
         f"rank 0 recorded 2 messages to rank 1 with 24 bytes, but MPI itself counted {row[0]} "
-        f"with {row[1]}"
+        f"with {row[1]} bytes"
     )
 
 

@@ -141,12 +141,13 @@ def test_bytes_per_edge_are_exact_or_between():
     assert_bytes_per_edge(trace, dict.fromkeys(edges_of(ROW), 240))
     assert_bytes_per_edge(trace, dict.fromkeys(edges_of(ROW), (80, 240)))
     assert violation(assert_bytes_per_edge, trace, {(1, 2): (0, 239)}) == (
-        "rank 1 sent rank 2 240 bytes in 3 messages, the first with Send at ring.py:30; expected 0 "
+        "rank 1 sent 240 bytes to rank 2 in 3 messages, the first with Send at ring.py:30; "
+        "expected 0 "
         "to 239 bytes"
     )
     assert violation(assert_bytes_per_edge, trace, {(0, 1): 241}).endswith("expected 241 bytes")
     assert violation(assert_bytes_per_edge, trace, {(0, 3): 8}) == (
-        "rank 0 sent rank 3 nothing; expected 8 bytes"
+        "rank 0 sent nothing to rank 3; expected 8 bytes"
     )
 
 
@@ -160,7 +161,7 @@ def test_pickles_may_be_larger_by_their_headers():
 
 @pytest.mark.parametrize("edge", [(0, 2), (1, 1), (-1, 0)])
 def test_an_edge_between_other_ranks_is_the_suites_mistake(edge):
-    with pytest.raises(ValueError, match="expected two of the ranks 0 to 1"):
+    with pytest.raises(ValueError, match="expected two different ranks, 0 to 1"):
         assert_bytes_per_edge(Run(2).trace(), {edge: 8})
 
 

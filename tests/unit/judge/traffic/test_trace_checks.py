@@ -114,7 +114,8 @@ def test_a_collective_where_messages_are_asked_for():
     run.call(1, "Win_create")
     run.call(0, "Barrier", line=99)
     assert violation(rules.assert_only_point_to_point, run) == (
-        "rank 0 called Barrier at ring.py:99 (3 such calls); this part allows point-to-point calls "
+        "rank 0 called Barrier at ring.py:99 (3 such calls in all); this part allows "
+        "point-to-point calls "
         "only"
     )
 
@@ -206,8 +207,8 @@ def test_pickled_objects():
     rules.assert_buffers_not_pickles(run.trace())
     run.isend(1, 0, pickled=True)
     assert violation(rules.assert_buffers_not_pickles, run) == (
-        "rank 1 sent a pickled object with Isend at ring.py:50, as lower-case calls do (1 "
-        "time); use upper-case calls (Isend, Irecv, Allreduce, ...), which send the array "
+        "rank 1 sent a pickled object with Isend at ring.py:50, as lower-case calls do (1 such call "
+        "in all); use upper-case calls (Isend, Irecv, Allreduce, ...), which send the array "
         "itself"
     )
 
@@ -287,7 +288,8 @@ def test_a_message_past_the_neighbour():
     run = ring(4, even(8, 4))
     run.isend(0, 2)
     assert violation(neighbours.assert_one_neighbour, run) == (
-        "rank 0 sent to rank 2 at ring.py:190, which is not its neighbour. In a ring of 4, it "
+        "rank 0 called Isend at ring.py:190 to send to rank 2, which is not its neighbour. In a "
+        "ring of 4 ranks, it "
         "must send only to rank 1, or only to rank 3"
     )
 
@@ -388,7 +390,7 @@ def test_a_relay_of_whole_arrays_is_no_ring(num_ranks):
         most = 2 * (num_ranks - 1) * -(-97 // num_ranks)
         assert said == (
             f"rank 0 sent {97 * (num_ranks - 1)} elements ({8 * 97 * (num_ranks - 1)} bytes); in "
-            f"a ring, each rank sends at most {most}: 2(n - 1) ceil(L/n) with "
+            f"a ring, each rank sends at most {most} elements: 2(n - 1) ceil(L/n) with "
             f"n = {num_ranks} ranks and L = 97 elements"
         )
 
@@ -397,9 +399,9 @@ def test_too_little_is_no_ring_either():
     """A tail that never travels."""
     run = ring(4, [3, 3, 3, 3])
     assert violation(counting.assert_ring_volume, run, 13, ITEM_NUM_BYTES) == (
-        "the ranks together sent 72 elements (576 bytes); a ring sends 78 in all: "
+        "the ranks together sent 72 elements (576 bytes); a ring sends 78 elements in all: "
         "2(n - 1) L with n = 4 ranks and L = 13 elements. With chunks padded to equal length, "
-        "it sends up to 96"
+        "it sends up to 96 elements"
     )
 
 
@@ -423,7 +425,10 @@ def test_the_naive_exchange_is_exact(num_ranks):
     counting.assert_naive_volume(naive(num_ranks, 13).trace(), 13, ITEM_NUM_BYTES)
     for length in (12, 14):
         said = violation(counting.assert_naive_volume, naive(num_ranks, length), 13, ITEM_NUM_BYTES)
-        assert f"the naive exchange, each rank sends {13 * (num_ranks - 1)}: (n - 1) L" in said
+        assert (
+            f"the naive exchange, each rank sends {13 * (num_ranks - 1)} elements: (n - 1) L"
+            in said
+        )
 
 
 def test_a_star_is_not_the_naive_exchange():

@@ -44,7 +44,7 @@ def test_a_lost_tail_shows_as_one_piece():
     got = expected.copy()
     got[9:] = 0
     assert message_of([got], expected) == (
-        "rank 0: recv[9] is 0; expected 10 (4 of 13 elements differ: 9 to 12)"
+        "rank 0: recv[9] is 0; expected 10 (4 of 13 elements differ: indices 9 to 12)"
     )
 
 
@@ -232,7 +232,7 @@ def test_a_changed_input():
         assert_unchanged([before, after], [before, before])
     assert str(caught.value) == (
         "rank 1: send[2] is 1.25 after the call, but was 0.5 before (2 of 4 elements changed: "
-        "2 to 3); the call must not change send"
+        "indices 2 to 3); the call must not change send"
     )
 
 

@@ -239,7 +239,7 @@ def test_a_report_with_the_graders_own_failure_is_a_report(submission, daemon):
     [
         (b"\x01\0\0", "ended early"),
         (b"\x01\0\0\0\0\0\0\x09only", "ended early"),
-        (b"hello, I am a terminal", "not in its multiplexed format"),
+        (b"hello, I am a terminal", "is not multiplexed"),
     ],
 )
 def test_broken_output_is_never_a_report(submission, daemon, raw, sentence):

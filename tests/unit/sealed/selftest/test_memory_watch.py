@@ -41,7 +41,7 @@ def test_a_run_that_is_ended_holds():
 def test_a_run_that_keeps_its_memory_is_a_reason_not_to_grade():
     found = watched(outcomes=[an_outcome()])
     assert (found.holds, found.is_essential) == (False, True)
-    assert found.found == "a rank kept 192 MiB; 64 are allowed"
+    assert found.found == "a rank kept 192 MiB; 64 MiB are allowed"
 
 
 @pytest.mark.parametrize("failure", [None, RunFailure(Verdict.RUN_TIME_ERROR, "it crashed")])
