@@ -269,7 +269,7 @@ def _files_in(inside: str, placement: Placement, parts: Sequence[str]) -> set[st
 
 
 def _exit_code(of_pytest: int) -> int:
-    """Return the exit code, 0 or 1. Raises UsageError if no test ran, GraderError if pytest failed."""
+    """Return 0 or 1. Raises UsageError if no test ran, GraderError if pytest failed."""
     if of_pytest == _NO_TESTS:
         raise UsageError(
             "no check is left to run; `grade list --prices ASSIGNMENT` names all checks"
