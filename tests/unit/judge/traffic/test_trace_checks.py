@@ -207,8 +207,8 @@ def test_pickled_objects():
     rules.assert_buffers_not_pickles(run.trace())
     run.isend(1, 0, pickled=True)
     assert violation(rules.assert_buffers_not_pickles, run) == (
-        "rank 1 sent a pickled object with Isend at ring.py:50, as lower-case calls do (1 such call "
-        "in all); use upper-case calls (Isend, Irecv, Allreduce, ...), which send the array "
+        "rank 1 sent a pickled object with Isend at ring.py:50, as lower-case calls do (1 such "
+        "call in all); use upper-case calls (Isend, Irecv, Allreduce, ...), which send the array "
         "itself"
     )
 
