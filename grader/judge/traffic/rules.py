@@ -223,7 +223,8 @@ def _assert_evidence(trace: Trace, may_be_silent: bool) -> None:
         raise RuleViolation(
             found(
                 "rule.no_messages",
-                "no rank sent a message, so no rank's result can come from the other ranks",
+                f"none of the {len(trace.ranks)} ranks sent a message, so no result can come from "
+                "the other ranks",
                 num_ranks=len(trace.ranks),
             )
         )
