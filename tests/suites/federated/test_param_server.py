@@ -55,7 +55,7 @@ def assert_workers_matter(faults: Faults, checks: StepChecks) -> None:
         least=1,
         others=lambda: bool(checks.ranks_used_by_others(case, outcome)),
     )
-    checks.assert_contents(case, outcome)
+    faults.assert_contents(checks.assert_contents)
 
 
 def assert_models_matter(faults: Faults, checks: StepChecks) -> None:

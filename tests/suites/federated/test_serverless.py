@@ -47,7 +47,7 @@ def assert_ranks_matter(faults: Faults, checks: StepChecks) -> None:
         least=min(2, outcome.ranks - 1),
         others=lambda: len(checks.ranks_used_by_others(case, outcome)) > 1,
     )
-    checks.assert_contents(case, outcome)
+    faults.assert_contents(checks.assert_contents)
 
 
 @points(0.5)

@@ -1,5 +1,6 @@
 """Which messages are altered to see whether training comes from them, and what follows."""
 
+import contextlib
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from federated.training_cases import Training
 
 from grader.grading_plugin.launch_results import make_launch
 from grader.judge.check_failures import NotProven, RuleViolation, WrongAnswer
+from grader.model.finding import found
 from grader.model.report import Outcome
 from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
 
@@ -218,6 +220,34 @@ def test_a_script_that_never_trains_twice_alike_is_judged_by_its_checks():
     script = Unsteady({1: GRADIENTS, 2: GRADIENTS})
     faults = faults_in(script.run, CASE, script.outcome(CASE), [check])
     faults.assert_each_matters(WORKERS, NUM_STEPS)
+
+
+@pytest.mark.parametrize(("shown_by", "holds"), [(1, True), (2, True), (3, False)])
+def test_contents_are_looked_for_in_one_more_run(shown_by, holds):
+    """Samples are drawn anew for each run, and a few may miss what is new in a model."""
+    faults = Script({1: GRADIENTS, 2: GRADIENTS}).faults()
+    faults.assert_some_matter(WORKERS, 1, others=lambda: False)
+    seen = []
+
+    def check(_, outcome):
+        seen.append(outcome)
+        if len(seen) < shown_by:
+            raise NotProven(found("evidence.models_not_given", "", rank=1))
+
+    with contextlib.nullcontext() if holds else pytest.raises(NotProven):
+        faults.assert_contents(check)
+    assert seen[0] is faults.outcome and len(seen) == min(shown_by, 2)
+    assert all(outcome.num_altered == 0 for outcome in seen)
+
+
+def test_contents_of_a_run_without_another_are_not_proven():
+    faults = Script({1: GRADIENTS, 2: GRADIENTS}).faults()
+
+    def check(*_):
+        raise NotProven(found("evidence.models_not_given", "", rank=1))
+
+    with pytest.raises(NotProven):
+        faults.assert_contents(check)
 
 
 @pytest.mark.parametrize("name", ["rows", "model", "seen", "gradient", "aggregate"])
