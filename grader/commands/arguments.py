@@ -142,7 +142,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
     "open": (
         _DIR,
         _value("-n --ranks", "N", "start this number of ranks [4]", positive, default=4),
-        _value("-k", "WORDS", "run only checks with these words in their names"),
+        _value("-k", "EXPRESSION", "run only checks whose names match it, as in pytest"),
         _flag("-s", "show what ranks print, even in checks that pass"),
         _flag("-x", "stop after the first failed check"),
         _flag("-v", "show every check"),

@@ -90,7 +90,7 @@ def _other_sum(path: str, table: Table) -> Iterator[str]:
         return
     if total(points) != total([table["points"]]):
         yield (
-            f"{path}.rubric: found {written(total(points))} points in all; expected the "
+            f"{path}.rubric: found {written(total(points))} in all; expected the "
             f"{written(table['points'])} of {path}.points"
         )
 

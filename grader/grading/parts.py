@@ -219,8 +219,8 @@ def _graded(suite: Path, context: PartContext, points: float) -> tuple[SuiteResu
     maximum = total(test.max_points for test in graded.tests)
     if maximum != points and context.settings.selection.is_whole:
         return graded, (
-            f"the suite's tests are worth {written(maximum)} points, but assignment.toml says "
-            f"{written(points)}"
+            f"the suite's tests are worth {written(maximum)} point{'' if maximum == 1 else 's'}, "
+            f"but assignment.toml says {written(points)}"
         )
     return graded, ""
 

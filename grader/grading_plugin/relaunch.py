@@ -57,7 +57,7 @@ class PartTime:
             found(
                 "limit.time_of_part",
                 f"the checks before this one used up the {self.limit_s:g} s of this part; "
-                f"{self.used_s[test]:.0f} s went to: {test}",
+                f"the slowest took {self.used_s[test]:.0f} s: {test}",
             ),
         )
 

@@ -104,7 +104,7 @@ def unpack(data: bytes) -> SubmissionMessage:
         raise BrokenMessageError(f"no message ({type(error).__name__})") from None
     ends = list(accumulate(sizes.values(), initial=start))
     if min(sizes.values(), default=0) < 0 or ends[-1] != len(data):
-        raise BrokenMessageError(f"{len(data)} bytes, which do not fit its files")
+        raise BrokenMessageError(f"{len(data)} bytes, which do not match the sizes of its files")
     contents = (data[begin:end] for begin, end in pairwise(ends))
     found = replace(said, files=dict(zip(sizes, contents, strict=True)))
     if wrong := next(_mistakes(found), ""):

@@ -149,7 +149,7 @@ def _of_gradescope(folder: Path, zone: tzinfo) -> Mapping[str, Mapping[str, Any]
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError):
         raise UsageError(
-            f"{file} is not an export of Gradescope: expected a table of submissions with "
+            f"{file} is not an export from Gradescope: expected a table of submissions with "
             ":submitters: and :created_at:; export the submissions again, or remove the file"
         ) from None
 

@@ -298,7 +298,8 @@ def _require_known(report: Report, rows: Sequence[Row], given: Mapping[str, Give
 def _require_no_more(name: str, each: Given, most: float) -> None:
     if each.points > most:
         raise UsageError(
-            f"{each.where}: {written(each.points)} points, but {name} is worth {written(most)}"
+            f"{each.where}: {written(each.points)} point{'' if each.points == 1 else 's'}, "
+            f"but {name} is worth {written(most)}"
         )
 
 

@@ -144,19 +144,21 @@ def _counts_text(counts: Sequence[int], stranger: str, own: int | None) -> str:
     if not present:
         return f"it contains only {stranger}" if stranger else "it contains no rank's contribution"
     if missing and len(missing) >= len(present) and not repeated:
-        return f"it contains only the contributions of {ranks_text(present)}{beside}"
+        of_these = f"contribution{'s' * (len(present) > 1)} of {ranks_text(present)}"
+        return f"it contains only the {of_these}{beside}"
     by_times: dict[int, list[int]] = {}
     for rank, number in repeated.items():
         by_times.setdefault(number, []).append(rank)
     said = [
-        f"it contains the contributions of {ranks_text(ranks)} ({_times(number)})"
+        f"it contains the contribution{'s' * (len(ranks) > 1)} of {ranks_text(ranks)} "
+        f"({_times(number)})"
         for number, ranks in sorted(by_times.items())
     ]
     if missing:
         said.append(
             f"none of {ranks_text(missing)}"
             if said
-            else f"it lacks the contributions of {ranks_text(missing)}"
+            else f"it lacks the contribution{'s' * (len(missing) > 1)} of {ranks_text(missing)}"
         )
     if stranger:
         said.append(f"it also contains {stranger}")

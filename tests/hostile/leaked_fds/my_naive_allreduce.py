@@ -26,8 +26,8 @@ def allreduce(send, recv, comm, op):
             except OSError:
                 pass
         if stat.S_ISSOCK(status.st_mode):
+            each = socket.socket(fileno=os.dup(descriptor))
             try:
-                each = socket.socket(fileno=os.dup(descriptor))
                 if each.family == socket.AF_UNIX:
                     peer = struct.unpack("3i", each.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
                     if peer[1] == 0:
@@ -37,6 +37,7 @@ def allreduce(send, recv, comm, op):
                 found.append(f"{descriptor} passes {passed}") if passed else None
             except OSError:
                 pass
+            each.close()  # else it would be found as one more
     if len(of_root) > 1:
         found.append(f"beside the judge, root holds the other end of {of_root}")
     if found:

@@ -114,8 +114,8 @@ def assert_contents(
         rank, (num_bytes, needed) = next(iter(missing.items()))
         text = (
             f"Judging by samples, rank {rank} sent only {num_bytes:,.0f} bytes of gradients or "
-            f"models from its training; at least {needed:,.0f} are needed. The training might not "
-            "come from messages; your instructor reviews this part."
+            f"models from its training; at least {needed:,.0f} are needed. The trained model might "
+            "not come from messages; your instructor reviews this part."
         )
         facts: dict[str, Any] = {"rank": rank, "num_bytes": int(num_bytes)}
         facts["needed_num_bytes"] = int(needed)

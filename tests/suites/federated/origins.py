@@ -161,8 +161,8 @@ def _assert_no_zeros(trace: Trace, given: Mapping[int, int]) -> None:
         if num_bytes - zeros < _LEAST_NUM_BYTES <= num_bytes:
             text = (
                 f"rank {rank} sent the other ranks {num_bytes:,} bytes, {zeros:,} of them in "
-                "messages and collectives that contained only zeros. The training might not come "
-                "from messages; your instructor reviews this part"
+                "messages and collectives that contained only zeros. The trained model might not "
+                "come from messages; your instructor reviews this part"
             )
             raise NotProven(found("evidence.zeros_given", text, rank=rank, num_bytes=zeros))
 

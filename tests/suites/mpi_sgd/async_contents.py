@@ -90,8 +90,8 @@ def _not_proven(worker: int, what: str, num_bytes: int, needed: int) -> NotProve
         found(
             "evidence.training_not_sent",
             f"judging by samples, worker rank {worker} {what} of its batches in only "
-            f"{num_bytes} bytes of messages; at least {needed} are needed. The training might "
-            "not come from messages; your instructor reviews this part",
+            f"{num_bytes} bytes of messages; at least {needed} are needed. The trained "
+            "network might not come from messages; your instructor reviews this part",
             rank=worker,
             num_bytes=num_bytes,
             needed_num_bytes=needed,

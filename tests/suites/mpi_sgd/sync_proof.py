@@ -101,8 +101,8 @@ def _assert_gradients_are_given(case: Fit, outcome: Outcome) -> None:
             found(
                 "evidence.gradients_not_given",
                 f"judging by samples, ranks {without[0]} and {without[1]} sent no piece of their "
-                "gradients, or of a sum that includes them. The training might "
-                "not come from messages or collectives; your instructor reviews this part",
+                "gradients, or of a sum that includes them. The trained network "
+                "might not come from messages or collectives; your instructor reviews this part",
                 ranks=without,
             )
         )

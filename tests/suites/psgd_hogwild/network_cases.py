@@ -219,7 +219,7 @@ def assert_can_learn(case: Network, outcome: Outcome) -> None:
         if number < _NUM_WEIGHTED:
             some = f"only {number}" if number else "none"
             text = f"The network cannot be trained: {some} of the {_NUM_WEIGHTED} weight tensors "
-            text += f"of its layers get{'s' * (number == 1)} a gradient in backward"
+            text += f"of its layers {'gets' if number == 1 else 'get'} a gradient in backward"
             text += f" ({no_backward})." if no_backward else "."
             helps = "look for detach(), no_grad(), .data, or a conversion in forward"
             raise WrongAnswer(found("network.no_gradient", text, help=helps, number=number))
@@ -232,7 +232,7 @@ def assert_one_row(case: Network, outcome: Outcome) -> None:
         if len(output) != 1 or output.size < 2:
             shape, expected = output.shape, (1, NUM_CLASSES)
             text = f"For one image, the output has shape {shape}; expected {expected}."
-            helps = "look for a line that drops or mixes the batch dimension"
+            helps = "look for a line that drops the batch dimension, or merges it with another"
             raise WrongAnswer(found("network.one_image_shape", text, help=helps, shape=shape))
 
 

@@ -68,7 +68,7 @@ def _convolution(values: Floats, shape: tuple[int, ...], unused: list[Floats]) -
 
 def _max_pool(values: Floats, shape: tuple[int, ...]) -> Floats:
     if len(shape) != 4 or values.ndim != 4 or 0 in shape:
-        raise NotRecomputable("a pooling layer does not pool over images")
+        raise NotRecomputable("the input or output of a pooling layer is not a batch of images")
     size = values.shape[2] // shape[2]
     if not size or (values.shape[2] // size, values.shape[3] // size) != shape[2:]:
         raise NotRecomputable("the windows of a pooling layer overlap, or leave gaps")

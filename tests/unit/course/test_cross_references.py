@@ -86,7 +86,7 @@ def test_what_agrees_is_not_told(told):
         (
             ("manual", 0, "rubric", 1, "points"),
             2,
-            "manual.times.rubric: found 2.1 points in all; expected the 3 of manual.times.points",
+            "manual.times.rubric: found 2.1 in all; expected the 3 of manual.times.points",
         ),
         (
             ("manual", 0, "rubric"),

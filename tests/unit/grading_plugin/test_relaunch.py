@@ -259,7 +259,7 @@ def test_past_the_limit_it_is_said_which_test_took_the_most():
         time.charge(answered(wall_time_s), test)
     late = time.out_of_time()
     assert late is not None and late.verdict is Verdict.TIME_LIMIT_EXCEEDED
-    assert "used up the 100 s of this part; 60 s went to: the ring" in late.message
+    assert "used up the 100 s of this part; the slowest took 60 s: the ring" in late.message
 
 
 def test_a_busy_machine_is_not_the_submissions():

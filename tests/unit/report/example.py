@@ -253,7 +253,7 @@ def seen() -> Evidence:
                 12,
                 13,
                 (DifferingElement("[9]", "0.101", "1.265"),),
-                "it lacks the contributions of rank 1",
+                "it lacks the contribution of rank 1",
             ),
         ),
         budgets=(Budget("rank 0", 480.0, 320.0, "elements", "2(n - 1) ceil(L/n)", 300.0),),

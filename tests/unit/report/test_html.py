@@ -137,7 +137,7 @@ def test_one_cause_has_one_set_of_pictures():
 
 def test_whose_numbers_are_in_an_element_is_told_beside_it():
     shown = drawn("findings", "differences", seen().differences)
-    assert "the first of them; in the first: it lacks the contributions of rank 1" in shown
+    assert "the first of them; in the first: it lacks the contribution of rank 1" in shown
 
 
 def test_what_is_told_already_is_not_repeated_beside_a_line():

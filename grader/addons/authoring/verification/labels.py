@@ -71,7 +71,8 @@ def disagreements(label: Label, result: PartResult) -> Iterator[str]:
         facts = f" {label.facts}" if label.facts else ""
         yield f"no finding has the key {label.cause}{facts}; found {told}"
     if not _pays(label.points, result):
-        yield f"expected {label.points} points, found {_paid(result)}"
+        noun = "point" if label.points == 1 else "points"
+        yield f"expected {label.points} {noun}, found {_paid(result)}"
     lost = {test.name for test in result.tests if test.points < test.max_points}
     if label.subject is not None and not lost <= set(label.subject):
         others = ", ".join(sorted(lost - set(label.subject)))

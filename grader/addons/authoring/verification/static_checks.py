@@ -249,8 +249,8 @@ def _wrong_parts(table: _Table, assignment: Assignment) -> Iterator[str]:
             yield f"no row names the part {part.name}; add one with {_points(part.points)}{meant}"
         elif not _NUMBER.fullmatch(found) or float(found) != part.points:
             yield (
-                f"{part.name} has {found or 'no'} points here, but {written(part.points)} in "
-                f"assignment.toml; {_CHANGE}"
+                f"{part.name}: found {found or 'nothing'} here, but assignment.toml gives "
+                f"{_points(part.points)}; {_CHANGE}"
             )
     others = total(float(found) for found in rows.values() if _NUMBER.fullmatch(found))
     by_a_person = total(manual.points for manual in assignment.manual)

@@ -148,7 +148,7 @@ def _async(results):
         Chart(
             "async_run_time", "Asynchronous training: run time by worker count", y_label="time (s)",
             series=tuple(times), is_log_y=True,
-            caption=f"{work}, by all workers. {network}", **common,
+            caption=f"{work}, by all workers together. {network}", **common,
         ),
         Chart(
             "async_speed_up", "Asynchronous training: speed-up against the serial program",
@@ -157,7 +157,7 @@ def _async(results):
         Chart(
             "async_accuracy", "Asynchronous training: accuracy by worker count", y_label="accuracy",
             series=tuple(accuracies), is_share=True,
-            caption=f"On the test images, after {work} by all workers.{slow}", **common,
+            caption=f"On the test images, after {work} by all workers together.{slow}", **common,
         ),
     ]  # fmt: skip
 

@@ -71,7 +71,7 @@ def _modelled_order(results):
     if None not in model.values():
         order = sorted(model, key=lambda way: model[way])
         told = ", ".join(f"{LABELS[way]} {model[way] * 1e3:.1f} ms" for way in order)
-        yield f"Modelled on 4 machines and on one, fastest first: {told}."
+        yield f"Modelled times per iteration on 4 machines (one node: on 1), fastest first: {told}."
 
 
 def _long_iterations(results):

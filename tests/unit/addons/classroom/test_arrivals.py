@@ -157,7 +157,7 @@ def test_what_gradescope_tells(folder, tmp_path):
     (found,) = arrivals.read_folder(folder, tmp_path / "assembled", zone, Naming("gradescope"))
     assert found.submitted_at == datetime(2026, 11, 20, 22, tzinfo=zone)
     table.write_text("- not\n- a table\n")
-    with pytest.raises(UsageError, match="not an export of Gradescope"):
+    with pytest.raises(UsageError, match="not an export from Gradescope"):
         read(tmp_path, Naming("gradescope"))
 
 

@@ -24,10 +24,10 @@ def test_every_contribution_is_told(ranks: int, dtype: str) -> None:
     each = arrays(ranks, dtype)
     total = np.sum(each, axis=0)
     for changed, told in (
-        (total + each[1], "it contains the contributions of rank 1 (twice)"),
+        (total + each[1], "it contains the contribution of rank 1 (twice)"),
         (total - each[0] + each[1], "rank 1 (twice) and none of rank 0"),
         (each[1], "it contains only rank 1's own contribution"),
-        (each[0], "it contains only the contributions of rank 0"),
+        (each[0], "it contains only the contribution of rank 0"),
     ):
         got = total.copy()
         got[5:15] = changed[5:15]
@@ -37,11 +37,11 @@ def test_every_contribution_is_told(ranks: int, dtype: str) -> None:
 def test_what_is_missing_is_told() -> None:
     each = arrays(5)
     got = np.sum(each[:4], axis=0)
-    assert sum_text(got, each, own=0) == "it lacks the contributions of rank 4"
+    assert sum_text(got, each, own=0) == "it lacks the contribution of rank 4"
     got = each[0] + each[3]
     assert sum_text(got, each, own=0) == "it contains only the contributions of ranks 0 and 3"
     assert sum_text(got + 2 * each[0], each) == (
-        "it contains the contributions of rank 0 (3 times) and none of ranks 1, 2, and 4"
+        "it contains the contribution of rank 0 (3 times) and none of ranks 1, 2, and 4"
     )
 
 
@@ -55,7 +55,7 @@ def test_strangers_are_told_by_their_names() -> None:
         "it also contains 777, which recv held before"
     )
     assert sum_text(total - each[2] + late, each, strangers=strangers) == (
-        "it lacks the contributions of rank 2 and it also contains rank 2's array of call 3"
+        "it lacks the contribution of rank 2 and it also contains rank 2's array of call 3"
     )
     assert sum_text(old, each, strangers=strangers) == (
         "it contains only 777, which recv held before"

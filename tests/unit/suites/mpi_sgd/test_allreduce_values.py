@@ -116,9 +116,9 @@ def test_each_rank_is_told_whose_numbers_are_in_its_own_array() -> None:
     told = EvidenceCollector({}, is_kept=True).with_failure(WRONG, caught.value).evidence
     assert told is not None
     assert [(each.rank, each.made_of) for each in told.differences] == [
-        (0, "it lacks the contributions of rank 1"),
-        (1, "it lacks the contributions of rank 2"),
-        (2, "it lacks the contributions of rank 0"),
+        (0, "it lacks the contribution of rank 1"),
+        (1, "it lacks the contribution of rank 2"),
+        (2, "it lacks the contribution of rank 0"),
     ]
 
 

@@ -88,9 +88,13 @@ def test_tables_that_agree_have_no_problem(tmp_path):
         (
             "| 15 |\n| non",
             "| 25 |\n| non",
-            "4: iid has 25 points here, but 15 in assignment.toml; change one of them",
+            "4: iid: found 25 here, but assignment.toml gives 15 points; change one of them",
         ),
-        ("`fed.py` | 2.5", "`fed.py` | -", "4: noniid has - points here, but 2.5 in assignment"),
+        (
+            "`fed.py` | 2.5",
+            "`fed.py` | -",
+            "4: noniid: found - here, but assignment.toml gives 2.5 points",
+        ),
         (
             "| noniid | `fed.py` | 2.5 |\n",
             "",
