@@ -77,6 +77,14 @@ def assert_reduced_by_messages(case: Reduction, outcome: Outcome) -> None:
     if left := receive_left(outcome.trace):
         with case_context(case, outcome):
             raise WrongAnswer(left)
+    assert_reduced_by_no_collective(case, outcome)
+
+
+def assert_reduced_by_no_collective(case: Reduction, outcome: Outcome) -> None:
+    """Assert that recv holds the reduction, and that no collective brought it there.
+
+    For long arrays, of which not all messages may be recorded. Raises WrongAnswer, RuleViolation.
+    """
     assert_reduced(case, outcome)
     other_way = other_way_of(outcome)
     if other_way is not None:

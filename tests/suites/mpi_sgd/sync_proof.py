@@ -9,8 +9,8 @@ from grader.api import (
     Call,
     NotProven,
     Outcome,
+    assert_answers_follow,
     assert_envelopes_too_small,
-    assert_messages_matter,
     case_context,
     every_contribution_fault,
     every_message_fault,
@@ -55,7 +55,7 @@ def assert_gradients_come_from_messages(run: Run, cases: Cases, used: Check) -> 
     case, outcome, check = _first_use(run, cases, used)
     faults = every_message_fault(outcome, range(outcome.ranks))
     effects = inject_faults(run, outcome.ranks, case, outcome, faults, check)
-    assert_messages_matter(outcome.trace, effects)
+    assert_answers_follow(outcome.trace, effects)
     _assert_gradients_are_given(case, outcome)
     with case_context(case, outcome):
         assert_own_batches(case, outcome, range(outcome.ranks))
@@ -80,7 +80,7 @@ def assert_gradients_come_through_mpi(run: Run, cases: Cases, used: Check) -> No
             if effects and all(effect.influenced for effect in effects):
                 break
         else:
-            assert_messages_matter(outcome.trace, happened)
+            assert_answers_follow(outcome.trace, happened)
         _assert_gradients_are_given(case, outcome)
         assert_own_batches(case, outcome, range(ranks))
 
