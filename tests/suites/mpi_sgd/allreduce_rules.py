@@ -21,7 +21,13 @@ from grader.api import (
 from .allreduce_cases import SEVERAL_RANKS, Reduction
 from .allreduce_proof import FEWEST_RANKS, Cases, Judged, Run, plain_is_right
 from .allreduce_reasons import any_source
-from .allreduce_values import assert_reduced_by_messages, assert_right, other_way_of
+from .allreduce_values import (
+    assert_reduced,
+    assert_reduced_by_messages,
+    assert_reduced_by_no_collective,
+    assert_right,
+    other_way_of,
+)
 from .findings import hinted, led_by
 
 Check = Callable[[Reduction, Outcome], object]
@@ -100,6 +106,11 @@ def right_outcomes(run: Run, cases: Cases, *, any_way: bool = False) -> list[Jud
         .holding(assert_right)
         if any_way or other_way_of(outcome) is None
     ]
+
+
+def timed_check(run: Run, cases: Cases) -> Callable[[Reduction, Outcome], None]:
+    """Return what a timed answer must be: reduced by no collective, if shorter arrays are."""
+    return assert_reduced_by_no_collective if right_outcomes(run, cases) else assert_reduced
 
 
 def _are_enough(able: Collection[int], asked: Collection[int]) -> bool:
