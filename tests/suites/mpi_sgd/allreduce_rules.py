@@ -6,12 +6,14 @@ none, stages pay.
 """
 
 from collections.abc import Callable, Collection
+from itertools import product
 
 from grader.api import (
     Finding,
     Outcome,
     RunFailed,
     WrongAnswer,
+    assert_only_point_to_point,
     case_context,
     found,
     listed,
@@ -94,6 +96,23 @@ def assert_rule(run: Run, cases: Cases, rule: Check, *, any_way: bool = False) -
     for case, outcome in judged:
         with case_context(case, outcome):
             rule(case, outcome)
+
+
+def assert_only_messages(run: Run, cases: Cases) -> None:
+    """Assert that point-to-point messages alone carry data, in every call that came right.
+
+    Raises RuleViolation.
+    """
+
+    def rule(case: Reduction, outcome: Outcome) -> None:
+        assert_only_point_to_point(outcome.trace)
+
+    assert_rule(run, cases, rule, any_way=True)
+    # Long arrays, other ops and groups too: some code has another way for these.
+    for ranks, purpose in product(SEVERAL_RANKS, ("values", "timing")):
+        launch = run(ranks, cases[ranks]).having(purpose=purpose)
+        for case, outcome in launch.holding(assert_reduced):
+            assert_reduced_by_no_collective(case, outcome)
 
 
 def right_outcomes(run: Run, cases: Cases, *, any_way: bool = False) -> list[Judged]:

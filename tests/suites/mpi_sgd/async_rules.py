@@ -27,7 +27,7 @@ from .fit_cases import Fit, trained_batches
 Run = Callable[..., Launch]
 Cases = dict[int, tuple[Fit, ...]]
 
-_BATCHES_MEANWHILE = 3
+_BATCHES_MEANWHILE = 8
 """Of each other worker: what the probe waits for before it lets the slow one go on."""
 ALTERED_RANKS = (4, 5, 3)
 """On which messages are altered: the first of these on which there is something to alter."""
@@ -71,7 +71,7 @@ def assert_training_comes_from_messages(run: Run, cases: Cases) -> None:
 
 
 def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
-    """Assert that the others' third batches reached the masters before the slow worker's first.
+    """Assert that the others' eighth batches reached the masters before the slow worker's first.
 
     Raises RuleViolation.
     """
@@ -103,7 +103,7 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
                 found(
                     "async.others_held_up",
                     f"While rank {slow} was paused in its first forward_prop, the gradients of "
-                    f"three batches of rank {worker} did not reach {masters}.",
+                    f"eight batches of rank {worker} did not reach {masters}.",
                     rank=slow,
                     worker=worker,
                 ),

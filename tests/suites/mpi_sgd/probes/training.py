@@ -24,7 +24,7 @@ def fit(student, comm, **case):
 def fit_beside_a_slow_worker(
     student, comm, *, slow_rank, first_worker, patience_s, pause_s, **case
 ):
-    """Hold one worker in its first batch until the others have done three, or time is up.
+    """Hold one worker in its first batch until the others have done eight, or time is up.
 
     Which of the two happened is for the judge to see, by the messages. The slow worker pauses
     before its later batches, so that what comes late has come by then.
@@ -48,7 +48,7 @@ def fit_beside_a_slow_worker(
                     time.sleep(0.001)
         elif rank == slow_rank:
             time.sleep(pause_s)
-        elif rank in others and num_batches_done == 3:
+        elif rank in others and num_batches_done == 8:
             with student.outside():
                 said.append(private.Isend(word, dest=slow_rank))
 
