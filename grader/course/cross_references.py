@@ -136,6 +136,8 @@ def _wrong_part_below(path: str, part: Table, parts: Sequence[Table]) -> Iterato
             f"{did_you_mean(name, others)}"
         )
         return
+    if below.get("builds_on"):
+        yield f"{path}.builds_on: {name} builds on another part; expected one that builds on none"
     for file in part.get("stand_in") or {}:
         if below.get("file") and file not in below["file"]:
             yield (

@@ -1,5 +1,6 @@
 """Grades one part: by its visible tests, on our version of one below it, by its hidden tests."""
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -76,12 +77,15 @@ def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]
 
 
 def _names_what_it_builds_on(task: GradingTask, part: Part) -> bool:
-    """Return whether a script of a part names a file that the course has its own version of."""
-    replaced = part.stand_in or {}
-    scripts = [
-        text for file, text in task.placement.sources_of(part).items() if file not in replaced
-    ]
-    return any(Path(file).stem.encode() in text for file in replaced for text in scripts)
+    """Return whether scripts of a part, or what they name, name a file that we have as well."""
+    replaced, sources = part.stand_in or {}, task.placement.sources_of(part)
+    named: set[str] = set()
+    ahead = {*part.files}
+    while new := ahead - named:
+        named |= new
+        words = {word for file in new for word in re.findall(rb"\w+", sources.get(file, b""))}
+        ahead = {each for each in {*sources, *replaced} if Path(each).stem.encode() in words}
+    return not named.isdisjoint(replaced)
 
 
 def _grade_once(

@@ -36,7 +36,7 @@ from grader.model.spelling import did_you_mean
 from grader.observe.run_control.users import run_uids
 from grader.sealed.selftest.protections import Protection, note, refusal
 
-_AFTER_FIRST = "not run: it comes after the first part that lost points"
+_AFTER_FIRST = "not run, because another part lost points"
 
 
 def grade(
@@ -211,8 +211,7 @@ def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
     for name in selection.full_names:
         if known and name not in known:
             asked, parts = name.removeprefix("test_"), " or ".join(part.name for part in selected)
-            of = task.placement.assignment.name
-            meant = did_you_mean(asked, shown) or f"; `grade list --prices {of}` names all checks"
+            meant = did_you_mean(asked, shown) or "; without --only, --verbose names all checks"
             raise UsageError(f"no check of {parts} is called {asked}{meant}")
 
 

@@ -14,8 +14,8 @@ UNSIGNED = "judged from a recording without the course's signature: feedback, no
 """The note of a report that was judged from such a recording."""
 UNPROTECTED = "graded without "
 """How notes begin that are for whoever runs the container."""
-NOT_ALL_TESTS = "some checks were not run (--only, --ranks, or --fail-fast), so this is not a mark"
-"""What a report notes whose points are those of some tests alone."""
+NOT_ALL_TESTS = "not all checks were run (--only, --ranks or --fail-fast), so this is not a mark"
+"""What a report notes whose points are those of some tests alone; saved ones are known by it."""
 
 
 def checked(value: object) -> float:

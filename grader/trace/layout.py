@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-ABI_VERSION = 7
+ABI_VERSION = 8
 JUDGE_MAGIC = int.from_bytes(b"GRJUDGE1", "little")
 RANK_MAGIC = int.from_bytes(b"GRTRACE1", "little")
 HEADER_NUM_BYTES = 4096
@@ -72,7 +72,6 @@ HEADER_WORDS = (
     "altered_operations",
     "num_counted_sends",
     "num_altered_sends",
-    "num_unalterable_sends",
     "is_monitored",
     "num_nested",
     "num_beside_calls",

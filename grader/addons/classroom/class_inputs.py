@@ -247,10 +247,10 @@ def circumstances(
 def require_image_of_course(
     options: argparse.Namespace, inputs: ClassInputs, marked_by: Collection[str]
 ) -> None:
-    """Say that the image has another version of the course here, before it grades anything.
+    """Say that the image has another version of the course than this folder, before it grades.
 
-    marked_by: digests of the courses that gave marks. Raises UsageError where who hands in later
-    would have other prices, and for an image of another course than the assignment's.
+    marked_by: digests of the courses that gave marks. Raises UsageError where later hand-ins would
+    get other prices by it, and for an image of another course than the assignment's.
     """
     from grader.sealed.container.docker_engine import DockerEngine
 

@@ -4,6 +4,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +21,7 @@ _REPORT = "report.json"
 _OUTCOME = "outcome.json"
 _RECORDING = "recording.rec"
 _KEY_NUM_CHARS = 32
+_TIMES = ("started_at", "wall_time_s", "num_launches")
 
 
 def key_of(circumstances: Mapping[str, object], digest: str, recording: Path | None = None) -> str:
@@ -105,9 +107,13 @@ class Gradings:
         return Grading(outcome, report)
 
     def courses_of(self, keys: Collection[str]) -> set[str]:
-        """Return the digests of the courses that graded. Raises GraderError as `load` does."""
-        reports = (self.load(key).report for key in keys)
-        return {each.versions.course_digest for each in reports if each is not None}
+        """Return the digests of the courses that graded; damaged gradings say nothing."""
+        digests = set()
+        for key in keys:
+            with suppress(GraderError):
+                reports = [self.load(key).report]
+                digests |= {each.versions.course_digest for each in reports if each}
+        return digests
 
     def recording(self, key: str) -> Path | None:
         """Return where what was seen of a grading lies; None where nothing was kept."""
@@ -176,9 +182,9 @@ def with_times_of(recording: Path, report: bytes) -> bytes:
     try:
         old, new = json.loads(recording.with_name(_REPORT).read_bytes()), json.loads(report)
         parts = {each["name"]: each["measured"] for each in old["parts"]}
-        new["measured"] = old["measured"]
-        for part in new["parts"]:
-            part["measured"] = parts.get(part["name"], part["measured"])
-    except (OSError, ValueError, KeyError):  # as somebody has left it, or of an earlier version
+        pairs = [(part["measured"], parts.get(part["name"], {})) for part in new["parts"]]
+        for each, before in [(new["measured"], old["measured"]), *pairs]:
+            each |= {name: before[name] for name in _TIMES if name in before}
+    except (OSError, ValueError, KeyError, TypeError):  # left so, or of an earlier version
         return report
     return json.dumps(new).encode()

@@ -196,11 +196,14 @@ def left_behind(trace: Trace, returned: frozenset[int]) -> str:
 
 
 def unfinished(trace: Trace, rank: int) -> str:
-    """Return a call of `rank` that nobody has seen come to its end, sends first; or nothing."""
+    """Return a call of `rank` that nobody saw end or waits for now, sends first; or nothing."""
+    calls = trace.ranks[rank].calls
+    waited = {each for call in calls[-1:] if not call.left_ns for each in call.waits_for}
     left = [
         call
-        for call in trace.ranks[rank].calls
+        for call in calls
         if call.creates_request and not (call.completed_ns or call.cancelled or call.error)
+        if call.sequence not in waited
     ]
     first = min(left, key=lambda call: not call.is_send, default=None)
     return f"{signature_of(first)}{at(first)}" if first is not None else ""

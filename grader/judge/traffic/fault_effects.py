@@ -4,6 +4,7 @@ The ranks whose answers change are the message's influence set. If it is empty, 
 trace shows may be a decoy, whose content no rank needed.
 """
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,11 @@ from grader.trace.call_formatting import at, listed, name_of, ranks_text
 from grader.trace.calls import Call, Trace
 
 _LOOK = "your instructor reviews this part"
+_CANNOT_READ = re.compile(
+    r": (?:\w+\.)*(?:error|LZMAError|\w*[Pp]ickling\w*|EOFError|Bad\w*File|\w*DecodeError)\b"
+    r"|PytorchStreamReader|invalid (?:load key|magic number)"
+)
+"""What Python and torch.load say of packed bytes that were altered."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class FaultEffect:
     """The ranks whose answers are not what they would be without."""
     ended: bool = False
     """The run ended, or an answer was refused for its form: of single ranks nothing is known."""
+    noticed: bool = False
+    """It ended, and not because packed bytes could not be read."""
 
 
 def effect_of(
@@ -40,26 +48,24 @@ def effect_of(
 ) -> FaultEffect:
     """Return what a fault led to.
 
-    answer: of the altered case; a run that ended, or an answer refused for its form, is an
-    influence on all: code may well look at what it receives.
+    answer: of the altered case; a run that ended, or a refused answer, is an influence on all.
     wrong_ranks: which answers of an outcome are wrong.
     """
     if isinstance(answer, RunFailure):
-        return FaultEffect(message, happened=True, influenced=frozenset(range(ranks)), ended=True)
+        noticed = not _CANNOT_READ.search(f": {answer.kind}")
+        return FaultEffect(message, True, frozenset(range(ranks)), ended=True, noticed=noticed)
     return FaultEffect(message, answer.num_altered > 0, frozenset(wrong_ranks(answer)))
 
 
 def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
-    """Assert that each fault changed some answer, and that none stopped the run.
+    """Assert that each fault changed some answer, and that no rank ended the run over it.
 
-    For messages of plain numbers, which are reduced. A rank cannot see that such a number is
-    wrong. If it ends the run over one, it may have the correct number from another source than the
-    message. trace: as of assert_messages_matter.
-    Raises NotProven, also for what assert_messages_matter does.
+    A rank cannot see that a number is wrong. If it ends the run over one, it may have the correct
+    number from elsewhere. trace, raises: as of assert_messages_matter.
     """
     assert_messages_matter(trace, effects)
     for effect in effects:
-        if effect.happened and effect.ended:
+        if effect.happened and effect.noticed:
             raise NotProven(
                 found(
                     "evidence.altered_message_noticed",

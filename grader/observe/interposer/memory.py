@@ -112,16 +112,12 @@ class TraceMemory:
     def alter_nothing(self) -> None:
         """Let all messages leave as they are, and count altered ones from 0 again."""
         self._set("altered_send", 0)
-        for name in ("num_counted_sends", "num_altered_sends", "num_unalterable_sends"):
+        for name in ("num_counted_sends", "num_altered_sends"):
             self._set(name, 0)
 
     def num_altered_sends(self) -> int:
         """Return how many messages have left altered since that was ordered."""
         return self._word("num_altered_sends")
-
-    def num_unalterable_sends(self) -> int:
-        """Return how many were to be altered and held nothing that could be."""
-        return self._word("num_unalterable_sends")
 
     def snapshot(self) -> Snapshot:
         """Return what the rank is doing now; cheap enough to be called all the time."""

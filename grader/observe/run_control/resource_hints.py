@@ -10,7 +10,7 @@ from grader.observe.forkserver.control_group import ControlGroup
 
 _ENOUGH = {
     "memory": (4 << 30, "--memory 4g --memory-swap 4g"),
-    "shared memory": (256 << 20, "--shm-size 256m"),
+    "shared memory": (256 << 20, "--tmpfs /dev/shm:size=256m,mode=1777"),
     "processes": (512, "--pids-limit 512"),
     "open files": (1024, "--ulimit nofile=1024"),
     "processes of a user": (4096, "--ulimit nproc=4096"),

@@ -15,6 +15,7 @@ from grader.api import (
     RuleViolation,
     Trace,
     WrongAnswer,
+    assert_answers_follow,
     assert_messages_matter,
     case_context,
     every_contribution_fault,
@@ -92,11 +93,11 @@ class Faults:
             for effect in self.effects():
                 if effect.message.rank in givers:
                     by_givers.append(effect)
-                    if effect.happened and effect.influenced:
+                    if effect.happened and effect.influenced and not effect.noticed:
                         influencing.add(effect.message.rank)
                     if len(influencing) >= least:
                         return
-            assert_messages_matter(trace, by_givers) if by_givers else None
+            assert_answers_follow(trace, by_givers) if by_givers else None
             if not others():
                 text = (
                     "Nothing shows that the results of one rank change the model of another. "

@@ -262,15 +262,15 @@ def _most_of_a_schedule(case: Convolution, outcome: Outcome) -> list[Work]:
     num_known = (expected & Counter(_purpose(work.key) for work in schedule)).total()
     num_done = Counter(work.op for work in schedule)
     num_expected = Counter(op for op, *_ in case.sizes.all_keys())
-    has_few = 3 * num_known < expected.total() or any(
-        3 * num_done[op] < number for op, number in num_expected.items()
-    )
-    if has_few or len(schedule) > 2 * expected.total():
+    few = [op for op, number in num_expected.items() if 3 * num_done[op] < number]
+    if 3 * num_known < expected.total() or few or len(schedule) > 2 * expected.total():
+        of_kind = "".join(f", {num_done[op]} of {num_expected[op]} of kind {op}" for op in few[:1])
         raise WrongAnswer(
             found(
                 "schedule.wrong_size",
                 f"The schedule has {len(schedule)} operations, including {num_known} of the "
-                f"array's {expected.total()}. The grader did not compare it with the rules.",
+                f"array's {expected.total()}{of_kind}. The grader did not compare it with the "
+                "rules.",
                 number=len(schedule),
                 num_known=num_known,
                 expected=expected.total(),

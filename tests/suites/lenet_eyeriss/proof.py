@@ -11,8 +11,8 @@ from grader.api import (
     Launch,
     MessageFault,
     Outcome,
+    assert_answers_follow,
     assert_contributions_sent,
-    assert_messages_matter,
     case_context,
     every_payload_fault,
     inject_faults,
@@ -38,7 +38,7 @@ def assert_sums_come_from_payloads(run: Run, answers: Iterable[tuple[Training, O
             continue
         with case_context(case, outcome):
             faults = every_payload_fault(outcome, range(outcome.ranks))
-            assert_messages_matter(outcome.trace, _effects(run, case, outcome, faults))
+            assert_answers_follow(outcome.trace, _effects(run, case, outcome, faults))
             assert_contributions_sent(outcome, outcome["own"])
 
 

@@ -79,8 +79,8 @@ def _cases(ranks: int) -> tuple[Fit, ...]:
 
 def _slow(masters: int) -> list[Fit]:
     """Return one training beside any worker but the last that is slow, and one beside the last."""
-    # Of 10 batches each, three workers do 8 meanwhile: who only lets them run ahead stops them.
-    slow = _fit(masters, "", 30, epochs=1, purpose="slow worker")
+    # Of 9 batches each, three workers do 8 meanwhile: who only lets them run ahead stops them.
+    slow = _fit(masters, "", 27, epochs=1, purpose="slow worker")
     return [slow, replace(slow, number=1)]
 
 

@@ -128,12 +128,15 @@ def assert_trainings_are_sent(run: Run, cases: Cases) -> None:
 
 
 def assert_rule(run: Run, cases: Cases, rule: Callable[[Fit, Outcome], None]) -> None:
-    """Assert a rule on each training whose gradients reach a master.
+    """Assert a rule on each training whose gradients reach a master, also beside a slow worker.
 
     Steps and replies in a wrong order count; a rule is not about these. Ends the test as not run
     where there is no such training.
     """
     judged = list(trainings(run, cases))
+    for ranks in FEW_RANKS:
+        slow = run(ranks, cases[ranks]).having(purpose="slow worker")
+        judged += slow.holding(assert_gradients_reach_a_master)
     if not judged:
         not_run("needs a run in which gradients reach a master")
     for case, outcome in judged:

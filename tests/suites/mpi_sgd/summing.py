@@ -204,11 +204,11 @@ def assert_ring_traffic(
     # A chunk may be a number of whole rows, too.
     padded = [n * -(-rows // n) * prod(row) for rows, *row in (*case.shapes.values(), *dummies)]
     least = 2 * (n - 1) * (least_steps or case.num_steps) * gradient_num_bytes(case)
-    most = int(most_times * 2 * (n - 1) * case.num_steps * FLOAT64_NUM_BYTES * sum(padded))
+    most = 2 * (n - 1) * case.num_steps * FLOAT64_NUM_BYTES * sum(padded)
     pickled = [call for seen in outcome.trace.ranks for call in seen.calls if call.pickled]
     most += PICKLE_NUM_BYTES * len(pickled)
     sent = sum(bytes_sent(outcome.trace))
-    if not least <= sent <= most:
+    if not least <= sent <= most_times * most:
         raise RuleViolation(
             found(
                 "sync_ring.traffic_unlike_a_ring",

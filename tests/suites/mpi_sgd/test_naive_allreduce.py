@@ -7,6 +7,7 @@ from grader.api import (
     assert_buffers_not_pickles,
     assert_naive_volume,
     assert_only_nonblocking,
+    assert_only_point_to_point,
     assert_requests_completed,
     assert_time_ratio,
     part,
@@ -21,7 +22,6 @@ from .allreduce_rules import (
     assert_ability,
     assert_all_abilities,
     assert_late_messages_awaited,
-    assert_only_messages,
     assert_rule,
     timed_check,
 )
@@ -164,14 +164,24 @@ def test_other_communicators(run):
 @points(0.75, requires=test_results_come_from_the_messages)
 def test_only_point_to_point_calls(run):
     """uses point-to-point calls only"""
-    assert_only_messages(run, CASES)
+    assert_rule(
+        run,
+        CASES,
+        lambda case, outcome: assert_only_point_to_point(outcome.trace),
+        any_way=True,
+        everywhere=True,
+    )
 
 
 @points(1.25, requires=test_results_come_from_the_messages)
 def test_calls_do_not_block(run):
     """uses non-blocking calls only"""
     assert_rule(
-        run, CASES, lambda case, outcome: assert_only_nonblocking(outcome.trace), any_way=True
+        run,
+        CASES,
+        lambda case, outcome: assert_only_nonblocking(outcome.trace),
+        any_way=True,
+        everywhere=True,
     )
 
 

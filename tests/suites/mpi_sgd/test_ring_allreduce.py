@@ -6,6 +6,7 @@ from grader.api import (
     assert_buffers_not_pickles,
     assert_one_neighbour,
     assert_only_nonblocking,
+    assert_only_point_to_point,
     assert_requests_completed,
     assert_ring_influence,
     assert_ring_volume,
@@ -21,7 +22,6 @@ from .allreduce_rules import (
     WRONG_DTYPE,
     assert_ability,
     assert_all_abilities,
-    assert_only_messages,
     assert_rule,
     timed_check,
 )
@@ -158,13 +158,21 @@ def test_other_communicators(run):
 @points(1, requires=test_chunks_are_passed_on)
 def test_only_point_to_point_calls(run):
     """uses point-to-point calls only"""
-    assert_only_messages(run, CASES)
+    assert_rule(
+        run,
+        CASES,
+        lambda case, outcome: assert_only_point_to_point(outcome.trace),
+        any_way=True,
+        everywhere=True,
+    )
 
 
 @points(1.5, requires=test_chunks_are_passed_on)
 def test_one_neighbour(run):
     """sends to one neighbour only, in one direction"""
-    assert_rule(run, CASES, lambda case, outcome: assert_one_neighbour(outcome.trace))
+    assert_rule(
+        run, CASES, lambda case, outcome: assert_one_neighbour(outcome.trace), everywhere=True
+    )
 
 
 @points(0.75, requires=test_chunks_are_passed_on)
@@ -190,7 +198,11 @@ def test_no_more_than_a_ring_needs(run):
 def test_calls_do_not_block(run):
     """uses non-blocking calls only"""
     assert_rule(
-        run, CASES, lambda case, outcome: assert_only_nonblocking(outcome.trace), any_way=True
+        run,
+        CASES,
+        lambda case, outcome: assert_only_nonblocking(outcome.trace),
+        any_way=True,
+        everywhere=True,
     )
 
 

@@ -135,7 +135,7 @@ def test_a_missing_launch_is_one_sentence(recorded, no_ranks, tmp_path, capsys):
     write(file, replace(recording, launches=launches))
     judged(file, code=3)
     said = capsys.readouterr().err.strip()
-    assert "the recording does not have the launch of" in said and "differs in" in said
+    assert "the recording does not have the launch on" in said and "differs in" in said
     assert len(said.splitlines()) == 1
 
 

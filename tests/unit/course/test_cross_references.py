@@ -187,3 +187,11 @@ def test_files_that_are_wrong_by_themselves_are_told_once(told, index):
     data = deepcopy(RIGHT)
     data["parts"][index]["file"] = None
     assert told(data) == []
+
+
+def test_a_part_builds_on_one_that_builds_on_none(told):
+    """A part is graded again once, with one stand-in."""
+    last = {**FIT, "name": "last", "file": ["last.py"], "builds_on": "fit"}
+    last |= {"stand_in": {"fit.py": "ours/ring.py"}, "accepted_names": {}}
+    expected = "parts.last.builds_on: fit builds on another part; expected one that builds on none"
+    assert expected in told({**RIGHT, "parts": [RING, FIT, last]})

@@ -213,6 +213,26 @@ def test_a_part_graded_again_is_paid_by_the_stages_of_that_grading(folder):
     assert (fit.points, notes_of(fit)) == (5, [said])
 
 
+@pytest.mark.parametrize(
+    ("fit", "step", "is_again"),
+    [
+        ("import sums", "", True),
+        ("from step import go", "from sums import f", True),
+        ("from step import go", "f = sumsum", False),
+        ("f = None", "from sums import f", False),
+    ],
+)
+def test_only_a_part_that_names_what_it_builds_on_is_graded_again(folder, fit, step, is_again):
+    """Itself, or by way of a script that it names; other parts' scripts do not count."""
+    handed_in = submission.of_files(
+        "here", {"sums.py": b"f = None", "fit.py": fit.encode(), "step.py": step.encode()}, {}
+    )
+    settings = Settings(courses=courses_of(folder.parent), launch=hang)
+    assignment = settings.courses.assignment("sums")
+    graded = pipeline.grade_submission(handed_in, assignment, settings).parts[1]
+    assert any("graded again with our sum" in each for each in notes_of(graded)) == is_again
+
+
 def result(*tests: tuple[Verdict, float, str]) -> PartResult:
     """Return the part whose tests have these verdicts, points and messages."""
     graded = tuple(

@@ -74,7 +74,7 @@ int64_t num_bytes_of(const struct details *details)
 
 bool sends_pickle(const struct details *details)
 {
-    bool is_bytes = num_bytes_of(details) == details->num_elements;
-    return details->sent != MPI_IN_PLACE && is_bytes &&
-           is_pickle(details->sent, details->num_elements);
+    return details->sent != MPI_IN_PLACE && details->num_elements > 0 &&
+           num_bytes_of(details) == details->num_elements &&
+           is_without_gaps(details->datatype, 1) && is_pickle(details->sent, details->num_elements);
 }

@@ -224,7 +224,9 @@ static bool change_one_of(unsigned char *bytes, size_t num_bytes, struct element
 bool change_element(unsigned char *bytes, size_t num_bytes, MPI_Datatype datatype,
                     uint64_t position)
 {
-    if (datatype != MPI_BYTE || !is_pickle(bytes, (int64_t)num_bytes))
+    MPI_Count item_num_bytes = 0;
+    real.Type_size_x(datatype, &item_num_bytes);
+    if (item_num_bytes != 1 || !is_pickle(bytes, (int64_t)num_bytes))
         return change_one_of(bytes, num_bytes, element_of(datatype), position);
     struct pickled_numbers numbers = numbers_in_pickle(bytes, num_bytes, position);
     if (numbers.kind == NUMBER_BIG_ENDIAN)

@@ -42,7 +42,7 @@ static bool is_to_be_altered(uint64_t call, int64_t num_bytes)
     return call != NOT_RECORDED && header && is_chosen(header, num_bytes);
 }
 
-/* Changes an element of a packed message; tells the judge whether that was possible. */
+/* Changes an element of a packed message, if that is possible; the judge counts these. */
 static bool alter(void *packed, int64_t num_bytes, MPI_Datatype datatype)
 {
     struct header *header = student_header();
@@ -51,7 +51,8 @@ static bool alter(void *packed, int64_t num_bytes, MPI_Datatype datatype)
     uint64_t position = atomic_load(&header->altered_position);
     bool is_altered =
         num_bytes > 0 && change_element(packed, (size_t)num_bytes, datatype, position);
-    atomic_fetch_add(is_altered ? &header->num_altered_sends : &header->num_unalterable_sends, 1);
+    if (is_altered)
+        atomic_fetch_add(&header->num_altered_sends, 1);
     return is_altered;
 }
 
@@ -131,13 +132,8 @@ void fill_copy(uint64_t call, const struct details *details, void *copy)
 {
     int64_t num_bytes = packed_num_bytes((int)details->num_elements, details->datatype);
     bool is_wanted = is_to_be_altered(call, num_bytes);
-    if (!copy) {
-        struct header *header = student_header();
-        if (is_wanted && header)
-            atomic_fetch_add(&header->num_unalterable_sends, 1);
-        return;
-    }
-    if (pack(details->sent, (int)details->num_elements, details->datatype, copy, (int)num_bytes,
+    if (copy &&
+        pack(details->sent, (int)details->num_elements, details->datatype, copy, (int)num_bytes,
              details->comm) &&
         is_wanted)
         alter(copy, num_bytes, details->datatype);

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define ABI_VERSION 7
+#define ABI_VERSION 8
 #define JUDGE_MAGIC 0x31454744554a5247u /* "GRJUDGE1" in memory */
 #define RANK_MAGIC 0x3145434152545247u  /* "GRTRACE1" in memory */
 #define HEADER_NUM_BYTES 4096
@@ -78,7 +78,6 @@ struct header {
     /* Counted by the interposer, set back by the judge. */
     _Atomic uint64_t num_counted_sends;
     _Atomic uint64_t num_altered_sends;
-    _Atomic uint64_t num_unalterable_sends;
 
     /* Written by the interposer. */
     uint64_t is_monitored;       /* 1: the counters below hold what MPI itself has counted */

@@ -75,12 +75,12 @@ def _parse_known_ones(parser, *arguments, **options):
 def _value_of(option):
     """Return what the handout's command line says where an option has another name there."""
     said = dict(zip(sys.argv[1::2], sys.argv[2::2], strict=False))
-    words = set(option.lower().split("_"))
-    if words & {"rank", "id"}:
+    name = option.lower()
+    if "rank" in name or "id" in name.split("_"):
         return said.get("--rank")
-    if "port" in words:
+    if "port" in name:
         return "29500"
-    if words & {"nodes", "world", "size", "n", "num"}:
+    if any(word in name for word in ("node", "world", "size", "num", "proc")) or name == "n":
         return said.get("--num-nodes")
     return said.get("--master-ip")
 

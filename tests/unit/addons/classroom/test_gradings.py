@@ -128,6 +128,15 @@ def test_a_spoilt_grading_may_be_anybodys(tmp_path):
     assert gradings.keys_of({"another"}) == ["spoilt"]
 
 
+def test_damaged_gradings_name_no_course(tmp_path):
+    """Each is the problem of its own student, not of all others."""
+    gradings = Gradings(tmp_path)
+    for key in ("whole", "cut"):
+        gradings.keep(key, outcome(), json_report.render(report()).encode())
+    (tmp_path / "cut" / "report.json").write_text('{"parts": [')
+    assert gradings.courses_of(["whole", "cut", "none"]) == {report().versions.course_digest}
+
+
 def test_what_is_left_of_a_folder_is_not_in_the_way(tmp_path):
     gradings = Gradings(tmp_path)
     (tmp_path / "key").mkdir()
@@ -145,3 +154,5 @@ def test_what_is_judged_again_keeps_the_times_of_its_grading(tmp_path):
     (tmp_path / "report.json").write_bytes(before)
     found = json_report.parse_saved(with_times_of(tmp_path / "recording.rec", after))
     assert (found.wall_time_s, found.parts[0].wall_time_s) == (50.0, 40.0)
+    (tmp_path / "report.json").write_text("[]")
+    assert with_times_of(tmp_path / "recording.rec", after) == after

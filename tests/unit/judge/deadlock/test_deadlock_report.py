@@ -134,7 +134,7 @@ def test_lists_pending_sends_that_go_elsewhere():
     run.enter_recv(1, 0)
     assert (
         "the pending sends are rank 1's Send(dest=2, tag=0) at ring.py:10, "
-        "rank 1's Send(dest=2, tag=1) at ring.py:20, rank 1's Send(dest=2, tag=2) at ring.py:30 "
+        "rank 1's Send(dest=2, tag=1) at ring.py:20, rank 1's Send(dest=2, tag=2) at ring.py:30, "
         "and 2 more"
     ) in explained(run, returned={2})
 

@@ -1,6 +1,6 @@
 """A send that its rank has not waited for is named, once the rank has returned."""
 
-from grader.judge.deadlock.unmatched import left_behind
+from grader.judge.deadlock.unmatched import left_behind, unfinished
 
 from ..build import Run
 
@@ -61,3 +61,15 @@ def test_what_is_complete_is_not_left_behind():
         leave(run)
         run.enter_recv(1, 0, 0)
         assert left_behind(run.trace(), frozenset({0})) == ""
+
+
+def test_what_a_rank_waits_for_now_is_not_forgotten():
+    """A rank may crash inside the wait for it, by a buffer that is wrong."""
+    run = Run(2)
+    run.irecv(0, 1, 7)
+    forgotten = unfinished(run.trace(), 0)
+    assert "Irecv(source=1, tag=7)" in forgotten
+    run.enter_wait(0, run.irecv(0, 1, 8))
+    assert unfinished(run.trace(), 0) == forgotten
+    run.change(0, 2, waits_for=(0, 1))
+    assert unfinished(run.trace(), 0) == ""

@@ -73,6 +73,13 @@ NOTHING = Run(2).trace()
             ),
             "create the folder first: os.makedirs('out/a', exist_ok=True)",
         ),
+        *(
+            (
+                Crash(0, "[Errno 2] No such file or directory: 'd/a.npy'", source=source),
+                "",
+            )
+            for source in ("x = np.load(paths['x'])", "np.load(saved_path('a'))", "open(n['w'])")
+        ),
         (
             Crash(0, "Parent directory out does not exist.", source="torch.save(net, 'out/net')"),
             "create the folder first: os.makedirs('out', exist_ok=True)",

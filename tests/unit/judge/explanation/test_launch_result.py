@@ -106,7 +106,7 @@ def test_more_calls_than_are_kept_prove_nothing():
     """A person has to look at it."""
     found = of_case(replace(answered(), num_calls_not_kept=(7, 1_000_000)))
     assert isinstance(found, RunFailure) and found.verdict is Verdict.NOT_PROVEN
-    assert found.message.startswith("rank 1 made at least 1,000,000 MPI calls")
+    assert found.message.startswith("rank 1 made at least 1,000,000 communication calls")
 
 
 def test_remarks_and_refusals_are_told_once():

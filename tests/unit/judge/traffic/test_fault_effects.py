@@ -1,5 +1,6 @@
 """What follows from messages that were altered on their way; checked against simulated rings."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from grader.judge.check_failures import NotProven
 from grader.judge.traffic.fault_effects import (
     FaultEffect,
+    assert_answers_follow,
     assert_messages_matter,
     assert_ring_influence,
     assert_some_message_matters,
@@ -47,7 +49,7 @@ def exchange(num_elements=8):
 
 
 def effect(rank, number, *influenced, happened=True, ended=False):
-    return FaultEffect(MessageFault(rank, number), happened, frozenset(influenced), ended)
+    return FaultEffect(MessageFault(rank, number), happened, frozenset(influenced), ended, ended)
 
 
 # What an alteration led to -----------------------------------------------------------------
@@ -62,12 +64,28 @@ def test_the_ranks_that_are_wrong_are_influenced():
     assert not effect_of(message, untouched, 4, lambda outcome: []).happened
 
 
-def test_a_run_that_ended_is_an_influence():
-    """A submission that looks at what it receives is not punished for it."""
-    failure = RunFailure(Verdict.RUN_TIME_ERROR, "rank 1 raised")
+@pytest.mark.parametrize(
+    ("kind", "noticed"),
+    [
+        ("exception: zlib.error: Error -3 while decompressing data", False),
+        ("exception: error: Error -3 while decompressing data", False),
+        ("exception: UnpicklingError: invalid load key, '\\x00'.", False),
+        ("exception: RuntimeError: PytorchStreamReader failed reading file data/0", False),
+        ("exception: JSONDecodeError: Expecting value", False),
+        ("exception: RuntimeError: message of rank 1 was damaged", True),
+        ("exception: ValueError: an error in what rank 1 sent", True),
+        ("SIGSEGV", True),
+        ("", True),
+    ],
+)
+def test_a_run_that_ended_is_an_influence(kind, noticed):
+    """Who looks at numbers may have them from elsewhere; packed bytes cannot be read any more."""
+    failure = RunFailure(Verdict.RUN_TIME_ERROR, "rank 1 raised", kind=kind)
     found = effect_of(MessageFault(1, 0), failure, 4, lambda outcome: [])
-    assert found == effect(1, 0, 0, 1, 2, 3, ended=True)
+    assert found == replace(effect(1, 0, 0, 1, 2, 3, ended=True), noticed=noticed)
     assert_messages_matter(exchange(), [found])
+    with pytest.raises(NotProven) if noticed else nullcontext():
+        assert_answers_follow(exchange(), [found])
 
 
 # Whether messages matter -------------------------------------------------------------------
@@ -236,12 +254,14 @@ def test_a_ring_that_refuses_what_was_altered_is_not_believed():
     """It knew the right numbers from elsewhere; how far the change would have come is not known."""
     ring = Ring([1, 2, 3, 0], lockstep)
     everybody = frozenset(range(4))
-    effects = [replace(each, influenced=everybody, ended=True) for each in ring.effects()]
+    effects = [
+        replace(each, influenced=everybody, ended=True, noticed=True) for each in ring.effects()
+    ]
     with pytest.raises(NotProven, match="the run ended without results"):
         assert_ring_influence(ring.trace(), effects)
     with pytest.raises(NotProven, match="there were no results"):
         assert_some_message_matters(effects)
-    one_answer = [replace(effects[0], ended=False), *effects[1:]]
+    one_answer = [replace(effects[0], ended=False, noticed=False), *effects[1:]]
     assert_some_message_matters(one_answer)
 
 

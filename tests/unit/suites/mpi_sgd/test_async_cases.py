@@ -227,7 +227,7 @@ def test_weights_are_recorded_beside_a_slow_worker() -> None:
     assert all(given["record_weights"] for given in inputs_of(case, 4))
     assert case.results(1, 4)["seen"].shape == (None, serial.num_parameters(case.sizes))
     found = serve(case, 4, batches_of=lambda case, n: [18, 18, 10])
-    with raising(WrongAnswer, "async.batches_more_than_once", trained=46, expected=30) as error:
+    with raising(WrongAnswer, "async.batches_more_than_once", trained=46, expected=27) as error:
         assert_batches(case, found)
     assert "(rank 1: 18, rank 2: 18, rank 3: 10)" in error.value.findings[0].text
 
