@@ -23,7 +23,11 @@ def test_what_grade_run_gives_is_not_scarce(allowed):
     ("scarce", "what", "flags"),
     [
         ({"memory": 64 << 20}, "64 MiB of memory", "--memory 4g --memory-swap 4g"),
-        ({"shared memory": 1 << 20}, "1 MiB of shared memory", "--tmpfs /dev/shm:size=256m,mode=1777"),
+        (
+            {"shared memory": 1 << 20},
+            "1 MiB of shared memory",
+            "--tmpfs /dev/shm:size=256m,mode=1777",
+        ),
         ({"processes": 20}, "at most 20 processes", "--pids-limit 512"),
         ({"open files": 32}, "at most 32 open files", "--ulimit nofile=1024"),
         (
