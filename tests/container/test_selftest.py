@@ -186,7 +186,7 @@ WEAKENED = {
         "        sealed.system_calls.put_on()\n",
         "",
         "Ranks have their own system call filter",
-        "1 filters",
+        "filters: 1;",
     ),
     "memory without a name is to be had": (
         "observe/forkserver/system_calls.py",

@@ -95,8 +95,8 @@ def test_no_rank_is_started_where_there_is_only_a_recording():
     with pytest.raises(GradingLost) as told:
         observe(other)
     assert str(told.value) == (
-        "the recording does not have the launch of 2 ranks, 'case 0' and 1 more case: the launch "
-        "of 2 ranks, 'case 0' and 1 more case differs in probes of the suite, files of the "
+        "the recording does not have the launch on 2 ranks of 'case 0' and 1 more case: the launch "
+        "on 2 ranks of 'case 0' and 1 more case differs in probes of the suite, files of the "
         "submission. Record again with `grade observe`, or name a sealed recording's seed with "
         "--seed-of"
     )

@@ -1,6 +1,7 @@
 /* Fills in what is known of a call, by the kind of call. */
 #include "call_arguments.h"
 
+#include "datatype_elements.h"
 #include "pickles.h"
 
 struct details plain_call(uint32_t function)

@@ -121,7 +121,7 @@ def test_slips_are_told_as_in_a_grading_but_a_breakpoint_works(tmp_path):
     (tmp_path / "output/run/1").mkdir(parents=True)
     done = opened(write(tmp_path, source), "-n", "3", "-k", "three_processes")
     assert (
-        "rank 0: my_naive_allreduce.py:8 uses not_installed, imported at my_naive_allreduce.py:3, "
+        "rank 0: my_naive_allreduce.py:8 uses not_installed (imported at my_naive_allreduce.py:3), "
         "which is not installed here" in " ".join(done.stdout.split())
     ), done.stdout
 

@@ -107,7 +107,7 @@ def test_a_library_that_the_environment_names_is_used(monkeypatch, tmp_path):
     monkeypatch.setenv("GRADER_INTERPOSER", str(existing))
     assert build.library() == existing
     monkeypatch.setenv("GRADER_INTERPOSER", str(tmp_path / "missing.so"))
-    with pytest.raises(GraderError, match=r"missing\.so, but there is no such file"):
+    with pytest.raises(GraderError, match=r"missing\.so, but that file does not exist"):
         build.library()
 
 

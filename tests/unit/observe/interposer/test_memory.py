@@ -124,12 +124,12 @@ def test_the_send_mode_is_one_word(memory, rank):
 def test_an_alteration_is_an_order_with_counters(memory, rank):
     """Sends are counted from 1 in the header; a new order begins with counters of 0."""
     assert rank.word("altered_send") == 0
-    rank.set(num_counted_sends=5, num_altered_sends=2, num_unalterable_sends=3)
-    assert (memory.num_altered_sends(), memory.num_unalterable_sends()) == (2, 3)
+    rank.set(num_counted_sends=5, num_altered_sends=2)
+    assert memory.num_altered_sends() == 2
     memory.alter_sends(4, min_num_bytes=100, position=0.5)
     words = ("altered_send", "altered_min_num_bytes", "altered_position", "num_counted_sends")
     assert [rank.word(name) for name in words] == [5, 100, 1 << 63, 0]
-    assert (memory.num_altered_sends(), memory.num_unalterable_sends()) == (0, 0)
+    assert memory.num_altered_sends() == 0
     memory.alter_sends(None, min_num_bytes=0, position=1.0)
     assert rank.word("altered_send") == layout.ALTER_EVERY_SEND
     assert rank.word("altered_min_num_bytes") == 1

@@ -41,7 +41,7 @@ def test_ranks_with_folders_of_their_own_are_told_of_them(standalone):
         standalone=standalone,
     )
     assert "opens 'of-the-other.npy', which does not exist. The" in failure.message
-    assert "no rank finds the files" in failure.message
+    assert "no rank can see another rank's files" in failure.message
 
 
 def test_an_unknown_flag_is_told_with_the_flags_that_are_given():
