@@ -34,7 +34,6 @@ _CARRIERS = {
 """By the operation of a part, as what gloo sends all that carries gradients there."""
 _ITEM_NUM_BYTES = 2
 """Of a gradient, which some send in half precision."""
-_ITEM_SIZES = (2, 4, 8)
 _PIECES = 16 * _RANKS
 """In which a gradient travels at most; what tells which parameters were used is shorter."""
 _ONE_BUCKET_NUM_BYTES = 1 << 24
@@ -112,19 +111,26 @@ def assert_steps_come_from_backward(run: Run, cases: tuple[Training, ...]) -> No
 def assert_reduced_in_buckets(run: Run, cases: tuple[Training, ...]) -> None:
     """Assert that what the ranks reduce at once follows the buckets that the judge asks for.
 
-    With one bucket for all gradients, gloo sends longer pieces than with one for each. Whoever
-    averages by hand does not follow. Raises NotProven.
+    With one bucket for all gradients, gloo sends longer pieces than with one for each, whether they
+    are in half, single or double precision. Whoever averages by hand does not follow. Raises
+    NotProven.
     """
     for case, outcome in epoch_of(run(_RANKS, cases)).holding(assert_steps_use_all_batches):
-        least = _least_of_one_bucket(case, outcome)
-        faults = every_payload_fault(
-            outcome, range(_RANKS), operations=("all_reduce",), min_num_bytes=least
-        )
-        in_buckets = replace(
-            case, probe="train_in_buckets", phase="backward", message_fault=faults[-1]
-        )
-        lengths = (_ONE_BUCKET_NUM_BYTES, 1)
-        altered = [replace(in_buckets, bucket_num_bytes=each) for each in lengths]
+        longest = max(math.prod(shape) for shape in shapes(case.first_channels).values())
+        # gloo reduces an array in two pieces for each rank.
+        of_all = 0.98 * 2 * num_parameters(case.first_channels) / (2 * _RANKS)
+        of_longest = 1.02 * 8 * longest / (2 * _RANKS)
+        faults = every_payload_fault(outcome, range(_RANKS), operations=("all_reduce",))
+        altered = [
+            replace(
+                case,
+                probe="train_in_buckets",
+                phase="backward",
+                bucket_num_bytes=num_bytes,
+                message_fault=replace(faults[-1], min_num_bytes=int(least)),
+            )
+            for num_bytes, least in ((_ONE_BUCKET_NUM_BYTES, of_all), (1, of_longest))
+        ]
         answers = [answer for _, answer in run(_RANKS, tuple(altered)).answers()]
         if len(answers) < len(altered):
             not_run("no time was left to ask for other buckets")
@@ -143,22 +149,6 @@ def assert_reduced_in_buckets(run: Run, cases: tuple[Training, ...]) -> None:
 
 def _is_altered(answer: Outcome | RunFailure) -> bool:
     return isinstance(answer, RunFailure) or answer.num_altered > 0
-
-
-def _least_of_one_bucket(case: Training, outcome: Outcome) -> int:
-    """Return a length between what gloo sends at once of all gradients, and of the longest one.
-
-    gloo reduces an array in two pieces for each rank. How long its numbers are follows from what
-    it has sent in all: some programs train in half or in double precision.
-    """
-    n = outcome.ranks
-    num_numbers = num_parameters(case.first_channels)
-    samples = next(iter(outcome.gloo_samples), None) or {}
-    sent = samples["all_reduce"].num_bytes if "all_reduce" in samples else 0
-    per_number = sent * n / (2 * (n - 1) * num_numbers * num_steps(case, outcome))
-    item_num_bytes = min(_ITEM_SIZES, key=lambda size: abs(size - per_number))
-    longest = max(math.prod(shape) for shape in shapes(case.first_channels).values())
-    return item_num_bytes * (num_numbers + longest) // 2 // (2 * n)
 
 
 def _assert_matter(

@@ -1,5 +1,7 @@
 """Asynchronous training: workers compute gradients, masters own the layers and step them."""
 
+import time
+
 import mpi4py
 import numpy as np
 from network import NeuralNetwork
@@ -126,6 +128,8 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
                         self.comm.Isend(self.biases[layer], dest=worker, tag=bias_tag),
                     ]
                 # end of solution
+                if self.rank == 0:
+                    time.sleep(0.01)  # do not keep the processor busy
 
             # With several masters nobody holds all layers before the end.
             if self.num_masters == 1:
