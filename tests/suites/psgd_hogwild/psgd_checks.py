@@ -98,11 +98,16 @@ def assert_come_together(case: Psgd, outcome: Outcome) -> None:
                 text += "all ranks learned the same thing, or nothing."
                 helps = "each rank must learn from its own part of the data"
                 raise WrongAnswer(found("psgd.ranks_learn_the_same", text, help=helps, rank=rank))
-        together = [weights for weights, _, of_all in likely_ends(case, outcome, 0) if of_all]
-        held = [trained(outcome, rank) for rank in range(outcome.ranks)]
-        if not any(is_same(each, weights) for each in held for weights in together):
+        if not ranks_with_all(case, outcome):
             text = "No rank ended with the mean or the sum of all ranks' weights."
             raise WrongAnswer(*known_mistake(case, outcome), found("psgd.never_together", text))
+
+
+def ranks_with_all(case: Psgd, outcome: Outcome) -> list[int]:
+    """Return the ranks that end with the sum or a mean of what all ranks have learned."""
+    together = [weights for weights, _, of_all in likely_ends(case, outcome, 0) if of_all]
+    held = [trained(outcome, rank) for rank in range(outcome.ranks)]
+    return [rank for rank, each in enumerate(held) if any(is_same(each, one) for one in together)]
 
 
 def assert_mean(case: Psgd, outcome: Outcome) -> None:

@@ -1,13 +1,30 @@
-"""Whether the ranks of psgd give each other what they have learned: by samples of messages."""
+"""Whether what the ranks of psgd have learned comes together by what they send each other."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
-from grader.api import Call, NotProven, Outcome, case_context, found, is_zeros, may_hold
+from grader.api import (
+    Call,
+    FaultEffect,
+    Launch,
+    MessageFault,
+    NotProven,
+    Outcome,
+    assert_answers_follow,
+    case_context,
+    every_contribution_fault,
+    every_message_fault,
+    found,
+    inject_faults,
+    is_zeros,
+    may_hold,
+)
 
 from .psgd_cases import Psgd
+from .psgd_checks import assert_come_together, ranks_with_all
 from .softmax_regression import Vector
 from .training_cases import NUM_PARAMETERS, given_start
 
@@ -44,6 +61,40 @@ def assert_weights_given(case: Psgd, outcome: Outcome) -> None:
                     ranks=without,
                 )
             )
+
+
+def assert_weights_come_by_mpi(run: Callable[..., Launch], case: Psgd, outcome: Outcome) -> None:
+    """Assert that ranks end otherwise once what one of them gives the others is altered.
+
+    What it gives to collectives, or else its longer messages. Raises NotProven.
+    """
+    usual = {*ranks_with_all(case, outcome)}
+
+    def missing(altered_case: Psgd, altered: Outcome) -> Collection[int]:
+        return usual - {*ranks_with_all(altered_case, altered)}
+
+    def inject(faults: Sequence[MessageFault]) -> list[FaultEffect]:
+        return inject_faults(
+            run, outcome.ranks, case, outcome, faults, assert_come_together, missing
+        )
+
+    happened: list[FaultEffect] = []
+    for every_fault in (every_contribution_fault, every_message_fault):
+        effects = [
+            each for each in inject(every_fault(outcome, range(outcome.ranks))) if each.happened
+        ]
+        # A message may carry more than its receiver uses.
+        elsewhere = [
+            replace(each.message, position=(each.message.position + 1 / 2) % 1)
+            for each in effects
+            if not each.influenced
+        ]
+        effects = [each for each in effects if each.influenced] + inject(elsewhere)
+        happened += effects
+        if effects and all(each.influenced and not each.noticed for each in effects):
+            return
+    with case_context(case, outcome):
+        assert_answers_follow(outcome.trace, happened)
 
 
 def _num_bytes_given(call: Call, arrays: list[Vector], rank: int) -> int:

@@ -16,7 +16,7 @@ from .psgd_checks import (
     assert_silent_meanwhile,
     assert_whole,
 )
-from .psgd_contents import assert_weights_given
+from .psgd_contents import assert_weights_come_by_mpi, assert_weights_given
 from .sources import Sources, assert_no_solver
 from .training_cases import assert_given_model
 
@@ -50,6 +50,8 @@ def test_weights_of_all_ranks_come_together(run, ranks):
     # Of another training nobody knows what its ranks have to give.
     for case, outcome in values.holding(assert_sgd):
         assert_weights_given(case, outcome)
+        if ranks == ENOUGH_RANKS[0]:
+            assert_weights_come_by_mpi(run, case, outcome)
 
 
 # Whoever trains on all data without a word to the others runs no parallel SGD.

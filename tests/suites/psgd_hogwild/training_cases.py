@@ -57,7 +57,7 @@ class Training(Case):
         return (
             f"{epochs} of {self.num_examples} examples in batches of {self.batch_size}"
             + (f", seed {self.seed}" if self.seed else "")
-            + (", no buffering" if self.synchronous_sends else "")
+            + self.perturbation
         )
 
     def inputs(
