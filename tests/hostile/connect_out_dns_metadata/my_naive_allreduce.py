@@ -26,5 +26,8 @@ def allreduce(send, recv, comm, op):
         hit.append("datagram sent")
     except OSError:
         pass
-    others = [name for _, name in socket.if_nameindex() if name != "lo"]
+    try:
+        others = [name for _, name in socket.if_nameindex() if name != "lo"]
+    except OSError:
+        others = []
     raise ValueError(f"BREACH {hit} {others}" if hit or others else "carried out")
