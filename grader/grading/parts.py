@@ -83,8 +83,9 @@ def _names_what_it_builds_on(task: GradingTask, part: Part) -> bool:
     ahead = {*part.files}
     while new := ahead - named:
         named |= new
-        words = {word for file in new for word in re.findall(rb"\w+", sources.get(file, b""))}
-        ahead = {each for each in {*sources, *replaced} if Path(each).stem.encode() in words}
+        texts = (sources.get(file, b"").decode(errors="replace") for file in new)
+        words = {word for text in texts for word in re.findall(r"\w+", text)}
+        ahead = {each for each in {*sources, *replaced} if Path(each).stem in words}
     return not named.isdisjoint(replaced)
 
 

@@ -27,30 +27,45 @@ def inject_faults(
 
     Between them, in an order that cannot be foreseen, the case is put to the ranks without a
     fault. A submission that fails or answers wrongly in one of these has failed by itself. After a
-    fault that ends its run the cases that are left go on in a fresh launch.
+    fault that ends its run the cases that are left go on in a fresh launch. A fault over which code
+    ends the run is tried on two other elements of the same messages.
 
     outcome: of the case, or one like it, as it was before.
     check: raises WrongAnswer when an answer is wrong.
     wrong_ranks: those whose answers are wrong; where it is left out, all if `check` raises.
     Raises RunFailed, WrongAnswer: in a case without a fault, which is the submission's own failure.
     """
-    cases: list[Case] = [replace(case, message_fault=message) for message in messages]
-    # Two at least: one alone may be right by luck.
-    num_unaltered = max(2, len(messages) // 2 + 1)
-    cases += [replace(case, repetition=number + 1) for number in range(num_unaltered)]
-    cases = shuffled(outcome, cases)
-    effects: list[FaultEffect] = []
-    if not messages:
+
+    def inject(messages: Sequence[MessageFault]) -> list[FaultEffect]:
+        cases: list[Case] = [replace(case, message_fault=message) for message in messages]
+        # Two at least: one alone may be right by luck.
+        num_unaltered = max(2, len(messages) // 2 + 1)
+        cases += [replace(case, repetition=number + 1) for number in range(num_unaltered)]
+        effects: list[FaultEffect] = []
+        if not messages:
+            return effects
+        for each, answer in run(ranks, tuple(shuffled(outcome, cases))).answers():
+            if each.message_fault is not None:
+                find_wrong = _ranks_found_by(each, check, wrong_ranks)
+                effects.append(effect_of(each.message_fault, answer, ranks, find_wrong))
+            elif isinstance(answer, RunFailure):
+                raise RunFailed(answer)
+            else:
+                check(each, answer)
         return effects
-    for each, answer in run(ranks, tuple(cases)).answers():
-        if each.message_fault is not None:
-            find_wrong = _ranks_found_by(each, check, wrong_ranks)
-            effects.append(effect_of(each.message_fault, answer, ranks, find_wrong))
-        elif isinstance(answer, RunFailure):
-            raise RunFailed(answer)
-        else:
-            check(each, answer)
-    return effects
+
+    effects = inject(messages)
+    # One number of a message may be an index, which right code cannot use when it is changed.
+    noticed = [each.message for each in effects if each.noticed]
+    others = [
+        replace(each, position=(each.position + i / 3) % 1) for i in (1, 2) for each in noticed
+    ]
+    used = [each for each in inject(others) if each.influenced and not each.noticed]
+    elsewhere = {replace(each.message, position=0.0): each for each in used}
+    return [
+        elsewhere.get(replace(each.message, position=0.0), each) if each.noticed else each
+        for each in effects
+    ]
 
 
 def _ranks_found_by(

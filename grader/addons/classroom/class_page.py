@@ -116,9 +116,7 @@ def rates(reports: Sequence[Report]) -> list[tuple[str, str, int, int]]:
     ]
 
 
-def causes(
-    reports: Sequence[tuple[str, Report]],
-) -> list[tuple[list[str], str, Verdict, str]]:
+def causes(reports: Sequence[tuple[str, Report]]) -> list[tuple[list[str], str, Verdict, str]]:
     """Return who lost points, in which part, by which verdict and why; what most have comes first.
 
     reports: with the pseudonym of whom. A part counts once, by the cause that costs it most. Why:

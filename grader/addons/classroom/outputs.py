@@ -7,13 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from grader.addons.classroom import (
-    class_page,
-    gradebook,
-    marking,
-    platform_return,
-    similarity,
-)
+from grader.addons.classroom import class_page, gradebook, marking, platform_return, similarity
 from grader.addons.classroom.class_folder import Pseudonyms, write_atomically
 from grader.addons.classroom.class_inputs import ClassInputs
 from grader.addons.classroom.class_page import reports_of
@@ -125,9 +119,7 @@ def _read_again(each: Standing, courses: Courses) -> Mapping[str, bytes] | None:
         return None
 
 
-def _pairs(
-    graded: Iterable[tuple[Assignment, Mapping[str, Mapping[str, bytes]]]],
-) -> list[Pair]:
+def _pairs(graded: Iterable[tuple[Assignment, Mapping[str, Mapping[str, bytes]]]]) -> list[Pair]:
     """Return the pairs of each assignment, the most alike first; its files are by student."""
     found = []
     for assignment, files in graded:
@@ -164,11 +156,7 @@ def give_back(table: PlatformTable, found: Sequence[Standing], out: Path) -> Non
 
 
 def write(
-    out: Path,
-    standings: Sequence[Standing],
-    names: Pseudonyms,
-    pairs: Sequence[Pair],
-    title: str,
+    out: Path, standings: Sequence[Standing], names: Pseudonyms, pairs: Sequence[Pair], title: str
 ) -> None:
     """Write the gradebook, the pages and the students' files. Raises OSError."""
     write_atomically(out / GRADEBOOK, gradebook.render(standings, names))

@@ -228,8 +228,7 @@ def with_teams(roster: Roster, teams: Mapping[str, Sequence[str]], where: str) -
                     "student; leave one of the two out"
                 )
     return replace(
-        roster,
-        listed=tuple(replace(each, group=groups.get(each.id, "")) for each in roster.listed),
+        roster, listed=tuple(replace(each, group=groups.get(each.id, "")) for each in roster.listed)
     )
 
 

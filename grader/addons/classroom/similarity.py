@@ -51,8 +51,7 @@ class Pair:
 
 
 def near_identical(
-    sources: Mapping[str, Mapping[str, str]],
-    template: Mapping[str, str],
+    sources: Mapping[str, Mapping[str, str]], template: Mapping[str, str]
 ) -> list[Pair]:
     """Return the pairs, the most alike first."""
     found = []

@@ -27,12 +27,7 @@ from grader.grading_plugin.marks import Selection
 from grader.intake import process as intake
 from grader.intake.placement.recognition import assignment_of
 from grader.intake.placement.table import place
-from grader.judge.explanation.launch_result import (
-    LaunchResult,
-    explain,
-    explaining,
-    student_trace,
-)
+from grader.judge.explanation.launch_result import LaunchResult, explain, explaining, student_trace
 from grader.model.errors import GraderError, UsageError
 from grader.model.report import Outcome, PartResult, RunFailure, Verdict
 from grader.recording.journal import Journal, Step

@@ -37,7 +37,9 @@ _FOLDER = re.compile(
     r"(?:file or|Parent) directory:? '?((?!\.\.)[^/'][^']*?)(?:/[^/']*'| does not exist)"
 )
 """A relative one that is missing, in what Python and torch.save say."""
-_WRITES = re.compile(r"""[,=]\s*["'][wax][bt+]*["']|(?:\.save|\.write|Handler)\w*\(""")
+_WRITES = re.compile(
+    r"""(?:[,=]|open\()\s*["'][wax][bt+]*["']|\bsave(?:fig|txt|z\w*)?\(|(?:\.write|Handler)\w*\("""
+)
 _REFUSED = ("[Errno 1] Operation not permitted", "[Errno 13] Permission denied")
 """How Python tells what the kernel answers."""
 _DATABASE = "access permission denied"

@@ -19,8 +19,10 @@ from grader.trace.calls import Call, Trace
 
 _LOOK = "your instructor reviews this part"
 _CANNOT_READ = re.compile(
-    r": (?:\w+\.)*(?:error|LZMAError|\w*[Pp]ickling\w*|EOFError|Bad\w*File|\w*DecodeError)\b"
-    r"|PytorchStreamReader|invalid (?:load key|magic number)"
+    r"exception: (?:(?:\w+\.)*(?:error|LZMAError|\w*[Pp]ickling\w*|EOFError|Bad\w*File|TokenError|"
+    r"\w*DecodeError|ModuleNotFoundError)(?::|$)|AttributeError: Can't get attribute|"
+    r"ValueError: Cannot parse header|"
+    r"RuntimeError: (?:PytorchStreamReader|Invalid magic|storage has wrong))"
 )
 """What Python and torch.load say of packed bytes that were altered."""
 
@@ -52,7 +54,7 @@ def effect_of(
     wrong_ranks: which answers of an outcome are wrong.
     """
     if isinstance(answer, RunFailure):
-        noticed = not _CANNOT_READ.search(f": {answer.kind}")
+        noticed = not _CANNOT_READ.match(answer.kind)
         return FaultEffect(message, True, frozenset(range(ranks)), ended=True, noticed=noticed)
     return FaultEffect(message, answer.num_altered > 0, frozenset(wrong_ranks(answer)))
 

@@ -79,7 +79,8 @@ def _cases(ranks: int) -> tuple[Fit, ...]:
 
 def _slow(masters: int) -> list[Fit]:
     """Return one training beside any worker but the last that is slow, and one beside the last."""
-    # Of 9 batches each, three workers do 8 meanwhile: who only lets them run ahead stops them.
+    # Of 9 batches each, the other two workers do 8 meanwhile. A master that lets workers run only a
+    # few batches ahead stops serving them.
     slow = _fit(masters, "", 27, epochs=1, purpose="slow worker")
     return [slow, replace(slow, number=1)]
 

@@ -105,11 +105,28 @@ def test_a_failure_without_alteration_is_the_submissions_own(refused):
 
 
 def test_what_an_alteration_ends_is_taken_up_again():
-    """A submission that looks at what it receives ends a run each time, up to a few times."""
+    """A submission that looks at what it receives ends a run each time, up to a few times.
+
+    Then two other elements of these messages are tried.
+    """
     submission = Submission(lambda case: None if case.message_fault else outcome_of(1))
     effects = submission.effects()
-    assert len(submission.launches) == len(effects) == 4
+    assert len(effects) == 4 and len(submission.launches) == 8
+    assert all(effect.noticed for effect in effects)
     assert all(effect.ended and effect.influenced == {0, 1} for effect in effects)
+
+
+def test_an_element_over_which_a_run_ends_does_not_speak_for_the_message():
+    """It may be an index; the numbers beside it are used as they are."""
+
+    def answer(case):
+        is_index = case.message_fault and case.message_fault.position == 0
+        return None if is_index else outcome_of(5 if case.message_fault else 1)
+
+    effects = Submission(answer).effects()
+    assert effects
+    assert not any(effect.noticed for effect in effects)
+    assert all(effect.influenced == {0, 1} and effect.message.position > 0 for effect in effects)
 
 
 def test_the_rest_after_an_end_is_not_excused():

@@ -84,6 +84,17 @@ NOTHING = Run(2).trace()
             Crash(0, "Parent directory out does not exist.", source="torch.save(net, 'out/net')"),
             "create the folder first: os.makedirs('out', exist_ok=True)",
         ),
+        *(
+            (
+                Crash(0, "[Errno 2] No such file or directory: 'out/log'", source=source),
+                "create the folder first: os.makedirs('out', exist_ok=True)",
+            )
+            for source in (
+                "Path('out/log').open('w')",
+                "open(path, mode='ab')",
+                "save(a, 'out/log')",
+            )
+        ),
         (
             Crash(
                 0,

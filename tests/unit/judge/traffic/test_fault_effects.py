@@ -73,6 +73,13 @@ def test_the_ranks_that_are_wrong_are_influenced():
         ("exception: RuntimeError: PytorchStreamReader failed reading file data/0", False),
         ("exception: JSONDecodeError: Expecting value", False),
         ("exception: RuntimeError: message of rank 1 was damaged", True),
+        ("exception: RuntimeError: error: damaged message", True),
+        ("exception: RuntimeError: Invalid magic number; corrupt file?", False),
+        (
+            "exception: AttributeError: Can't get attribute '_rebuild_tensor_w2' on torch._utils",
+            False,
+        ),
+        ("exception: AttributeError: 'NoneType' object has no attribute 'shape'", True),
         ("exception: ValueError: an error in what rank 1 sent", True),
         ("SIGSEGV", True),
         ("", True),
