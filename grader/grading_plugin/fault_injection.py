@@ -27,8 +27,8 @@ def inject_faults(
 
     Between them, in an order that cannot be foreseen, the case is put to the ranks without a
     fault. A submission that fails or answers wrongly in one of these has failed by itself. After a
-    fault that ends its run the cases that are left go on in a fresh launch. A fault over which code
-    ends the run is tried on two other elements of the same messages.
+    fault that ends its run the cases that are left go on in a fresh launch. Where code ends the run
+    over a changed number, two other elements are tried.
 
     outcome: of the case, or one like it, as it was before.
     check: raises WrongAnswer when an answer is wrong.
@@ -54,18 +54,19 @@ def inject_faults(
                 check(each, answer)
         return effects
 
+    def moved(message: MessageFault) -> MessageFault:
+        return replace(message, position=(message.position + 1 / 3) % 1)
+
     effects = inject(messages)
     # One number of a message may be an index, which right code cannot use when it is changed.
-    noticed = [each.message for each in effects if each.noticed]
-    others = [
-        replace(each, position=(each.position + i / 3) % 1) for i in (1, 2) for each in noticed
-    ]
-    used = [each for each in inject(others) if each.influenced and not each.noticed]
-    elsewhere = {replace(each.message, position=0.0): each for each in used}
-    return [
-        elsewhere.get(replace(each.message, position=0.0), each) if each.noticed else each
-        for each in effects
-    ]
+    for _ in range(2):
+        found = {
+            each.message: each
+            for each in inject([moved(each.message) for each in effects if each.noticed])
+            if each.influenced
+        }
+        effects = [found.get(moved(each.message), each) for each in effects]
+    return effects
 
 
 def _ranks_found_by(

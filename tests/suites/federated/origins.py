@@ -146,8 +146,10 @@ class Faults:
         if effect.influenced or not effect.happened:
             return effect
         place = effect.message.position
-        others = [replace(effect.message, position=(place + i / 3) % 1) for i in (1, 2)]
-        return next((each for each in self.inject(others) if each.influenced), effect)
+        # One at a time: cases of a launch have labels of their own.
+        others = (replace(effect.message, position=(place + i / 3) % 1) for i in (1, 2))
+        found = (each for other in others for each in self.inject([other]) if each.influenced)
+        return next(found, effect)
 
 
 def _assert_no_zeros(trace: Trace, given: Mapping[int, int]) -> None:

@@ -111,7 +111,7 @@ def test_what_an_alteration_ends_is_taken_up_again():
     """
     submission = Submission(lambda case: None if case.message_fault else outcome_of(1))
     effects = submission.effects()
-    assert len(effects) == 4 and len(submission.launches) == 8
+    assert len(effects) == 4 and len(submission.launches) == 12
     assert all(effect.noticed for effect in effects)
     assert all(effect.ended and effect.influenced == {0, 1} for effect in effects)
 
