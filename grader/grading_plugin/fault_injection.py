@@ -22,17 +22,19 @@ def inject_faults(
     messages: Sequence[MessageFault],
     check: Callable[[Any, Outcome], object],
     wrong_ranks: Callable[[Any, Outcome], Collection[int]] | None = None,
+    tries_elsewhere: bool = False,
 ) -> list[FaultEffect]:
     """Run the case once for each fault, and return the effects.
 
     Between them, in an order that cannot be foreseen, the case is put to the ranks without a
     fault. A submission that fails or answers wrongly in one of these has failed by itself. After a
-    fault that ends its run the cases that are left go on in a fresh launch. Where code ends the run
-    over a changed number, two other elements are tried.
+    fault that ends its run the cases that are left go on in a fresh launch.
 
     outcome: of the case, or one like it, as it was before.
     check: raises WrongAnswer when an answer is wrong.
     wrong_ranks: those whose answers are wrong; where it is left out, all if `check` raises.
+    tries_elsewhere: alter up to two other elements where code ends the run over one: right code may
+    use one number as an index.
     Raises RunFailed, WrongAnswer: in a case without a fault, which is the submission's own failure.
     """
 
@@ -54,19 +56,14 @@ def inject_faults(
                 check(each, answer)
         return effects
 
-    def moved(message: MessageFault) -> MessageFault:
-        return replace(message, position=(message.position + 1 / 3) % 1)
-
-    effects = inject(messages)
-    # One number of a message may be an index, which right code cannot use when it is changed.
-    for _ in range(2):
-        found = {
-            each.message: each
-            for each in inject([moved(each.message) for each in effects if each.noticed])
-            if each.influenced
-        }
-        effects = [found.get(moved(each.message), each) for each in effects]
-    return effects
+    effects = {each.message: each for each in inject(messages)}
+    for part in (1 / 3, 2 / 3) if tries_elsewhere else ():
+        noticed = [message for message, each in effects.items() if each.noticed]
+        first = {replace(each, position=(each.position + part) % 1): each for each in noticed}
+        for each in inject([*first]):
+            if each.happened and each.influenced:
+                effects[first[each.message]] = each
+    return [*effects.values()]
 
 
 def _ranks_found_by(

@@ -38,7 +38,7 @@ _FOLDER = re.compile(
 )
 """A relative one that is missing, in what Python and torch.save say."""
 _WRITES = re.compile(
-    r"""(?:[,=]|open\()\s*["'][wax][bt+]*["']|\bsave(?:fig|txt|z\w*)?\(|(?:\.write|Handler)\w*\("""
+    r"""(?:[,=]|open\()\s*["'][wax][bt+]*["']|\bsave(?!d)\w*\(|(?:\.write|Handler)\w*\("""
 )
 _REFUSED = ("[Errno 1] Operation not permitted", "[Errno 13] Permission denied")
 """How Python tells what the kernel answers."""

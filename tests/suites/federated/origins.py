@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -196,12 +196,13 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
 
     def inject(messages: Sequence[MessageFault]) -> Sequence[FaultEffect]:
         nonlocal trains_alike
+        inject_with = partial(inject_faults, run, outcome.ranks, tries_elsewhere=True)
         if trains_alike:
             try:
-                return inject_faults(run, outcome.ranks, again, outcome, messages, check_same)
+                return inject_with(again, outcome, messages, check_same)
             except WrongAnswer:
                 trains_alike = False
-        return inject_faults(run, outcome.ranks, case, outcome, messages, check_held)
+        return inject_with(case, outcome, messages, check_held)
 
     return Faults(case, outcome, tuple(_faults(outcome)), inject, unaltered)
 

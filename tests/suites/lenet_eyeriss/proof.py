@@ -57,7 +57,9 @@ def _effects(
             plausible[altered_case.message_fault] = _plausible_elements(altered)
         return range(outcome.ranks)
 
-    effects = inject_faults(run, outcome.ranks, case, outcome, faults, note, note_altered)
+    effects = inject_faults(
+        run, outcome.ranks, case, outcome, faults, note, note_altered, tries_elsewhere=True
+    )
     return [
         replace(
             effect,

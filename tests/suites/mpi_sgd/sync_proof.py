@@ -54,7 +54,8 @@ def assert_gradients_come_from_messages(run: Run, cases: Cases, used: Check) -> 
     """
     case, outcome, check = _first_use(run, cases, used)
     faults = every_message_fault(outcome, range(outcome.ranks))
-    effects = inject_faults(run, outcome.ranks, case, outcome, faults, check)
+    ranks = outcome.ranks
+    effects = inject_faults(run, ranks, case, outcome, faults, check, tries_elsewhere=True)
     assert_answers_follow(outcome.trace, effects)
     _assert_gradients_are_given(case, outcome)
     with case_context(case, outcome):
@@ -74,7 +75,7 @@ def assert_gradients_come_through_mpi(run: Run, cases: Cases, used: Check) -> No
         happened = []
         for every_fault in (every_contribution_fault, every_message_fault):
             faults = every_fault(outcome, range(ranks))
-            effects = inject_faults(run, ranks, case, outcome, faults, check)
+            effects = inject_faults(run, ranks, case, outcome, faults, check, tries_elsewhere=True)
             effects = [effect for effect in effects if effect.happened]
             happened += effects
             if effects and all(each.influenced and not each.noticed for each in effects):

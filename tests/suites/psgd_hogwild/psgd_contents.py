@@ -75,7 +75,14 @@ def assert_weights_come_by_mpi(run: Callable[..., Launch], case: Psgd, outcome: 
 
     def inject(faults: Sequence[MessageFault]) -> list[FaultEffect]:
         return inject_faults(
-            run, outcome.ranks, case, outcome, faults, assert_come_together, missing
+            run,
+            outcome.ranks,
+            case,
+            outcome,
+            faults,
+            assert_come_together,
+            missing,
+            tries_elsewhere=True,
         )
 
     happened: list[FaultEffect] = []

@@ -161,6 +161,7 @@ def _is_altered(answer: Outcome | RunFailure) -> bool:
 def _assert_matter(
     run: Run, case: Training, outcome: Outcome, faults: Sequence[MessageFault], check: Check
 ) -> None:
-    effects = inject_faults(run, _RANKS, case, outcome, faults, naming_case(check))
+    named = naming_case(check)
+    effects = inject_faults(run, _RANKS, case, outcome, faults, named, tries_elsewhere=True)
     with case_context(case, outcome):
         assert_answers_follow(outcome.trace, effects)

@@ -66,8 +66,8 @@ class Submission:
             outcomes.append(answer)
         return LaunchResult(tuple(outcomes), None)
 
-    def effects(self):
-        return inject_faults(self.run, RANKS, Sum(), outcome_of(1), MESSAGES, check)
+    def effects(self, **how):
+        return inject_faults(self.run, RANKS, Sum(), outcome_of(1), MESSAGES, check, **how)
 
 
 def test_every_message_is_altered_once_and_nothing_in_between():
@@ -105,28 +105,37 @@ def test_a_failure_without_alteration_is_the_submissions_own(refused):
 
 
 def test_what_an_alteration_ends_is_taken_up_again():
-    """A submission that looks at what it receives ends a run each time, up to a few times.
-
-    Then two other elements of these messages are tried.
-    """
+    """A submission that looks at what it receives ends a run each time, up to a few times."""
     submission = Submission(lambda case: None if case.message_fault else outcome_of(1))
     effects = submission.effects()
-    assert len(effects) == 4 and len(submission.launches) == 12
-    assert all(effect.noticed for effect in effects)
-    assert all(effect.ended and effect.influenced == {0, 1} for effect in effects)
+    assert len(submission.launches) == len(effects) == 4
+    assert all(each.ended and each.noticed and each.influenced == {0, 1} for each in effects)
 
 
-def test_an_element_over_which_a_run_ends_does_not_speak_for_the_message():
-    """It may be an index; the numbers beside it are used as they are."""
+@pytest.mark.parametrize(("used", "ends"), [((1 / 3, 2 / 3), False), ((2 / 3,), False), ((), True)])
+def test_an_element_over_which_a_run_ends_does_not_speak_for_the_message(used, ends):
+    """It may be an index, or of no use; the numbers beside it are used as they are."""
 
     def answer(case):
-        is_index = case.message_fault and case.message_fault.position == 0
-        return None if is_index else outcome_of(5 if case.message_fault else 1)
+        if case.message_fault is None:
+            return outcome_of(1)
+        position = case.message_fault.position
+        return None if position == 0 else outcome_of(5 if position in used else 1)
 
-    effects = Submission(answer).effects()
+    effects = Submission(answer).effects(tries_elsewhere=True)
     assert effects
-    assert not any(effect.noticed for effect in effects)
-    assert all(effect.influenced == {0, 1} and effect.message.position > 0 for effect in effects)
+    assert all(each.noticed == ends and each.influenced == {0, 1} for each in effects)
+
+
+def test_an_element_that_could_not_be_altered_excuses_nothing():
+    """Though its answer may be wrong by another cause."""
+
+    def answer(case):
+        if case.message_fault is None:
+            return outcome_of(1)
+        return None if case.message_fault.position == 0 else outcome_of(5, num_altered=0)
+
+    assert all(each.noticed for each in Submission(answer).effects(tries_elsewhere=True))
 
 
 def test_the_rest_after_an_end_is_not_excused():

@@ -93,6 +93,7 @@ NOTHING = Run(2).trace()
                 "Path('out/log').open('w')",
                 "open(path, mode='ab')",
                 "save(a, 'out/log')",
+                "save_image(a, 'out/log')",
             )
         ),
         (
