@@ -15,6 +15,9 @@ from . import lenet
 DEVIATION = 0.02
 """Of the way a step goes: far above rounding, far below any mistake in a mean."""
 
+_AT_A_KINK = 0.5
+"""Of the way of a step, that one unit in one example may change for the layers below it."""
+
 _FLOAT32_EPSILON = float(np.finfo(np.float32).eps)
 
 
@@ -23,12 +26,28 @@ def fits(model: lenet.Vector, expected: lenet.Vector, before: lenet.Vector) -> b
     return not misfits(model - before, expected - before, rounding(expected))
 
 
+def follows(model: lenet.Vector, expected: lenet.Vector, before: lenet.Vector) -> bool:
+    """Return whether a step led where it should, whichever way rounding decides at a ReLU.
+
+    A unit whose input is nearly zero passes on its gradient or does not, for one example. That
+    changes the layers below it, and never the last one.
+    """
+    way, wanted, noise = model - before, expected - before, rounding(expected)
+    names = misfits(way, wanted, noise)
+    is_below = not any(name.startswith("fc3") for name in names)
+    return not names or (is_below and not misfits(way, wanted, noise, _AT_A_KINK))
+
+
 def misfits(
-    way: lenet.Vector, expected: lenet.Vector, noise: lenet.Vector | float
+    way: lenet.Vector,
+    expected: lenet.Vector,
+    noise: lenet.Vector | float,
+    deviation: float = DEVIATION,
 ) -> tuple[str, ...]:
     """Return the names of the arrays in which two packed ways, or gradients, differ.
 
-    noise: how far rounding alone may take each number off.
+    noise: how far rounding alone may take each number off. deviation: of the expected way, that is
+    allowed besides.
     """
     got, wanted, rounded = (
         unpacked(np.broadcast_to(each, way.shape), lenet.SHAPES) for each in (way, expected, noise)
@@ -37,7 +56,7 @@ def misfits(
         name
         for name in lenet.SHAPES
         if np.linalg.norm(got[name] - wanted[name])
-        > DEVIATION * np.linalg.norm(wanted[name]) + np.linalg.norm(rounded[name])
+        > deviation * np.linalg.norm(wanted[name]) + np.linalg.norm(rounded[name])
     )
 
 

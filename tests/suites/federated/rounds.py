@@ -12,7 +12,7 @@ import numpy as np
 from grader.api import WrongAnswer, found
 
 from . import lenet
-from .differences import fits, rounding
+from .differences import follows, rounding
 from .explaining import Mixture, fixed_sum, mixture
 from .training_cases import Rows, Trained
 
@@ -118,7 +118,7 @@ class Rounds:
             for batch in (batch for own in rounds for batch in own[:-1]):
                 before = self.trained.seen(rank, batch)
                 expected = before - lenet.LEARNING_RATE * ways[batch]
-                if not fits(self.trained.seen(rank, batch + 1), expected, before):
+                if not follows(self.trained.seen(rank, batch + 1), expected, before):
                     return rank, batch
         return None
 
