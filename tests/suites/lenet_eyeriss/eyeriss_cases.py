@@ -8,12 +8,14 @@ import numpy as np
 
 from grader.api import Array, Case, Data, Text
 
-from .schedule import Matrix, Sizes
+from .schedule import Matrix
 
 FILE = "eyeriss.py"
 _SHEETS_IFMAP = [[1, 3, 9], [4, 5, 6], [7, 4, 9]]
 _SHEETS_KERNEL = [[-1, 2], [2, -1]]
 EXAMPLE, ANY_SIZE, NARROW = "the example", "any size", "narrow shapes"
+_KERNEL_SIDES, _OUTPUT_SIDES = range(2, 6), range(3, 8)
+"""Of the shapes that are drawn: an answer for the shapes below only is none."""
 _SHAPES = {
     EXAMPLE: [((3, 3), (2, 2))],
     ANY_SIZE: [((4, 4), (3, 2)), ((5, 4), (2, 3)), ((5, 6), (4, 3))],
@@ -33,31 +35,28 @@ _SHAPES = {
 class Convolution(Case):
     """One ifmap and one kernel."""
 
-    ifmap_shape: tuple[int, int]
-    kernel_shape: tuple[int, int]
+    shapes: tuple[tuple[int, int], tuple[int, int]] | None
+    """(H, W) of the ifmap and (R, S) of the kernel; drawn when None."""
     is_sheets: bool = False
     """Whether the numbers are those of the sheet."""
 
     @property
     def label(self) -> str:
         """Return the shapes."""
-        (height, width), (rows, taps) = self.ifmap_shape, self.kernel_shape
+        if self.shapes is None:
+            return "ifmap and kernel of a random size"
+        (height, width), (rows, taps) = self.shapes
         which = "the handout's example, " if self.is_sheets else ""
         return f"{which}ifmap {height} x {width}, kernel {rows} x {taps}"
-
-    @property
-    def sizes(self) -> Sizes:
-        """Return the sizes of array and output."""
-        (height, width), (rows, taps) = self.ifmap_shape, self.kernel_shape
-        return Sizes(rows, taps, height - rows + 1, width - taps + 1)
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
         """Return whole numbers without zero, which would hide what it is multiplied by."""
-        ifmap = random.integers(1, 30, self.ifmap_shape, dtype=np.int64)
-        signs = random.choice([-1, 1], self.kernel_shape)
-        kernel = signs * random.integers(1, 10, self.kernel_shape, dtype=np.int64)
+        ifmap_shape, kernel_shape = self.shapes or _drawn_shapes(random)
+        ifmap = random.integers(1, 30, ifmap_shape, dtype=np.int64)
+        signs = random.choice([-1, 1], kernel_shape)
+        kernel = signs * random.integers(1, 10, kernel_shape, dtype=np.int64)
         if self.is_sheets:
             ifmap = np.array(_SHEETS_IFMAP, dtype=np.int64)
             kernel = np.array(_SHEETS_KERNEL, dtype=np.int64)
@@ -79,6 +78,8 @@ class SequentialCycles(Case):
 
     shapes: tuple[tuple[int, int, int, int], ...]
     """Rows and columns of ifmap, of kernel."""
+    has_drawn_shape: bool = False
+    """Whether another shape follows these."""
 
     @property
     def label(self) -> str:
@@ -89,11 +90,25 @@ class SequentialCycles(Case):
         self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
         """Return the shapes as one array."""
-        return [{"file": FILE, "shapes": np.array(self.shapes, dtype=np.int64)}] * ranks
+        shapes = list(self.shapes)
+        if self.has_drawn_shape:
+            ifmap, kernel = _drawn_shapes(random)
+            shapes.append((*ifmap, *kernel))
+        array = np.array(shapes, dtype=np.int64)
+        return [{"file": FILE, "shapes": array}] * ranks
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return that there is one number for each shape."""
-        return {"cycles": Array("int64", (len(self.shapes),)), "problem": Text()}
+        length = len(self.shapes) + self.has_drawn_shape
+        return {"cycles": Array("int64", (length,)), "problem": Text()}
+
+
+def _drawn_shapes(random: np.random.Generator) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return shapes of an ifmap and a kernel; sides of kernel and output all differ."""
+    rows, taps = random.choice(_KERNEL_SIDES, 2, replace=False).tolist()
+    others = [side for side in _OUTPUT_SIDES if side not in (rows, taps)]
+    out_rows, out_cols = random.choice(others, 2, replace=False).tolist()
+    return (out_rows + rows - 1, out_cols + taps - 1), (rows, taps)
 
 
 def _convolutions(subject: str, *, is_sheets: bool = False) -> tuple[Convolution, ...]:
@@ -101,11 +116,10 @@ def _convolutions(subject: str, *, is_sheets: bool = False) -> tuple[Convolution
         Convolution(
             "run_dataflow",
             subject=subject,
-            ifmap_shape=ifmap,
-            kernel_shape=kernel,
+            shapes=shapes,
             is_sheets=is_sheets,
         )
-        for ifmap, kernel in _SHAPES[subject]
+        for shapes in _SHAPES[subject]
     )
 
 
@@ -114,6 +128,7 @@ CONVOLUTIONS = (
     *_convolutions(EXAMPLE, is_sheets=True),
     *_convolutions(EXAMPLE),
     *_convolutions(ANY_SIZE),
+    Convolution("run_dataflow", subject=ANY_SIZE, shapes=None),
     *_convolutions(NARROW),
 )
 COUNTS = (
@@ -125,6 +140,7 @@ COUNTS = (
             *((*ifmap, *kernel) for ifmap, kernel in _SHAPES[ANY_SIZE] + _SHAPES[NARROW]),
             (32, 28, 5, 3),
         ),
+        has_drawn_shape=True,
     ),
 )
 

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +19,23 @@ _MALFORMED = {
     "operands": "schedule.operands_malformed",
 }
 """The key of what is wrong with the form of each piece of an answer."""
+
+
+@contextmanager
+def told_size(case: Convolution, outcome: Outcome) -> Iterator[None]:
+    """Add the size to what is said of a case that does not name it. Raises what the body raises."""
+    try:
+        yield
+    except WrongAnswer as error:
+        if case.shapes is not None:
+            raise
+        (height, width), (rows, taps) = (
+            outcome.inputs[0][name].shape for name in ("ifmap", "kernel")
+        )
+        size = f"The ifmap was {height} x {width}, the kernel {rows} x {taps}."
+        facts: dict[str, Any] = {"ifmap": (height, width), "kernel": (rows, taps)}
+        told = found("convolution.random_size", size, **facts)
+        raise WrongAnswer.at([*error.findings, told], error.differences) from None
 
 
 def assert_ofmap(case: Convolution, outcome: Outcome) -> None:
@@ -50,7 +69,7 @@ def assert_counts(case: Convolution, outcome: Outcome) -> None:
         schedule = _schedule(outcome)
         num_multiplies = sum(work.op == "multiply" for work in schedule)
         num_adds = len(schedule) - num_multiplies
-        sizes = case.sizes
+        sizes = _sizes(outcome)
         if (num_multiplies, num_adds) != (sizes.num_multiplies, sizes.num_adds):
             raise WrongAnswer(
                 found(
@@ -117,7 +136,7 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
     most adds are in a cycle with other operations, or not after their operands.
     """
     with case_context(case, outcome):
-        schedule, sizes = _most_of_a_schedule(case, outcome), case.sizes
+        schedule, sizes = _most_of_a_schedule(case, outcome), _sizes(outcome)
         given = outcome.inputs[0]
         in_order, num_adds = adds_in_order(
             schedule,
@@ -166,7 +185,7 @@ def does_its_own(case: Convolution, outcome: Outcome, *ops: str) -> bool:
 
     Each once, one in a cycle, with the values of operands that were made before.
     """
-    given, num_expected = outcome.inputs[0], len([*case.sizes.all_keys()])
+    given, num_expected = outcome.inputs[0], len([*_sizes(outcome).all_keys()])
     if outcome["operands_problem"][0] or len(outcome["schedule"][0]) > 2 * num_expected:
         return False
     done = [work for work in _schedule(outcome) if work.op in ops]
@@ -190,9 +209,8 @@ def assert_sequential_cycles(case: SequentialCycles, outcome: Outcome) -> None:
         (problem,) = outcome["problem"]
         if problem:
             raise WrongAnswer(_no_count(problem))
-        for (height, width, rows, taps), cycles in zip(
-            case.shapes, outcome["cycles"][0].tolist(), strict=True
-        ):
+        shapes, counts = outcome.inputs[0]["shapes"].tolist(), outcome["cycles"][0].tolist()
+        for (height, width, rows, taps), cycles in zip(shapes, counts, strict=True):
             sizes = Sizes(rows, taps, height - rows + 1, width - taps + 1)
             expected = sizes.num_multiplies + sizes.num_adds
             if cycles != expected:
@@ -258,10 +276,10 @@ def _most_of_a_schedule(case: Convolution, outcome: Outcome) -> list[Work]:
     WrongAnswer, for far too many as well.
     """
     schedule = _schedule(outcome)
-    expected = Counter(_purpose(key) for key in case.sizes.all_keys())
+    expected = Counter(_purpose(key) for key in _sizes(outcome).all_keys())
     num_known = (expected & Counter(_purpose(work.key) for work in schedule)).total()
     num_done = Counter(work.op for work in schedule)
-    num_expected = Counter(op for op, *_ in case.sizes.all_keys())
+    num_expected = Counter(op for op, *_ in _sizes(outcome).all_keys())
     few = [op for op, number in num_expected.items() if 3 * num_done[op] < number]
     if 3 * num_known < expected.total() or few or len(schedule) > 2 * expected.total():
         of_kind = "".join(f", {num_done[op]} of {num_expected[op]} of kind {op}" for op in few[:1])
@@ -277,6 +295,10 @@ def _most_of_a_schedule(case: Convolution, outcome: Outcome) -> list[Work]:
             )
         )
     return schedule
+
+
+def _sizes(outcome: Outcome) -> Sizes:
+    return Sizes.of(outcome.inputs[0]["ifmap"], outcome.inputs[0]["kernel"])
 
 
 def _purpose(key: Key) -> tuple[str, int, int]:

@@ -29,45 +29,45 @@ _FEW_ELEMENTS = 16
 """A loss or a counter in a collective is no gradient."""
 
 
-def assert_ring_share(trace: Trace, epochs: int) -> None:
-    """Assert that each of n ranks sent 2(n-1)/n of the gradient elements an epoch.
+def assert_ring_share(trace: Trace, num_calls: int) -> None:
+    """Assert that each of n ranks sent 2(n-1)/n of the gradient elements a call.
 
     All gradients may go round as one vector, tensor by tensor or in groups; chunks may be padded to
     equal length and be made of whole rows: the bounds leave room for all of these.
     Raises RuleViolation, or NotProven for a trace that is incomplete.
     """
     n = len(trace.ranks)
-    hops = 2 * (n - 1) * epochs
+    hops = 2 * (n - 1) * num_calls
     most = hops * padded_chunks(n)
     for rank, num_bytes in enumerate(bytes_sent(trace)):
         if num_bytes > most * ITEM_NUM_BYTES:
-            sent = round(num_bytes / ITEM_NUM_BYTES / epochs)
-            text = f"Rank {rank} sent {sent} elements per epoch, more than a ring needs."
+            sent = round(num_bytes / ITEM_NUM_BYTES / num_calls)
+            text = f"Rank {rank} sent {sent} elements per call, more than a ring needs."
             helps = "what does a rank send in each step: one chunk, or all gradients?"
             share = found(
                 "ring.share",
                 f"In a ring of n = {n} ranks with L = {NUM_PARAMETERS} gradients, each rank sends "
-                f"2(n-1)/n L = {hops * NUM_PARAMETERS / epochs / n:.0f} elements per epoch. "
-                f"Padding each tensor's chunks to equal length makes this {most // epochs}.",
-                most=most // epochs,
+                f"2(n-1)/n L = {hops * NUM_PARAMETERS / num_calls / n:.0f} elements per call. "
+                f"Padding each tensor's chunks to equal length makes this {most // num_calls}.",
+                most=most // num_calls,
             )
             raise RuleViolation(
                 found("ring.sends_too_much", text, help=helps, rank=rank, sent=sent), share
             )
-    _assert_sent(trace, 2 * (n - 1) * epochs, "2(n-1)L", epochs)
+    _assert_sent(trace, 2 * (n - 1) * num_calls, "2(n-1)L", num_calls)
     assert_not_truncated(trace)
 
 
-def assert_contributes(trace: Trace, ranks: Collection[int], epochs: int) -> None:
+def assert_contributes(trace: Trace, ranks: Collection[int], num_calls: int) -> None:
     """Assert that the gradients of these ranks left them by torch.distributed, in any operation.
 
     Raises RuleViolation, or NotProven for a trace that is incomplete.
     """
     for rank in sorted(ranks):
         number = given_num_bytes(trace, rank) / ITEM_NUM_BYTES
-        if number < _LEAST_SHARE * epochs * NUM_PARAMETERS:
-            given = round(number / epochs)
-            text = f"Rank {rank} sent {given} elements per epoch in messages and collectives; "
+        if number < _LEAST_SHARE * num_calls * NUM_PARAMETERS:
+            given = round(number / num_calls)
+            text = f"Rank {rank} sent {given} elements per call in messages and collectives; "
             text += f"it has {NUM_PARAMETERS} gradients."
             helps = "which call of torch.distributed sends them to the other ranks?"
             raise RuleViolation(
@@ -76,35 +76,35 @@ def assert_contributes(trace: Trace, ranks: Collection[int], epochs: int) -> Non
     assert_not_truncated(trace)
 
 
-def assert_added_by_messages(trace: Trace, epochs: int, hops: int = 0) -> None:
+def assert_added_by_messages(trace: Trace, num_calls: int, hops: int = 0) -> None:
     """Assert that no collective adds gradients, or carries more than chunks that are finished.
 
     Messages have to carry at least what a reduce-scatter needs, or so many hops of one.
     Raises RuleViolation, or NotProven for a trace that is incomplete.
     """
-    most = epochs * padded_chunks(len(trace.ranks))
+    most = num_calls * padded_chunks(len(trace.ranks))
     for rank in range(len(trace.ranks)):
         calls = _collectives_with_data(trace, rank)
         reduced = [call for call in calls if "reduce" in call.function]
-        if sum(call.num_elements for call in reduced) > _FEW_ELEMENTS * epochs:
+        if sum(call.num_elements for call in reduced) > _FEW_ELEMENTS * num_calls:
             raise RuleViolation(_collective(rank, reduced))
         if sum(call.num_elements for call in calls) > most:
             raise RuleViolation(_collective(rank, calls))
     times, formula = (hops, f"{hops}L") if hops else (len(trace.ranks) - 1, "(n-1)L")
-    _assert_sent(trace, times * epochs, formula, epochs)
+    _assert_sent(trace, times * num_calls, formula, num_calls)
     assert_not_truncated(trace)
 
 
-def assert_carried_by_messages(trace: Trace, epochs: int) -> None:
+def assert_carried_by_messages(trace: Trace, num_calls: int) -> None:
     """Assert that messages carry what an all-reduce needs, and that no collective carries any.
 
     Raises as assert_added_by_messages.
     """
     for rank in range(len(trace.ranks)):
         calls = _collectives_with_data(trace, rank)
-        if sum(call.num_elements for call in calls) > _FEW_ELEMENTS * epochs:
+        if sum(call.num_elements for call in calls) > _FEW_ELEMENTS * num_calls:
             raise RuleViolation(_collective(rank, calls))
-    _assert_sent(trace, 2 * (len(trace.ranks) - 1) * epochs, "2(n-1)L", epochs)
+    _assert_sent(trace, 2 * (len(trace.ranks) - 1) * num_calls, "2(n-1)L", num_calls)
     assert_not_truncated(trace)
 
 
@@ -126,7 +126,7 @@ def padded_chunks(num_chunks: int) -> int:
     return sum(-(-shape[0] // num_chunks) * prod(shape[1:]) for shape in SHAPES.values())
 
 
-def _assert_sent(trace: Trace, times: int, formula: str, epochs: int) -> None:
+def _assert_sent(trace: Trace, times: int, formula: str, num_calls: int) -> None:
     """Assert that the ranks together sent so many times all gradients, or half as many bytes."""
     sent = sum(bytes_sent(trace)) / ITEM_NUM_BYTES
     least = times * NUM_PARAMETERS
@@ -134,12 +134,12 @@ def _assert_sent(trace: Trace, times: int, formula: str, epochs: int) -> None:
         raise RuleViolation(
             found(
                 "traffic.too_few_sent",
-                f"The {len(trace.ranks)} ranks together sent {sent / epochs:.0f} elements per "
-                f"epoch in messages; expected at least {formula} = {least // epochs}, with "
+                f"The {len(trace.ranks)} ranks together sent {sent / num_calls:.0f} elements per "
+                f"call in messages; expected at least {formula} = {least // num_calls}, with "
                 f"L = {NUM_PARAMETERS} gradients.",
                 help="how do the gradients get from rank to rank?",
-                sent=round(sent / epochs),
-                expected=least // epochs,
+                sent=round(sent / num_calls),
+                expected=least // num_calls,
             )
         )
 

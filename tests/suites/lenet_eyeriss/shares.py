@@ -72,6 +72,12 @@ def num_epochs(outcome: Outcome) -> int:
     return min(lengths + [len(rows) for rows in outcome["own"]])
 
 
+def num_calls(outcome: Outcome) -> int:
+    """Return how often all ranks came back from the student's function."""
+    given, epochs = outcome.inputs[0], num_epochs(outcome)
+    return epochs + (given["num_more_calls"] if epochs == given["epochs"] else 0)
+
+
 def sums_of(outcome: Outcome, rank: int, epoch: int) -> Sums:
     """Return where a rank ended an epoch with the sum over all ranks, whatever its factor is."""
     held, own = held_after(outcome, rank)[epoch], own_gradients(outcome, epoch)

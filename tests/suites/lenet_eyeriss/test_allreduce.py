@@ -8,7 +8,7 @@ from .first_steps import assert_begins, begins_with_gradients, gives_gradients
 from .gradient_traffic import assert_contributes
 from .over_ranks import assert_on_few, where_few_hold, where_several_hold
 from .proof import assert_sums_come_from_payloads
-from .shares import num_epochs
+from .shares import num_calls
 from .sum_checks import (
     assert_divided,
     assert_nearly_all_in_every_epoch,
@@ -33,7 +33,7 @@ def assert_travels(case: Training, outcome: Outcome) -> None:
     receivers = complete_ranks(outcome)
     givers = {rank for rank in range(outcome.ranks) if receivers - {rank}}
     with case_context(case, outcome):
-        assert_contributes(outcome.trace, givers, num_epochs(outcome))
+        assert_contributes(outcome.trace, givers, num_calls(outcome))
 
 
 @points(0)

@@ -18,6 +18,7 @@ from .eyeriss_checks import (
     assert_sequential_cycles,
     assert_values,
     does_its_own,
+    told_size,
 )
 
 pytestmark = [part("eyeriss"), pytest.mark.mpi]
@@ -191,7 +192,8 @@ def assert_work_of(run, *ops):
 def assert_all(check: Check, launch: Launch) -> None:
     """Assert that a check holds for every case; raises what it raises."""
     for case, outcome in launch:
-        check(case, outcome)
+        with told_size(case, outcome):
+            check(case, outcome)
 
 
 def holds(check: Check, launch: Launch) -> bool:

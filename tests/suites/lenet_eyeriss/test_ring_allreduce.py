@@ -23,7 +23,7 @@ from .gradient_traffic import (
 )
 from .over_ranks import assert_on_few, where_few_hold, where_several_hold
 from .proof import assert_sums_come_from_payloads
-from .shares import num_epochs
+from .shares import num_calls
 from .sum_checks import (
     assert_adds_a_neighbour,
     assert_divided,
@@ -46,7 +46,7 @@ def test_sums_are_made_by_messages(run):
     answers = where_few_hold(run, CASES, assert_goes_all_the_way_round)
     for case, outcome in answers:
         with case_context(case, outcome):
-            assert_added_by_messages(outcome.trace, num_epochs(outcome))
+            assert_added_by_messages(outcome.trace, num_calls(outcome))
     assert_sums_come_from_payloads(run, answers)
 
 
@@ -55,7 +55,7 @@ def test_only_messages_carry_gradients(run):
     """moves gradients with point-to-point messages only"""
     for case, outcome in where_few_hold(run, CASES, assert_goes_all_the_way_round):
         with case_context(case, outcome):
-            assert_carried_by_messages(outcome.trace, num_epochs(outcome))
+            assert_carried_by_messages(outcome.trace, num_calls(outcome))
 
 
 @points(0.75, requires=test_sums_are_made_by_messages)
@@ -80,7 +80,7 @@ def test_any_number_of_processes_trains_as_one(run, ranks):
     for case, outcome in run(ranks, CASES[ranks]).having(buffered_sends=False):
         assert_trained_as_one(case, outcome)
         with case_context(case, outcome):
-            assert_carried_by_messages(outcome.trace, case.epochs)
+            assert_carried_by_messages(outcome.trace, num_calls(outcome))
         if ranks == SHEETS_RANKS:
             assert_sums_come_from_payloads(run, [(case, outcome)])
 
@@ -96,13 +96,16 @@ def test_no_collective_is_called(run):
 
 
 @points(1, requires=test_only_messages_carry_gradients)
-@pytest.mark.parametrize("ranks", [SHEETS_RANKS])
+@pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_every_process_sends_no_more_than_a_ring_needs(run, ranks):
-    """sends at most 2(n-1)/n of the gradients from each of 4 ranks"""
-    for case, outcome in run(ranks, CASES[ranks]).having(buffered_sends=False):
+    """sends at most 2(n-1)/n of the gradients from each rank"""
+    answers = run(ranks, CASES[ranks]).having(buffered_sends=False)
+    if ranks != SHEETS_RANKS:  # what is wrong there only costs points where values are compared
+        answers = answers.holding(assert_nearly_all_in_every_epoch)
+    for case, outcome in answers:
         assert_nearly_all_in_every_epoch(case, outcome)
         with case_context(case, outcome):
-            assert_ring_share(outcome.trace, case.epochs)
+            assert_ring_share(outcome.trace, num_calls(outcome))
 
 
 @points(0.25, requires=test_every_process_sends_to_one_neighbour)
@@ -173,4 +176,4 @@ def test_adds_what_a_neighbour_sends(run):
     answers = where_few_hold(run, CASES, assert_adds_a_neighbour)
     assert answers
     for _, outcome in answers:
-        assert_added_by_messages(outcome.trace, num_epochs(outcome), hops=1)
+        assert_added_by_messages(outcome.trace, num_calls(outcome), hops=1)

@@ -20,6 +20,7 @@ FEW_RANKS = [SHEETS_RANKS, 3]
 ITEM_NUM_BYTES = 4
 """Gradients are float32."""
 _LEARNING_RATE = 0.002
+_MORE_CALLS = (4, 12)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,8 @@ class Training(Case):
     ) -> Sequence[Mapping[str, Any]]:
         """Return for every rank its examples, and start weights that are the same for all.
 
-        Each epoch has other examples: gradients of the epoch before are not nearly right.
+        Each epoch has other examples: gradients of the epoch before are not nearly right. How often
+        the function is called in the last epoch cannot be known before.
         """
         digits = data.mnist()
         number = ranks * self.epochs * self.part_length
@@ -55,6 +57,7 @@ class Training(Case):
             "file": self.file,
             "start": serial.start_parameters(random),
             "epochs": self.epochs,
+            "num_more_calls": 0 if self.buffered_sends else int(random.integers(*_MORE_CALLS)),
             "learning_rate": _LEARNING_RATE,
             "buffered_sends": self.buffered_sends,
         }

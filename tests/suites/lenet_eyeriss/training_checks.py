@@ -50,8 +50,9 @@ def assert_trained_as_one(case: Training, outcome: Outcome) -> None:
                     rank=rank,
                     epoch=epoch + 1,
                 )
+                known, more_calls = known_mistake(outcome, rank), _more_calls(case, outcome, epoch)
                 raise WrongAnswer.at(
-                    [mistake, numbers] if (mistake := known_mistake(outcome, rank)) else numbers,
+                    [each for each in (known, numbers, more_calls) if each],
                     [
                         differences_of(
                             each, held[each], expected[epoch], wrong[each], place=serial.name_at
@@ -59,6 +60,15 @@ def assert_trained_as_one(case: Training, outcome: Outcome) -> None:
                         for each in differing[:_MOST_RANKS_SHOWN]
                     ],
                 )
+
+
+def _more_calls(case: Training, outcome: Outcome, epoch: int) -> Finding | None:
+    """Return what was called before an epoch, if the one before it was right without that."""
+    number = outcome.inputs[0]["num_more_calls"]
+    if not epoch or epoch < case.epochs - 1 or not number:
+        return None
+    text = f"Before this epoch, the grader called average_gradients {number} more times."
+    return found("training.more_calls", text, number=number)
 
 
 def assert_mean_to_rounding(case: Training, outcome: Outcome) -> None:

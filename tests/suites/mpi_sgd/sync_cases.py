@@ -38,6 +38,7 @@ FIRST_STEP, SEVERAL_STEPS, SEVERAL_EPOCHS = "first step", "several steps", "seve
 UNBUFFERED = "unbuffered"
 CLASS_NAME = "SynchronicNeuralNetwork"
 _ATOL = 1e-11
+_RANKS_OF_LONG = 2
 
 Cases = Mapping[int, tuple[Fit, ...]]
 Run = Callable[..., Launch]
@@ -145,6 +146,20 @@ def assert_gradients_come_together_somewhere(
                 used(case, outcome)
 
 
+def assert_goes_on_together(run: Run, cases: Cases) -> None:
+    """Assert that a long training is right too where every short one is.
+
+    What goes wrong in any second epoch is the matter of another test. Raises WrongAnswer.
+    """
+    epochs = {ranks: run(ranks, cases[ranks]).having(group=SEVERAL_EPOCHS) for ranks in FEW_RANKS}
+    long = epochs.pop(_RANKS_OF_LONG)
+    steps = run(_RANKS_OF_LONG, cases[_RANKS_OF_LONG]).having(group=SEVERAL_STEPS)
+    short = [steps, *epochs.values()]
+    if all(launch.holding(assert_trained_as_one_process) for launch in short):
+        for case, outcome in long.holding(lambda case, outcome: None):
+            assert_trained_as_one_process(case, outcome)
+
+
 def assert_batches_wherever_trained(run: Run, cases: Cases, ranks: int) -> None:
     """Assert the number and size of the batches of a first step, and of what else was answered.
 
@@ -223,7 +238,7 @@ def _cases(ranks: int, file: str, *, has_messages: bool) -> tuple[Fit, ...]:
     # Some messages of the wide network are longer than what MPI stores of its own accord.
     steps = _fit(file, (64, 32, 10), 3, 1, SEVERAL_STEPS)
     # As many steps as main.py takes, on the ranks that need the least time for them.
-    batches, epochs = (20, 8) if ranks == 2 else (2, 2)
+    batches, epochs = (20, 8) if ranks == _RANKS_OF_LONG else (2, 2)
     many = _fit(file, (6, 5, 4, 3), batches, epochs, SEVERAL_EPOCHS)
     unbuffered = [_fit(file, (5, 3), 2, 1, UNBUFFERED)] if has_messages else []
     if ranks > 2:

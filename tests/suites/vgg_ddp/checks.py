@@ -25,7 +25,7 @@ from .batches import assert_steps_with_mean_of_batches, is_loss_divided
 from .examples import assert_shared_out
 from .optimizers import seen_instead
 from .steps import assert_network, assert_trained, explained, num_steps, wrong_factor
-from .train_cases import Training, epoch_of, timing_cases
+from .train_cases import Training, epoch_of, late_of, timing_cases
 
 Check = Callable[[Any, Outcome], None]
 Run = Callable[[int, tuple[Training, ...]], Launch]
@@ -86,6 +86,23 @@ def assert_holds_where_trained(launch: Launch, check: Check) -> None:
     require(launch, assert_trained, "no training was seen")
     for case, outcome in launch.holding(assert_trained):
         naming_case(check)(case, outcome)
+
+
+def assert_holds_later(launch: Launch, check: Check) -> None:
+    """Assert a check of later steps too, where the ranks took any. Raises what it raises.
+
+    How many steps there are is the matter of another test.
+    """
+    for case, outcome in late_of(launch):
+        if not all(map(len, outcome["batch_sizes"])):
+            continue
+        try:
+            naming_case(check)(case, outcome)
+        except WrongAnswer as error:
+            number = outcome.inputs[0]["num_earlier_steps"]
+            text = f"Iteration 0 is here the one after the first {number}."
+            counted = found("training.later_iterations", text, number=number)
+            raise WrongAnswer.at([*error.findings, counted], error.differences) from None
 
 
 def assert_takes_time_of_training(run: Run, ranks: int, cases: tuple[Training, ...]) -> None:

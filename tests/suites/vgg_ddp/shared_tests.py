@@ -8,6 +8,7 @@ from .checks import (
     Check,
     assert_all_hold,
     assert_holds_as_well,
+    assert_holds_later,
     assert_holds_where_trained,
     assert_replicas_equal,
     assert_sgd_steps,
@@ -51,6 +52,7 @@ def shared_tests(
     def test_step_uses_all_gradients(run):
         """steps with all ranks' gradients in equal parts"""
         assert_all_hold(epoch_of(run(4, cases[4])), given, assert_steps_use_all)
+        assert_holds_later(run(4, cases[4]), assert_steps_use_all)
         assert_steps_come_from_payloads(run, cases[4], assert_steps_use_all)
 
     def test_replicas_stay_equal(run):

@@ -15,6 +15,9 @@ NUM_EXAMPLES = 384
 """A batch and a half: on 4, 2 and 1 ranks an epoch ends with a smaller batch, and none is left."""
 
 NUM_STEPS = 2
+"""That are looked at."""
+_EARLIER_STEPS = range(3, 9)
+"""How many come before them in a case about later ones: one of these numbers, drawn."""
 
 FIRST_CHANNELS = 4
 """A sixteenth of the real network's: each step takes a hundredth of a second."""
@@ -26,12 +29,11 @@ _NUM_TEST_EXAMPLES = 32
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Case):
-    """One run of a script on every rank, with a training set of `NUM_EXAMPLES`."""
+    """One run of a script on every rank, with a training set of `num_examples`."""
 
     file: str
     extent: str = "epoch"
-    """How far the script is let go: `first batch`, `exchange`, `epoch` or `program`; see the probe.
-    """
+    """How far the script is let go: `first batch`, `exchange`, `epoch`, `late` or `program`."""
     phase: str = "between"
     """Which calls are traced: see the probe."""
     exchange: str = ""
@@ -56,6 +58,7 @@ class Training(Case):
             "first batch": "up to the first backward",
             "exchange": "up to the first gradient that is exchanged",
             "epoch": f"{NUM_STEPS} iterations",
+            "late": f"{NUM_STEPS} later iterations",
             "program": "the whole program",
         }
         helped = ", helped by the grader" if self.is_helped else ""
@@ -66,7 +69,8 @@ class Training(Case):
     @property
     def num_examples(self) -> int:
         """Return how many examples the training set has."""
-        return NUM_EXAMPLES
+        is_late = self.extent == "late"
+        return (_EARLIER_STEPS.stop + NUM_STEPS) * BATCH_SIZE if is_late else NUM_EXAMPLES
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
@@ -86,13 +90,17 @@ class Training(Case):
         same: dict[str, Any] = {
             **script,
             "num_steps": NUM_STEPS,
+            "num_earlier_steps": self._num_earlier_steps(random),
             "phase": self.phase,
             "first_channels": self.first_channels,
             "seed": int(random.integers(1 << 30)),
-            **_images(random, data, "train", NUM_EXAMPLES),
+            **_images(random, data, "train", self.num_examples),
             **_images(random, data, "test", _NUM_TEST_EXAMPLES),
         }
         return [same] * ranks
+
+    def _num_earlier_steps(self, random: np.random.Generator) -> int:
+        return int(random.choice(_EARLIER_STEPS)) if self.extent == "late" else 0
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of what the probe saw of the training; of a yardstick nothing."""
@@ -106,7 +114,7 @@ class Training(Case):
             "respelt": Text(),
             "created_folders": Text(),
         }
-        if self.extent not in ("epoch", "exchange"):
+        if self.extent not in ("epoch", "late", "exchange"):
             return seen
         return seen | {
             "images": Array("float32", (None, *IMAGE)),
@@ -186,6 +194,7 @@ def cases_by_ranks(
         4: (
             Training("train", file=file, extent="first batch"),
             epoch,
+            Training("train", file=file, extent="late", subject="training"),
             Training("train", file=file, extent="program", first_channels=1, subject="training"),
         ),
         2: timing_cases(file, how, 0, values=epoch) if how else (epoch,),
@@ -227,6 +236,11 @@ def first_batch_of(launch: Launch) -> Launch:
 def epoch_of(launch: Launch) -> Launch:
     """Return the case of a launch whose training is looked at step by step."""
     return launch.having(extent="epoch", purpose="values")
+
+
+def late_of(launch: Launch) -> Launch:
+    """Return the case of a launch that looks at later steps."""
+    return launch.having(extent="late")
 
 
 def _images(random: np.random.Generator, data: Data, kind: str, number: int) -> dict[str, Any]:

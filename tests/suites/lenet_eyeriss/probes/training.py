@@ -9,12 +9,23 @@ from .alone import no_other_ranks
 
 
 def train_epochs(
-    student, comm, *, file, images, labels, start, epochs, learning_rate, buffered_sends
+    student,
+    comm,
+    *,
+    file,
+    images,
+    labels,
+    start,
+    epochs,
+    num_more_calls,
+    learning_rate,
+    buffered_sends,
 ):
     """Train LeNet-5 on this rank's examples of each epoch; the student's function averages.
 
     All results have one row an epoch: the rank's own gradients, what became of them, what the call
-    returned if that looks like gradients, and the parameters after the step.
+    returned if that looks like gradients, and the parameters after the step. In the last epoch
+    the function is called num_more_calls times before that, with the same gradients.
     """
     import torch
 
@@ -23,6 +34,10 @@ def train_epochs(
     rows = {"own": [], "averaged": [], "returned": [], "parameters": []}
     problem = ""
     for epoch in range(epochs):
+        for _ in range(num_more_calls if epoch == epochs - 1 else 0):
+            optimizer.zero_grad()
+            _backward(model, images[epoch], labels[epoch])
+            average_gradients(model)
         optimizer.zero_grad()
         _backward(model, images[epoch], labels[epoch])
         rows["own"].append(packed_gradients(model))

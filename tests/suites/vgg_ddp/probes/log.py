@@ -14,9 +14,11 @@ _MAY_BE_NEW = {"__init__", "__getattr__", "__doc__", "__repr__", "extra_repr"}
 class Log:
     """What the training of this rank did, step by step."""
 
-    def __init__(self, extent, num_steps, exchange):
+    def __init__(self, extent, num_steps, exchange, num_earlier_steps=0):
         self.extent, self.num_steps, self.exchange = extent, num_steps, exchange
-        self.looks_at_steps = extent in ("epoch", "exchange")
+        self.num_earlier_steps = num_earlier_steps
+        """How many steps are still to come before those that are noted."""
+        self.looks_at_steps = extent in ("epoch", "late", "exchange")
         self.networks = []
         self.wrappers = []
         self.inside = None
@@ -133,6 +135,10 @@ class Log:
         self.counts["step"] += 1
         step, self.pending = self.pending, None
         if step is None:
+            return
+        if self.num_earlier_steps:
+            self.num_earlier_steps -= 1
+            self.start = None
             return
         self.steps.append(step)
         step.was_given = bool(step.given)

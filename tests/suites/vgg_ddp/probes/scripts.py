@@ -14,20 +14,21 @@ _MAX_NUM_CHARS = 20_000
 
 
 def train(
-    student, comm, *, file, takes_flags, extent, num_steps, phase, exchange, is_helped, seed,
-    first_channels, **data,
+    student, comm, *, file, takes_flags, extent, num_steps, num_earlier_steps, phase, exchange,
+    is_helped, seed, first_channels, **data,
 ):  # fmt: skip
     """Run the student's script once, as a node of its own, and return what its training did.
 
     extent: `first batch` ends it before the first backward, `exchange` at the first gradient that
-    the operation of the part is given, `epoch` after `num_steps` steps, and `program` lets it come
-    to its own end. phase: where calls count: in `all` of the script,
-    `between` the start of backward and the step (without what DistributedDataParallel sends in
-    backward), or in `backward` alone. exchange: the operation whose contents are looked at.
-    is_helped: what may stop a script before it trains is done for it: see `helped`.
+    the operation of the part is given, `epoch` after `num_steps` steps, `late` after as many that
+    follow `num_earlier_steps` others, and `program` lets it come to its own end. phase: where calls
+    count: in `all` of the script, `between` the start of backward and the step (without what
+    DistributedDataParallel sends in backward), or in `backward` alone. exchange: the operation
+    whose contents are looked at. is_helped: what may stop a script before it trains is done for it:
+    see `helped`.
     """
     flags = []
-    log = Log(extent, num_steps, exchange)
+    log = Log(extent, num_steps, exchange, num_earlier_steps)
     with helped(comm) if is_helped else contextlib.nullcontext():
         if takes_flags:
             address, num_nodes, rank = comm.be_nodes(), str(comm.size), str(comm.rank)
