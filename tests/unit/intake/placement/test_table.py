@@ -264,15 +264,17 @@ def test_what_was_not_read_says_for_which_file_and_why(course):
 
 def test_a_plain_hand_in_needs_no_note(course):
     """One folder, with the names that are asked for, and other files beside them."""
-    files = {"ring.py": MINE, "sync.py": b"", "part1/main.py": b"", "x.py": b""}
+    files = {"ring.py": MINE, "sync.py": b"import x", "part1/main.py": b"", "x.py": b""}
     assert placed(course, files).notes == ()
     assert placed(course, {f"a/{path}": each for path, each in files.items()}).notes == ()
 
 
 def test_what_nobody_asked_for_is_a_note(course):
-    """A file that is no program; programs may be imported by the graded ones."""
-    told = placed(course, {"ring.py": MINE, "helper.py": b"", "notes.txt": b"x"}).notes
-    assert told == ("not expected, and not graded: notes.txt",)
+    """A file that is no program, and a program that none of the graded ones imports."""
+    files = {"ring.py": MINE + b"\nfrom tools import sums\n", "tools/__init__.py": b""}
+    files |= {"tools/sums.py": b"", "helper.py": b"", "notes.txt": b"x"}
+    told = placed(course, files).notes
+    assert told == ("not expected, and not graded: helper.py, notes.txt",)
 
 
 def test_what_is_out_of_the_ordinary_is_a_note(course):
