@@ -37,7 +37,7 @@ class Aggregator:
         # end of solution
 
     def set_model_params(self, state_dict):
-        """Make state_dict the parameters and buffers of the global model."""
+        """Load the parameters and buffers in state_dict into the global model."""
         # solution: load state_dict into self.model
         self.model.load_state_dict(state_dict)
         # end of solution
@@ -46,7 +46,7 @@ class Aggregator:
         """Return the mean of the clients' state dicts, weighted by their numbers of examples.
 
         Floating-point entries, parameters and buffers alike, are averaged. Whole-number entries
-        (batch norm counts its batches in one) are no parameters: the first client's are kept.
+        (such as batch norm's count of batches) are not: the first client's are kept.
         """
         # solution: average each entry, client k with the weight n_k / n
         total = sum(num_samples_list)
@@ -75,7 +75,7 @@ def train_locally(model, loader):
 
 
 def serve_round(aggregator):
-    """On the server: one round of FedAvg."""
+    """On the server: run one round of FedAvg."""
     # solution: send the global model, receive the clients' models, aggregate and set them
     for client in range(1, size):
         comm.send(aggregator.get_model_params(), dest=client)
@@ -89,7 +89,7 @@ def serve_round(aggregator):
 
 
 def take_part_in_round(model, loader):
-    """On a client: one round of FedAvg."""
+    """On a client: take part in one round of FedAvg."""
     # solution: receive the global model, train it, send it with the number of examples
     model.load_state_dict(comm.recv(source=SERVER))
     train_locally(model, loader)

@@ -12,13 +12,13 @@ size = comm.Get_size()
 SERVER = 0
 NUM_EPOCHS = 3
 BATCH_SIZE = 100
-STOP = None  # sent in place of a batch when there is none left
+STOP = None  # sent instead of a batch when none is left
 
 
 def serve_batch(model, optimizer, x, y):
-    """On the server: have the workers compute one batch, and step. Return the mean loss.
+    """On the server: have the workers compute one batch, take a step, and return the mean loss.
 
-    Each worker gets int(batch / workers) examples, and answers with a loss and gradients.
+    Each worker gets int(batch / workers) examples, and sends back its loss and gradients.
     """
     # TODO: send each worker its slice, average the gradients, step, send the model back
     raise NotImplementedError(
@@ -34,7 +34,7 @@ def serve_end():
 
 
 def work(model):
-    """On a worker: compute the loss and gradients of what the server sends, until it says STOP."""
+    """On a worker: compute the loss and gradients of each slice, until the server sends STOP."""
     # TODO: until STOP arrives, receive a slice, send loss and gradients, load the model
     raise NotImplementedError(
         "dist_sgd_param_server.py: TODO: until STOP arrives, receive a slice, send loss and "

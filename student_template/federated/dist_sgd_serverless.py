@@ -1,4 +1,4 @@
-"""Data-parallel training without a server: all processes average their gradients."""
+"""Data-parallel training without a server: all ranks average their gradients."""
 
 import torch
 import torch.nn as nn
@@ -11,7 +11,7 @@ size = comm.Get_size()
 
 
 def my_slice(x, y):
-    """Return this process's part of a global batch: int(batch / size) examples of it."""
+    """Return this rank's slice of a global batch: int(batch / size) examples."""
     # TODO: return this rank's slice of x and of y
     raise NotImplementedError(
         "dist_sgd_serverless.py: TODO: return this rank's slice of x and of y"
@@ -19,9 +19,9 @@ def my_slice(x, y):
 
 
 def average_gradients(model, num_examples):
-    """Put the mean gradient over all processes' examples into every parameter of every process.
+    """Set each parameter's gradient, on every rank, to the mean over the examples of all ranks.
 
-    num_examples: how many examples this process's gradients are the mean of.
+    num_examples: how many examples this rank computed its gradients from.
     """
     # TODO: multiply by the local sample count, all-reduce, divide by the global count
     raise NotImplementedError(
@@ -31,7 +31,7 @@ def average_gradients(model, num_examples):
 
 
 def mean_loss(loss, num_examples):
-    """Return on rank 0 the mean loss over all processes' examples, elsewhere None."""
+    """Return the mean loss over the examples of all ranks on rank 0, and None on the others."""
     # TODO: reduce the loss of the whole batch to rank 0
     raise NotImplementedError(
         "dist_sgd_serverless.py: TODO: reduce the loss of the whole batch to rank 0"
@@ -50,7 +50,7 @@ def accuracy(model, loader):
 
 if __name__ == "__main__":
     require_connected()
-    # The same seed everywhere: all processes start with the same model and draw the same batches.
+    # The same seed everywhere: all ranks start with the same model and draw the same batches.
     set_random_seed(42)
     num_epochs = 3
     batch_size = 100

@@ -36,7 +36,7 @@ class Aggregator:
         raise NotImplementedError("fed_avg.py: TODO: return the state dict of self.model")
 
     def set_model_params(self, state_dict):
-        """Make state_dict the parameters and buffers of the global model."""
+        """Load the parameters and buffers in state_dict into the global model."""
         # TODO: load state_dict into self.model
         raise NotImplementedError("fed_avg.py: TODO: load state_dict into self.model")
 
@@ -44,7 +44,7 @@ class Aggregator:
         """Return the mean of the clients' state dicts, weighted by their numbers of examples.
 
         Floating-point entries, parameters and buffers alike, are averaged. Whole-number entries
-        (batch norm counts its batches in one) are no parameters: the first client's are kept.
+        (such as batch norm's count of batches) are not: the first client's are kept.
         """
         # TODO: average each entry, client k with the weight n_k / n
         raise NotImplementedError(
@@ -64,7 +64,7 @@ def train_locally(model, loader):
 
 
 def serve_round(aggregator):
-    """On the server: one round of FedAvg."""
+    """On the server: run one round of FedAvg."""
     # TODO: send the global model, receive the clients' models, aggregate and set them
     raise NotImplementedError(
         "fed_avg.py: TODO: send the global model, receive the clients' models, aggregate and set "
@@ -73,7 +73,7 @@ def serve_round(aggregator):
 
 
 def take_part_in_round(model, loader):
-    """On a client: one round of FedAvg."""
+    """On a client: take part in one round of FedAvg."""
     # TODO: receive the global model, train it, send it with the number of examples
     raise NotImplementedError(
         "fed_avg.py: TODO: receive the global model, train it, send it with the number of examples"

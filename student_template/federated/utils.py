@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset
 NUM_CLASSES = 10
 MIN_EXAMPLES_PER_CLIENT = 10
 
-_given = None  # grading puts its own (train, test, split) here
+_given = None  # the grader puts its own (train, test, split) here
 
 
 class Net(nn.Module):
@@ -53,14 +53,14 @@ class Examples(Dataset):
         return self.data[index], self.targets[index]
 
     def part(self, indices):
-        """Return the examples of these indices as a data set of their own."""
+        """Return a data set of the examples at these indices."""
         return Examples(self.data[indices], self.targets[indices])
 
 
 def require_connected():
     """Stop where srun has started several processes that MPI does not connect.
 
-    Open MPI 5 knows nothing of `--mpi=pmi2`: each process would be rank 0 of 1, and train alone.
+    Open MPI 5 does not support `--mpi=pmi2`: each process would be rank 0 of 1, and train alone.
     """
     number = int(os.environ.get("SLURM_STEP_NUM_TASKS", "1"))
     if number > 1 and not {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK"} & os.environ.keys():
@@ -80,7 +80,7 @@ def set_random_seed(seed):
 def load_data():
     """Return (train, test), two Examples: CIFAR-10 if GRADER_DATA is its folder, else digits.
 
-    The number of training examples is a multiple of 100, so that all batches of 100 are whole.
+    The number of training examples is a multiple of 100, so that all batches of 100 are full.
     """
     if _given is not None:
         return _given[0], _given[1]
@@ -95,18 +95,18 @@ def load_data():
 
 
 def create_dataloader(train, test, batch_size):
-    """Return (train_loader, test_loader); the batches of train_loader are drawn anew each epoch."""
+    """Return (train_loader, test_loader); train_loader draws new random batches in each epoch."""
     train_loader = DataLoader(train, batch_size=batch_size, shuffle=True)
     test_loader = DataLoader(test, batch_size=batch_size, shuffle=False)
     return train_loader, test_loader
 
 
 def data_split(dataset, num_clients, split_method, alpha=0.1):
-    """Return a list with the examples of each client, which together are those of dataset.
+    """Return a list of data sets, one for each client, that together are the whole dataset.
 
     split_method: `iid` for equal random parts; `non-iid` for parts of different sizes and labels:
         of each class, the clients get shares drawn from a Dirichlet distribution.
-    alpha: of that distribution; the smaller, the less the clients' labels are alike.
+    alpha: that distribution's parameter; the smaller it is, the more the clients' labels differ.
     """
     given_parts = _given[2] if _given is not None else None
     if given_parts is not None and num_clients == len(given_parts):
@@ -116,7 +116,7 @@ def data_split(dataset, num_clients, split_method, alpha=0.1):
     elif split_method == "non-iid":
         parts = _dirichlet_parts(np.asarray(dataset.targets), num_clients, alpha)
     else:
-        raise ValueError(f"split_method is {split_method!r}; known are 'iid' and 'non-iid'")
+        raise ValueError(f"split_method is {split_method!r}; it must be 'iid' or 'non-iid'")
     return [dataset.part(indices) for indices in parts]
 
 

@@ -108,7 +108,8 @@ def entries_of(outcome: Outcome, word: str, keys: Sequence[str]) -> dict[str, np
     names = [line.rpartition(" ")[0] for line in told.split("\n") if line]
     numbers, lengths = outcome[f"{word} numbers"][0], outcome[f"{word} lengths"][0]
     if len(lengths) != len(names) or (lengths < 0).any() or lengths.sum() != len(numbers):
-        raise WrongAnswer(found("aggregate.inconsistent", f"{subject} is inconsistent."))
+        text = f"{subject} has keys and numbers that do not match."
+        raise WrongAnswer(found("aggregate.inconsistent", text))
     missing = [key for key in keys if key not in names]
     if missing:
         text = f"{subject} lacks {', '.join(missing)}."

@@ -8,9 +8,7 @@ from . import lenet
 from .rounds import BATCH_SIZE, NUM_ROUNDS, RIGHT, Rounds
 from .training_cases import Rows, counted, shared_example, some_text
 
-_PART = (
-    "compare the number of parts with the number of clients, and a client's part with its batches"
-)
+_PART = "does data_split get the number of clients, and does each client use its whole part?"
 _SPLIT = "are there as many parts as clients, and does each client get a different part?"
 
 
@@ -69,8 +67,8 @@ def assert_five_rounds(rounds: Rounds) -> None:
         for epoch in epochs:
             sizes = [len(batches[number]) for number in epoch]
             if max(sizes) > BATCH_SIZE or any(size != BATCH_SIZE for size in sizes[:-1]):
-                had = f"Rank {rank} trained on batches of {', '.join(map(str, sizes))} examples"
-                text = f"{had}; each must have {BATCH_SIZE}, but the last may have fewer."
+                had = f"Rank {rank} trained on batches of sizes {', '.join(map(str, sizes))}"
+                text = f"{had}; each must have {BATCH_SIZE} examples, but the last may have fewer."
                 raise WrongAnswer(found("client.batch_size", text, rank=rank, sizes=sizes))
 
 
@@ -86,7 +84,7 @@ def assert_local_sgd(rounds: Rounds) -> None:
     where = f"After batch {wrong[1]}, rank {wrong[0]}" if wrong else "A client"
     facts: dict[str, float] = {"rank": wrong[0], "batch": wrong[1]} if wrong else {}
     asked = (
-        f"the step must be SGD with learning rate {lenet.LEARNING_RATE} and momentum "
+        f"each client must use SGD with learning rate {lenet.LEARNING_RATE} and momentum "
         f"{lenet.MOMENTUM}"
     )
     if local is None:

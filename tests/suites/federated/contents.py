@@ -113,9 +113,9 @@ def assert_contents(
     if len(ranks) - len(missing) < least:
         rank, (num_bytes, needed) = next(iter(missing.items()))
         text = (
-            f"Judging by samples, rank {rank} sent only {num_bytes:,.0f} bytes of gradients or "
-            f"models from its training; at least {needed:,.0f} are needed. The trained model might "
-            "not come from messages; your instructor reviews this part."
+            f"Samples of the data that rank {rank} sent show only {num_bytes:,.0f} bytes of "
+            f"gradients or models from its training; at least {needed:,.0f} are needed. The "
+            "trained model might not come from messages; your instructor reviews this part."
         )
         facts: dict[str, Any] = {"rank": rank, "num_bytes": int(num_bytes)}
         facts["needed_num_bytes"] = int(needed)

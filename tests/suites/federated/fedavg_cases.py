@@ -31,8 +31,8 @@ UNBUFFERED_RANKS = 3
 MORE_THAN_ALL = 10**6
 """Gradients that no client computes: a run that ends where its script does."""
 _FIGURE = (
-    "rank 0 must draw the clients' labels, for instance with plot_data_split of utils.py; a .png, "
-    ".jpg, .jpeg, .pdf, or .svg file counts"
+    "rank 0 must save a figure of the clients' labels, for instance with plot_data_split from "
+    "utils.py; .png, .jpg, .jpeg, .pdf, and .svg files count"
 )
 
 
@@ -150,7 +150,7 @@ def assert_exchanged(case: Training, attempt: Attempt) -> None:
     clients = range(1, attempt.ranks)
     examples = dict.fromkeys(clients, min(case.client_sizes))
     assert_server_gives(attempt.trace, examples, 1, when=_rounds(1))
-    assert_gives(attempt.trace, clients, 1, what="model of a round")
+    assert_gives(attempt.trace, clients, 1, what="model of one round")
 
 
 def assert_figure(case: Training, outcome: Outcome) -> None:
@@ -162,7 +162,7 @@ def assert_figure(case: Training, outcome: Outcome) -> None:
         if name := files[0][1:]:
             told = f"{name} is not an image."
             raise WrongAnswer(found("figure.not_an_image", told, help=_FIGURE, name=name))
-        told = "The run left no file under figures/."
+        told = "The script saved no file under figures/."
         raise WrongAnswer(found("figure.missing", told, help=_FIGURE))
 
 

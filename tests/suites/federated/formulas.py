@@ -81,7 +81,7 @@ _SLIPS = (
     ),
     _Slip(
         "volume.to_oneself",
-        "counts messages that a process sends to itself",
+        "also counts messages that a process sends to itself",
         lambda p, n, s: n * n * p * s,
     ),
     _Slip(
@@ -102,12 +102,12 @@ _SLIPS = (
     ),
     _Slip(
         "volume.single_step",
-        "counts a single step or round",
+        "counts only a single step or round",
         lambda p, n, s: 2 * (n - 1) * p,
     ),
     _Slip(
         "volume.single_naive_step",
-        "counts a single naive all-reduce",
+        "counts only a single naive all-reduce",
         lambda p, n, s: n * (n - 1) * p,
     ),
     _Slip(
@@ -144,7 +144,8 @@ _TIME_SLIPS = (
     _Slip("time.two_steps_too_many", "counts 2N steps, two more than are needed", lambda n: 2 * n),
     _Slip(
         "time.elements_counted",
-        "counts the elements a process sends, 2(N - 1)/N; here every message takes time 1",
+        "counts the elements that a process sends, 2(N - 1)/N; here, every message takes one unit "
+        "of time",
         lambda n: 2 * (n - 1) / n,
     ),
 )

@@ -25,7 +25,7 @@ _SLACK = 1.5
 _SHARE_COMPRESSED = 0.7
 """Of the bytes of a model, that it has at least when it is compressed."""
 _FROM_SERVER = (
-    "where does each rank get its data and the model from? Only the server loads and splits data"
+    "where does each rank get its data and the model? Only the server loads and splits the data"
 )
 _ONLY_TELL = {"Barrier", "Ibarrier", "Barrier_init"}
 _ONLY_ROOT_GIVES = {
@@ -53,8 +53,8 @@ def assert_gives(trace: Trace, ranks: Collection[int], num_times: int, *, what: 
         needed = num_times * lenet.MODEL_NUM_BYTES
         given = given_num_bytes(trace, rank)
         if given < needed and not _compresses(trace, rank):
-            text = f"Rank {rank} sent the other ranks less than the {what}."
-            helps = "how many numbers does it send each time, and of which type?"
+            text = f"Rank {rank} sent the other ranks too little data for the {what}."
+            helps = "how many numbers does the rank send each time, and of which type?"
             facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": needed}
             reason = found("traffic.too_few_bytes", text, help=helps, **facts)
             raise RuleViolation(reason, _num_bytes(given, num_times))
@@ -73,7 +73,7 @@ def assert_gives_once(trace: Trace, ranks: Collection[int], num_times: int, *, w
     for rank in ranks:
         given = given_num_bytes(trace, rank) - _relayed_num_bytes(trace, rank)
         if given > _SLACK * needed:
-            text = f"Rank {rank} sent the other ranks more than the {what}."
+            text = f"Rank {rank} sent the other ranks too much data for the {what}."
             helps = "each must be sent once, as float32: what else does the rank send?"
             facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": needed}
             reason = found("traffic.too_many_bytes", text, help=helps, **facts)
@@ -110,10 +110,11 @@ def assert_server_gives(
         # Of images, little is left when they are compressed.
         if given < (_SHARE_COMPRESSED * models if is_less else models + images):
             gave = f"The server, rank {SERVER}, sent rank {rank}"
-            what = "its images and the model" if number else "the model"
-            text = f"{gave} less than {what} in {when}."
+            what = "the model" if num_models == 1 else "the models"
+            images_and = "its images and " if number else ""
+            text = f"{gave} too little data for {images_and}{what} of {when}."
             facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": models + images}
-            take = "the model takes" if num_models == 1 else "the models take"
+            take = f"{what} {'takes' if num_models == 1 else 'take'}"
             more = f", and the {number} images that rank {rank} trains on take {images:,}"
             numbers = f"It sent {given:,} bytes; {take} {models:,}{more if number else ''}."
             raise RuleViolation(

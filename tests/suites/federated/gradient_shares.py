@@ -27,10 +27,11 @@ def division_slip(step: Step, made: Mixture, rank: int, steps: Steps) -> Finding
     num_ranks = len(steps.computing)
     noun = "workers" if steps.has_server else "ranks"
     slips = {
-        1.0: ("gradient.summed_not_divided", "a sum of gradients that is not divided"),
+        1.0: ("gradient.summed_not_divided", "the sum of the gradients without dividing it"),
         BATCH_SIZE / num_ranks: (
             "gradient.not_divided_by_examples",
-            "the sum of each gradient times its number of examples, not divided by their total",
+            "gradients multiplied by each rank's number of examples, but not divided by the total "
+            f"number, {BATCH_SIZE}",
         ),
         1 / BATCH_SIZE: (
             "gradient.not_times_examples",

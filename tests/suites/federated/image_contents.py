@@ -54,9 +54,9 @@ def assert_images_given(
             for call in messages(trace, SERVER, rank)
         )
         if num_bytes < needed:
-            text = f"Judging by samples, the server sent rank {rank} only {num_bytes:,} bytes of "
-            text += f"images; at least {needed:,.0f} are needed. The rank might not train on "
-            text += "these images; your instructor reviews this part."
+            text = f"Samples of the data that the server sent rank {rank} show only {num_bytes:,} "
+            text += f"bytes of images; at least {needed:,.0f} are needed. The rank might not train "
+            text += "on images from the server; your instructor reviews this part."
             facts: dict[str, Any] = {"rank": rank, "num_bytes": num_bytes}
             facts["needed_num_bytes"] = int(needed)
             raise NotProven(found("evidence.images_not_given", text, **facts))

@@ -82,8 +82,8 @@ class Faults:
             if len(givers) - len(silent) < least:
                 rank, num_bytes = silent[0], given[silent[0]]
                 text = (
-                    f"Rank {rank} sent the other ranks {num_bytes:,} bytes during training. "
-                    f"A gradient or a model takes {lenet.MODEL_NUM_BYTES:,} bytes each time."
+                    f"Rank {rank} sent the other ranks only {num_bytes:,} bytes during training. "
+                    f"A single gradient or model takes {lenet.MODEL_NUM_BYTES:,} bytes."
                 )
                 raise RuleViolation(
                     found("traffic.gives_nothing", text, rank=rank, num_bytes=num_bytes)
@@ -100,7 +100,7 @@ class Faults:
             assert_answers_follow(trace, by_givers) if by_givers else None
             if not others():
                 text = (
-                    "Nothing shows that the results of one rank change the model of another. "
+                    "This run does not show that one rank's results change another rank's model. "
                     "Your instructor reviews this part."
                 )
                 raise NotProven(found("training.no_effect_on_others", text))
@@ -163,9 +163,9 @@ def _assert_no_zeros(trace: Trace, given: Mapping[int, int]) -> None:
         zeros = sum(call.num_bytes for call in calls if is_zeros(call) and not prepares_only(call))
         if num_bytes - zeros < _LEAST_NUM_BYTES <= num_bytes:
             text = (
-                f"rank {rank} sent the other ranks {num_bytes:,} bytes, {zeros:,} of them in "
+                f"Rank {rank} sent the other ranks {num_bytes:,} bytes, {zeros:,} of them in "
                 "messages and collectives that contained only zeros. The trained model might not "
-                "come from messages; your instructor reviews this part"
+                "come from messages; your instructor reviews this part."
             )
             raise NotProven(found("evidence.zeros_given", text, rank=rank, num_bytes=zeros))
 

@@ -11,7 +11,7 @@ from .explaining import Mixture, near
 from .rounds import Average, Rounds
 
 _RECEIVE = "does each client receive and load the global model before it begins the round?"
-_START = "what does the sum hold before the first client's model is added?"
+_START = "what does the sum contain before the first client's model is added?"
 
 
 def assert_common_starts(rounds: Rounds) -> None:
@@ -23,9 +23,7 @@ def assert_common_starts(rounds: Rounds) -> None:
         (first, start), *others = rounds.starts(number).items()
         for rank, other in others:
             if not np.array_equal(start, other):
-                text = (
-                    f"Rank {rank} began round {number} with a different model from rank {first}'s."
-                )
+                text = f"Ranks {first} and {rank} began round {number} with different models."
                 reason = found("round.starts_differ", text, help=_RECEIVE, rank=rank, round=number)
                 raise WrongAnswer(reason, difference(other, start, ranks=(rank, first)))
 
@@ -41,7 +39,7 @@ def assert_means(rounds: Rounds) -> None:
         total = sum(made.shares.values())
         if not near(total, 1.0) or not near(made.others[0], 0.0):
             told = (
-                f"is made of the clients' models with weights that add up to {total:.3g}, not to 1"
+                f"is a sum of the clients' models with weights that add up to {total:.3g}, not to 1"
             )
             reason = _told("global.weights_not_1", average, told)
             kept = 1 - total + made.others[0]
@@ -72,7 +70,7 @@ def assert_weights(rounds: Rounds) -> None:
         ):
             continue
         _assert_all_present(average, made, rounds)
-        told = "weights the clients' models wrongly"
+        told = "combines the clients' models with the wrong weights"
         reason = _told("global.wrong_weights", average, told, weights=_rounded(made))
         if made.is_even:
             told = "is the unweighted mean of the clients' models"
@@ -114,7 +112,7 @@ def ranks_in_global_models(rounds: Rounds) -> frozenset[int]:
 def _known(rounds: Rounds) -> Sequence[Average]:
     if not rounds.averages:
         rounds.trained.model(0)
-        raise WrongAnswer(found("global.none_seen", "The records show no global model."))
+        raise WrongAnswer(found("global.none_seen", "No global model was found in this run."))
     return rounds.averages
 
 
@@ -132,12 +130,12 @@ def _made(average: Average, rounds: Rounds) -> Mixture:
 def _assert_all_present(average: Average, made: Mixture, rounds: Rounds) -> None:
     missing = set(rounds.clients) - made.present
     if not made.present:
-        helps = "what becomes of the result of aggregate(...), and which model is sent?"
+        helps = "where does the result of aggregate(...) go, and which model does the server send?"
         told = "is still the one that the round began with"
         reason = _told("global.unchanged", average, told, help=helps)
         raise WrongAnswer(reason, _differs(average))
     if missing:
-        told = f"contains no model of {ranks_text(missing)}"
+        told = f"includes nothing from {ranks_text(missing)}"
         reason = _told("global.client_missing", average, told, missing=missing)
         raise WrongAnswer(reason, _weights(made, rounds), _differs(average))
 

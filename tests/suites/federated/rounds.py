@@ -62,7 +62,9 @@ class Rounds:
         for rank in self.clients:
             batches = trained.batches(rank)
             if not any(map(len, batches)):
-                text = f"Client rank {rank} computed no gradient of Net; all clients must train."
+                text = (
+                    f"Rank {rank}, a client, computed no gradient of Net; every client must train."
+                )
                 raise WrongAnswer(found("client.no_gradient", text, rank=rank))
             self.epochs[rank] = _epochs(batches)
         self._rounds = {rank: _rounds(epochs) for rank, epochs in self.epochs.items()}

@@ -65,8 +65,8 @@ def _assert_momentum(made: Mixture, rank: int, step: Step) -> None:
     else:
         momentum = f"{others[0]:.3g}"
         told = (
-            f"{when} added {momentum} x the previous step; momentum {lenet.MOMENTUM} "
-            f"adds {lenet.MOMENTUM} x."
+            f"{when} added {momentum} x the previous step; with momentum {lenet.MOMENTUM}, "
+            f"it must add {lenet.MOMENTUM} x."
         )
         reason = found("sgd.other_momentum", told, help=_ASKED, rank=rank, momentum=float(momentum))
     raise WrongAnswer(reason, difference_of(step))

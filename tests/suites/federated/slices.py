@@ -38,7 +38,7 @@ def _size_reasons(
             "slice.wrong_size",
             f"{when} computed a gradient of {counted(size, 'example', 'examples')}. Its slice of a "
             f"batch of {BATCH_SIZE} on {counted(number, noun, f'{noun}s')} must have "
-            f"int({BATCH_SIZE} / {number}) = {BATCH_SIZE // number}.",
+            f"int({BATCH_SIZE} / {number}) = {BATCH_SIZE // number} examples.",
             help=f"compare the number of slices with the number of {noun}s",
             rank=rank,
             step=step,

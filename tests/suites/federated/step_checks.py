@@ -39,12 +39,12 @@ def assert_one_start(steps: Steps) -> None:
     for rank in others:
         other = steps.trained.seen(rank, 0)
         if not np.array_equal(other, start):
-            text = f"Rank {rank} started with a different model from rank {first}'s."
+            text = f"Ranks {first} and {rank} started with different models."
             reason = found("start.ranks_differ", text, help=_ONE_START, rank=rank)
             raise WrongAnswer(reason, difference(other, start, ranks=(rank, first)))
     known = steps.of(0) if steps.has_server else []
     if known and known[0].number > 0 and known[0].num_steps == 1:
-        text = "The workers computed the first gradient with a different model from the server's."
+        text = "The workers did not compute their first gradients with the server's model."
         raise WrongAnswer(found("start.not_the_servers", text, help=_ONE_START))
 
 
@@ -68,7 +68,7 @@ def assert_summed(steps: Steps, holders: Sequence[int]) -> None:
             told = f"{when} used more of one rank's gradient than of another's."
             reason = found("gradient.uneven", told, rank=rank, step=number)
             if missing:
-                told = f"{when} used no gradient of {ranks_text(missing)}."
+                told = f"{when} used no gradient from {ranks_text(missing)}."
                 reason = found(
                     "gradient.rank_missing", told, rank=rank, step=number, missing=missing
                 )
@@ -139,7 +139,7 @@ def assert_every_parameter(steps: Steps, holders: Sequence[int]) -> None:
                 reason = found(
                     "gradient.parameters_not_reduced",
                     f"{used}, except for {', '.join(names)}.",
-                    help="which parameters' gradients are reduced?",
+                    help="which parameters' gradients does the code reduce?",
                     rank=rank,
                     parameters=names,
                 )
@@ -159,7 +159,7 @@ def assert_one_model(steps: Steps) -> None:
         other = one_model(after, models[steps.computing[0]][number - 1])
         if other is not None:
             first, step = steps.computing[0], number - 1
-            text = f"After step {step}, rank {other} had a different model from rank {first}'s."
+            text = f"After step {step}, ranks {first} and {other} had different models."
             helps = "all ranks must start with the same model and take the same steps"
             reason = found("model.ranks_differ", text, help=helps, rank=other, step=step)
             raise WrongAnswer(reason, difference(after[other], after[first], ranks=(other, first)))
@@ -177,16 +177,16 @@ def assert_workers_follow(steps: Steps) -> None:
         before = steps.trained.seen(first, number - 1)
         expected = servers[number] if servers is not None else seen[first]
         for rank, model in seen.items():
-            when = f"In step {number}, rank {rank} computed with"
+            when = f"In step {number}, rank {rank}"
             previous = steps.trained.seen(rank, number - 1)
             if np.array_equal(model, previous):
-                old = f"its model of step {number - 1}"
-                text = f"{when} {old}: the server's new model did not reach it."
+                old = f"its model from step {number - 1}"
+                text = f"{when} computed with {old}: the server's new model did not reach it."
                 raise WrongAnswer(
                     found("worker.old_model", text, help=_FOLLOW, rank=rank, step=number)
                 )
             if not fits(model, expected, servers[number - 1] if servers is not None else before):
-                text = f"{when} a different model from the server's new one."
+                text = f"{when} did not compute with the server's new model."
                 helps = "compare the model that the server sends with the one that the worker loads"
                 reason = found("worker.other_model", text, help=helps, rank=rank, step=number)
                 raise WrongAnswer(reason, difference(model, expected))

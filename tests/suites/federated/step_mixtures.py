@@ -16,7 +16,7 @@ def known_steps(steps: Steps, rank: int) -> Sequence[Step]:
     known = steps.of(rank)
     if not known:
         steps.trained.model(rank)
-        text = f"The records show no step of rank {rank}'s model."
+        text = f"No step of rank {rank}'s model was found in this run."
         raise WrongAnswer(found("step.none_seen", text, rank=rank))
     return known
 
@@ -25,8 +25,8 @@ def mixture_of(step: Step, rank: int) -> Mixture:
     """Return of which gradients a step was made; raises WrongAnswer where it is of none."""
     if step.made_of is None:
         text = (
-            f"After step {step.number}, rank {rank}'s model differs from the serial one, and no "
-            "sum of the ranks' gradients explains the difference."
+            f"After step {step.number}, rank {rank}'s model differs from that of serial training. "
+            "No sum of the ranks' gradients explains the difference."
         )
         helps = "does each parameter get its own gradient, and no other?"
         reason = found("step.of_no_gradients", text, help=helps, rank=rank, step=step.number)

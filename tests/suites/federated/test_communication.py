@@ -21,31 +21,31 @@ def _assert_right(run: Run, name: str) -> None:
 
 @points(2)
 def test_naive_all_reduce(run: Run) -> None:
-    """counts the elements of naive all-reduces"""
+    """counts the elements that naive all-reduces send"""
     _assert_right(run, "naive_all_reduce")
 
 
 @points(1)
 def test_tree_reduce_time(run: Run) -> None:
-    """gives the time of a tree reduction"""
+    """returns the time of a tree reduction"""
     _assert_right(run, "tree_reduce_time")
 
 
 @points(1)
 def test_ring_reduce_time(run: Run) -> None:
-    """gives the time of a ring reduction"""
+    """returns the time of a ring reduction"""
     _assert_right(run, "ring_reduce_time")
 
 
 @points(1.5)
 def test_tree_all_reduce_time(run: Run) -> None:
-    """gives the time of a tree all-reduce"""
+    """returns the time of a tree all-reduce"""
     _assert_right(run, "tree_all_reduce_time")
 
 
 @points(1.5)
 def test_ring_all_reduce_time(run: Run) -> None:
-    """gives the time of a ring all-reduce"""
+    """returns the time of a ring all-reduce"""
     _assert_right(run, "ring_all_reduce_time")
 
 
@@ -60,25 +60,25 @@ ANOTHER_FORMULA = (
 
 @points(2)
 def test_ring_all_reduce(run: Run) -> None:
-    """counts the elements of ring all-reduces"""
+    """counts the elements that ring all-reduces send"""
     _assert_right(run, "ring_all_reduce")
 
 
 @points(2, requires=ANOTHER_FORMULA)
 def test_tree_all_reduce(run: Run) -> None:
-    """counts the elements of tree all-reduces"""
+    """counts the elements that tree all-reduces send"""
     _assert_right(run, "tree_all_reduce")
 
 
 @points(2, requires=ANOTHER_FORMULA)
 def test_parameter_server(run: Run) -> None:
-    """counts the elements of steps with a parameter server"""
+    """counts the elements sent with a parameter server"""
     _assert_right(run, "parameter_server")
 
 
 @points(2, requires=ANOTHER_FORMULA)
 def test_fed_avg(run: Run) -> None:
-    """counts the elements of rounds of federated averaging"""
+    """counts the elements that federated averaging sends"""
     _assert_right(run, "fed_avg")
 
 

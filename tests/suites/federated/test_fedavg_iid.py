@@ -94,7 +94,7 @@ def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
-    """has the global model of FedAvg after every round"""
+    """reaches the correct global model after every round"""
     for case, outcome in runs_of(run):
         for check in checks.training:
             check(case, outcome)
@@ -103,13 +103,13 @@ def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
 @points(0.5, requires=test_training_uses_what_is_sent)
 @pytest.mark.parametrize("ranks", CASES)
 def test_trains_with_any_number_of_clients(run: Run, checks: RoundChecks, ranks: int) -> None:
-    """finishes, and trains alike for any number of clients"""
+    """works the same way with any number of clients"""
     assert_ends_alike(run, CASES, ranks, checks.everything)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_clients_train_on_all_of_their_examples(run: Run, checks: RoundChecks) -> None:
-    """trains each client on its whole part"""
+    """trains each client on its whole part of the data"""
     for case, outcome in runs_of(run):
         checks.own_examples(case, outcome)
 
@@ -172,7 +172,7 @@ def test_models_go_by_way_of_the_server(run: Run, checks: RoundChecks) -> None:
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_the_label_distribution_is_drawn(run: Run) -> None:
-    """draws a figure under figures/"""
+    """saves a figure under figures/"""
     for case, outcome in runs_of(run):
         assert_figure(case, outcome)
 
@@ -202,7 +202,7 @@ def test_rounds_are_right(run: Run, checks: RoundChecks) -> None:
 
 @stage(5)
 def test_models_are_exchanged(run: Run) -> None:
-    """averages correctly, and exchanges models in a first round"""
+    """averages correctly, and exchanges models in the first round"""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_weighted_means(case, outcome, PARAMETERS)
     attempts = run(3, CASES[3]).attempts()

@@ -72,7 +72,7 @@ def test_training_uses_what_is_sent(run: Run, checks: StepChecks) -> None:
 
 @points(1.5, requires=test_training_uses_what_is_sent)
 def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
-    """has the model of cent_sgd.py after every step"""
+    """has the same model as cent_sgd.py after every step"""
     for case, outcome in runs_of(run):
         for check in checks.training:
             check(case, outcome)
@@ -81,13 +81,13 @@ def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
 @points(1, requires=test_training_uses_what_is_sent)
 @pytest.mark.parametrize("ranks", [*CASES, *ONE_WORKER])
 def test_trains_with_any_number_of_workers(run: Run, checks: StepChecks, ranks: int) -> None:
-    """finishes, and trains alike for any number of workers"""
+    """works the same way with any number of workers"""
     assert_ends_alike(run, {**CASES, **ONE_WORKER}, ranks, checks.everything)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_each_worker_computes_its_slice(run: Run, checks: StepChecks) -> None:
-    """computes int(batch / workers) examples on each worker"""
+    """trains each worker on int(batch / workers) examples"""
     for case, outcome in runs_of(run):
         checks.slice_sizes(case, outcome)
 
@@ -122,7 +122,7 @@ def test_workers_start_with_the_servers_model(run: Run, checks: StepChecks) -> N
 
 @points(1.5, requires=test_training_uses_what_is_sent)
 def test_server_uses_the_gradients_of_all_workers(run: Run, checks: StepChecks) -> None:
-    """uses the gradients of all workers in equal parts"""
+    """gives the gradients of all workers the same weight"""
     for case, outcome in runs_of(run):
         checks.summed(case, outcome)
 
@@ -166,7 +166,7 @@ def test_model_holds_the_trained_network(run: Run, checks: StepChecks) -> None:
 
 @points(3, requires=test_training_uses_what_is_sent)
 def test_server_gives_out_the_examples(run: Run) -> None:
-    """sends each worker's examples from the server"""
+    """sends each worker its examples from the server"""
     for case, outcome in runs_of(run):
         assert_examples_served(case, outcome)
 

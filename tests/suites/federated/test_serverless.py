@@ -58,7 +58,7 @@ def test_training_uses_what_the_ranks_send(run: Run, checks: StepChecks) -> None
 
 @points(2, requires=test_training_uses_what_the_ranks_send)
 def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
-    """has the model of cent_sgd.py after every step"""
+    """has the same model as cent_sgd.py after every step"""
     for case, outcome in runs_of(run):
         for check in checks.training:
             check(case, outcome)
@@ -67,13 +67,13 @@ def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
 @points(1.5, requires=test_training_uses_what_the_ranks_send)
 @pytest.mark.parametrize("ranks", CASES)
 def test_trains_on_any_number_of_processes(run: Run, checks: StepChecks, ranks: int) -> None:
-    """finishes, and trains alike on any number of ranks"""
+    """works the same way on any number of ranks"""
     assert_ends_alike(run, CASES, ranks, checks.everything)
 
 
 @points(2, requires=test_training_uses_what_the_ranks_send)
 def test_each_rank_takes_its_slice(run: Run, checks: StepChecks) -> None:
-    """computes int(batch / size) examples on each rank"""
+    """trains each rank on int(batch / size) examples"""
     for case, outcome in runs_of(run):
         checks.slice_sizes(case, outcome)
 
@@ -101,7 +101,7 @@ def test_all_ranks_start_with_one_model(run: Run, checks: StepChecks) -> None:
 
 @points(2, requires=test_training_uses_what_the_ranks_send)
 def test_gradients_of_all_ranks_are_summed(run: Run, checks: StepChecks) -> None:
-    """uses the gradients of all ranks in equal parts"""
+    """gives the gradients of all ranks the same weight"""
     for case, outcome in runs_of(run):
         checks.summed(case, outcome)
 
@@ -180,7 +180,7 @@ def test_keeps_up_with_centralized_training(run: Run, checks: StepChecks) -> Non
         measure,
         check=check,
         factor=10,
-        what="the script on 2 ranks, 3 batches,",
+        what="training on 3 batches with 2 ranks",
         yardstick="centralized training on the same number of batches",
     )
 
@@ -194,6 +194,6 @@ def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
 
 @stage(10.5)
 def test_first_step_is_right(run: Run, checks: StepChecks) -> None:
-    """takes a correct first step until an error stops it"""
+    """takes a correct first step before an error stops it"""
     seen = begun(run, CASES, runs_of(run), 1, checks.first_step)
     assert_ranks_matter(faults_in(run, *seen, checks.everything), checks)

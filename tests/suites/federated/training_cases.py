@@ -171,14 +171,14 @@ class Trained:
         if problem:
             there_is = problem[:60]
             text = (
-                f"After the script, `model` is not a network on rank {rank}: there is {there_is}."
+                f"After the script, `model` on rank {rank} is not a network: there is {there_is}."
             )
             helps = "the trained network must be the global variable `model`, outside of functions"
             raise WrongAnswer(found("model.missing", text, help=helps, rank=rank, problem=there_is))
         model = self.outcome["model"][rank]
         if model.shape != (lenet.NUM_PARAMETERS,):
             has = f"Rank {rank}'s `model` has {len(model)} parameters"
-            text = f"{has}; Net of utils.py has {lenet.NUM_PARAMETERS}."
+            text = f"{has}; Net in utils.py has {lenet.NUM_PARAMETERS}."
             raise WrongAnswer(found("model.wrong_size", text, rank=rank, num_parameters=len(model)))
         return np.asarray(model, dtype=np.float64)
 
@@ -196,7 +196,7 @@ class Trained:
         rows = self.outcome["rows"][rank]
         lengths = self.outcome["rows_per_batch"][rank]
         if (lengths < 0).any() or lengths.sum() != len(rows):
-            text = f"The record of rank {rank}'s batches is inconsistent."
+            text = f"The recorded batches of rank {rank} do not match their recorded sizes."
             raise WrongAnswer(found("batches.inconsistent", text, rank=rank))
         if (rows < 0).any() or (rows >= self.case.num_training).any():
             text = f"Rank {rank} trained on images that are not training examples from load_data()."
@@ -214,8 +214,8 @@ class Trained:
         """Return the packed parameters with which a rank computed gradient `number`."""
         seen = self.outcome["seen"][rank]
         if seen.shape != (len(self.outcome["rows_per_batch"][rank]), lenet.NUM_PARAMETERS):
-            net = f"Net in utils.py, which has {lenet.NUM_PARAMETERS} parameters"
-            text = f"Rank {rank} trained a network whose size is not that of {net}."
+            net = f"Net in utils.py has {lenet.NUM_PARAMETERS} parameters"
+            text = f"Rank {rank} trained a network of a different size; {net}."
             raise WrongAnswer(found("model.other_network", text, rank=rank))
         return _finite(seen[number], rank, f"at batch {number}")
 

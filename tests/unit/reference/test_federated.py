@@ -87,7 +87,7 @@ def test_split_gives_every_example_to_one_client(utils, examples, split_method):
 
 
 def test_unknown_split_is_named(utils, examples):
-    with pytest.raises(ValueError, match="'noniid'; known are 'iid' and 'non-iid'"):
+    with pytest.raises(ValueError, match="'noniid'; it must be 'iid' or 'non-iid'"):
         utils.data_split(examples, 3, "noniid")
 
 

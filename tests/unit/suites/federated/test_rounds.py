@@ -80,7 +80,7 @@ def test_an_array_that_is_not_averaged_is_named():
 def test_a_model_that_is_not_sent_back_costs_where_rounds_begin():
     failed = failures(federated(CASE, sends_back=False))
     assert set(failed) == {"common_starts"}
-    with raises("round.starts_differ", "from rank 1's", round=1, rank=2):
+    with raises("round.starts_differ", "Ranks 1 and 2 began round 1", round=1, rank=2):
         raise failed["common_starts"]
 
 

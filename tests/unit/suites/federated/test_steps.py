@@ -186,7 +186,7 @@ def test_different_starts_are_told_apart_from_wrong_steps():
         data_parallel(CASE, RANKS, start=lambda rank: START * np.float32(1 - rank / 9))
     )
     assert set(failed) == {"one_start", "one_model"}
-    with raises("start.ranks_differ", "from rank 0's", rank=1):
+    with raises("start.ranks_differ", "Ranks 0 and 1 started", rank=1):
         raise failed["one_start"]
 
 

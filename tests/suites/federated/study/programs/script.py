@@ -100,7 +100,7 @@ def main():
         return
     model = names.get("model")
     if not isinstance(model, torch.nn.Module):
-        raise TypeError(f"{given['file']} leaves no `model` on rank 0")
+        raise TypeError(f"{given['file']} leaves no network in `model` on rank 0")
     clients_weights = []
     with contextlib.suppress(Exception):  # who writes another class has no such figure
         clients_weights = weights(names)
