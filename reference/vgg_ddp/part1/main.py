@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch.utils.data import DataLoader
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))  # there lies model.py
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # where model.py is
 from model import VGG11
 from torchvision import datasets, transforms
 
@@ -37,7 +37,7 @@ def train_model(model, train_loader, optimizer, criterion, epoch):
 
 
 def print_mean_time(times_s):
-    """Print the mean time of iterations 1 to 9; number 0 also pays for what is done only once."""
+    """Print the mean time of iterations 1 to 9; iteration 0 includes one-time work."""
     measured = times_s[1:10]
     if measured:
         print(f"mean time of iterations 1 to 9: {sum(measured) / len(measured):.3f} s")

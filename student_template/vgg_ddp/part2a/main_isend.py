@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import DataLoader, DistributedSampler
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))  # there lies model.py
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # where model.py is
 from model import VGG11
 from torchvision import datasets, transforms
 
@@ -22,9 +22,9 @@ NORMALIZE = transforms.Normalize(
 
 def average_gradients(model):
     """Replace every gradient by its mean over the nodes."""
-    # TODO: send the gradients to node 0 and their mean back, by isend and irecv
+    # TODO: send the gradients to node 0 and the mean back, with isend and irecv
     raise NotImplementedError(
-        "main_isend.py: TODO: send the gradients to node 0 and their mean back, by isend and irecv"
+        "main_isend.py: TODO: send the gradients to node 0 and the mean back, with isend and irecv"
     )
 
 
@@ -46,7 +46,7 @@ def train_model(model, train_loader, optimizer, criterion, epoch):
 
 
 def print_mean_time(times_s):
-    """Print the mean time of iterations 1 to 9; number 0 also pays for what is done only once."""
+    """Print the mean time of iterations 1 to 9; iteration 0 includes one-time work."""
     measured = times_s[1:10]
     if measured:
         print(f"mean time of iterations 1 to 9: {sum(measured) / len(measured):.3f} s")
@@ -85,7 +85,7 @@ def test_set():
 
 
 def arguments():
-    """Return what stands on the command line."""
+    """Return the command-line arguments."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--master-ip", required=True, help="address of node 0")
     parser.add_argument("--num-nodes", type=int, required=True)

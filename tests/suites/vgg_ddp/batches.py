@@ -50,7 +50,7 @@ def assert_steps_with_mean_of_batches(case: Training, outcome: Outcome) -> None:
 
 
 def _not_of_all_batches(step: int, rank: int) -> Finding:
-    text = f"In iteration {step}, rank {rank} did not step with the mean of all ranks' gradients."
+    text = f"In iteration {step}, rank {rank} did not use the mean of all ranks' gradients."
     return found("step.not_of_all_batches", text, rank=rank, iteration=step)
 
 
@@ -65,7 +65,7 @@ def assert_nothing_left(case: Training, outcome: Outcome) -> None:
 
 
 def _not_zeroed(step: int, rank: int) -> Finding:
-    gradient = f"the gradient of rank {rank} still contained that of iteration {step - 1}"
+    gradient = f"rank {rank}'s gradient still contained the gradient of iteration {step - 1}"
     text, helps = (
         f"In iteration {step}, {gradient}.",
         "look at where optimizer.zero_grad() is called",
@@ -142,8 +142,9 @@ def _reason(outcome: Outcome, step: int, rank: int, of_batches: Sequence[NDArray
     through_ddp = bool(outcome["through_ddp"][rank][step])
     mean = np.mean(of_batches, axis=0)
     if through_ddp or gradients.is_like(local, mean, alike=GRADIENT_TOLERANCE):
-        by = " by DistributedDataParallel" if through_ddp else ""
-        text = f"{when}, the gradients of rank {rank} were averaged during backward{by}."
+        text = f"{when}, rank {rank}'s gradients were averaged during backward."
+        if through_ddp:
+            text = f"{when}, DistributedDataParallel averaged rank {rank}'s gradients in backward."
         helps = "in this part, they must be averaged after backward"
         return found("gradient.averaged_in_backward", text, help=helps, **facts)
     if not outcome["in_training"][rank][step]:
@@ -157,7 +158,7 @@ def _reason(outcome: Outcome, step: int, rank: int, of_batches: Sequence[NDArray
         text = f"{when}, backward computed {factor:g} times the gradient of rank {rank}'s batch."
         helps = "is the loss the mean over the rank's batch?"
         return found("gradient.scaled", text, help=helps, factor=factor, **facts)
-    text = f"{when}, backward did not leave the gradient of rank {rank}'s own batch."
+    text = f"{when}, backward did not leave the gradient of rank {rank}'s own batch in .grad."
     helps = "is the loss CrossEntropyLoss of the network's scores and the labels of this batch?"
     return found("gradient.not_of_the_batch", text, help=helps, **facts)
 
@@ -172,10 +173,10 @@ def _assert_gradient(
     """
     if gradients.is_like(got, wanted, alike=GRADIENT_TOLERANCE):
         return
-    length, apart = np.linalg.norm(wanted), np.linalg.norm(got - wanted)
-    text = f"The gradient has length {np.linalg.norm(got):.6g}; the correct one has {length:.6g}. "
-    if length:
-        text += f"Their difference is {apart / length:.3g} times as long as the correct one."
+    norm, apart = np.linalg.norm(wanted), np.linalg.norm(got - wanted)
+    text = f"The gradient has norm {np.linalg.norm(got):.6g}; the correct one has {norm:.6g}. "
+    if norm:
+        text += f"The norm of their difference is {apart / norm:.3g} times the correct one's."
     raise WrongAnswer(reason(), found("gradient.differs", text.strip()))
 
 

@@ -83,7 +83,7 @@ def assert_holds_where_trained(launch: Launch, check: Check) -> None:
 
     Raises what it raises.
     """
-    require(launch, assert_trained, "no training was seen")
+    require(launch, assert_trained, "the grader saw no training")
     for case, outcome in launch.holding(assert_trained):
         naming_case(check)(case, outcome)
 
@@ -112,7 +112,7 @@ def assert_takes_time_of_training(run: Run, ranks: int, cases: tuple[Training, .
     training is right unless it is timed.
     """
     launch, timed = run(ranks, cases), cases[-1]
-    require(epoch_of(launch), assert_trained, "no training was seen")
+    require(epoch_of(launch), assert_trained, "the grader saw no training")
     checks = (assert_shared_out, assert_steps_with_mean_of_batches, assert_sgd_steps)
     assert_time_ratio(
         lambda attempt: (
@@ -146,7 +146,7 @@ def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
 
 
 def _differ_after(step: int, rank: int) -> Finding:
-    text = f"After iteration {step}, rank {rank} did not hold the parameters of rank 0."
+    text = f"After iteration {step}, rank {rank}'s parameters differed from those of rank 0."
     helps = "compare the gradients that both ranks use in their steps"
     return found("replicas.differ_after_step", text, help=helps, rank=rank, iteration=step)
 

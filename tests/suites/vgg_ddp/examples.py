@@ -9,7 +9,7 @@ from .steps import examples_of
 from .train_cases import BATCH_SIZE, Printing, Training
 
 _SAMPLER = (
-    "compare how each rank picks its examples, for example num_replicas and rank of "
+    "check how each rank picks its examples, such as num_replicas and rank of its "
     "DistributedSampler"
 )
 
@@ -49,7 +49,7 @@ def assert_one_epoch(case: Training | Printing, outcome: Outcome) -> None:
     left_out = f"left out {len(missing)} of {case.num_examples} examples"
     facts: dict[str, Any] = {"missing": len(missing), "examples": case.num_examples}
     if missing and len(missing) == case.num_examples % BATCH_SIZE:
-        text = f"The program {left_out}, as many as are in the last, smaller batch."
+        text = f"The program {left_out}: as many as the last, smaller batch has."
         helps = "is drop_last=True set?"
         raise WrongAnswer(found("epoch.last_batch_left_out", text, help=helps, **facts))
     if missing:

@@ -76,7 +76,7 @@ def _assert_whole(case: Training, rank: int, step: int, number: float) -> None:
     if number < whole:
         text = f"In iteration {step}, rank {rank} passed {number:.0f} number{'s' * (number != 1)} "
         text += f"to {case.exchange}; its gradient has {whole}."
-        helps = "is every parameter's gradient exchanged?"
+        helps = f"does your code pass every parameter's gradient to {case.exchange}?"
         facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
         facts["expected"] = whole
         raise WrongAnswer(found("exchange.gradient_incomplete", text, help=helps, **facts))
@@ -156,7 +156,7 @@ def assert_num_elements(case: Training, outcome: Outcome, name: str, *, copies: 
     )
     if given < wanted:
         text = f"Between backward and step, all ranks together passed {given} numbers to {name}; "
-        text += f"the gradients of all steps have {wanted}."
+        text += f"expected {wanted}, for the gradients of all steps."
         helps = f"in this part, all gradients must travel through {name}"
         facts: dict[str, Any] = {"call": name, "numbers": given, "expected": wanted}
         raise RuleViolation(found("exchange.too_few_numbers", text, help=helps, **facts))

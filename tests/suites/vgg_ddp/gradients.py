@@ -58,7 +58,7 @@ def assert_mean(used: Vectors, local: Vectors, *, first_channels: int, step: int
 
 
 def _not_the_mean(step: int, rank: int) -> Finding:
-    text = f"In iteration {step}, rank {rank} did not step with the mean of the ranks' gradients."
+    text = f"In iteration {step}, rank {rank} did not use the mean of all ranks' gradients."
     return found("step.not_the_mean", text, rank=rank, iteration=step)
 
 
@@ -69,10 +69,10 @@ def recognised(
 
     alike: how far it may be from what it is taken for, as part of the length of that.
     """
-    stepped = f"In iteration {step}, rank {rank} stepped with"
+    stepped = f"In iteration {step}, rank {rank} took its step with"
     facts: dict[str, Any] = {"rank": rank, "iteration": step}
     if not used.any():
-        return found("step.zero_gradient", f"{stepped} a gradient of zero.", **facts)
+        return found("step.zero_gradient", f"{stepped} a zero gradient.", **facts)
     if is_like(used, local[rank], alike=alike):
         text = f"{stepped} only its own batch's gradient."
         helps = ".grad must hold the mean over the ranks when optimizer.step() begins"
@@ -107,7 +107,7 @@ def recognised_by_parameter(
         return None
     more = [f"{len(left) - _FEW} more"] if len(left) > _FEW else []
     only = f"only {len(averaged)} of {len(got)} parameters"
-    text = f"In iteration {step}, rank {rank} stepped with the mean for {only}. "
+    text = f"In iteration {step}, rank {rank} used the mean for {only}. "
     text += f"It used its own batch's gradients for {listed([*left[:_FEW], *more])}."
     helps = "compare the parameters that are averaged with those that the optimizer updates"
     facts: dict[str, Any] = {"rank": rank, "iteration": step, "averaged": len(averaged)}

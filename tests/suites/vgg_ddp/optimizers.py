@@ -42,8 +42,8 @@ def seen_instead(
         return unknown
     moved = before[:-1] - before[1:]
     if not moved.any():
-        text = f"No step changed a parameter of rank {rank}."
-        helps = "which parameters was the optimizer created with?"
+        text = f"None of rank {rank}'s steps changed a parameter."
+        helps = "which parameters does your optimizer get?"
         return found("sgd.parameters_unchanged", text, help=helps, rank=rank)
     large = np.abs(gradients[0]) > np.median(np.abs(gradients[0]))
     sizes = np.abs(moved[0][large])
@@ -54,8 +54,8 @@ def seen_instead(
         ends = np.array(ends_of_steps(start, reached, gradients, sgd))
         options = _other_options(sgd)
         if options and (np.abs(ends - before[1:]) <= tolerance).all():
-            how = "with Nesterov's momentum" if sgd.nesterov else _worded(options)
-            text = f"Rank {rank} took steps of SGD {how}."
+            how = "with Nesterov momentum" if sgd.nesterov else _worded(options)
+            text = f"Rank {rank} took SGD steps {how}."
             named = [f"{name}={value:.2g}" for name, value in options.items()]
             return found("sgd.other_options", text, help=_ASKED, rank=rank, options=named)
     return unknown

@@ -32,15 +32,17 @@ def assert_loss_printed(case: Printing, outcome: Outcome) -> None:
     """
     losses, printed = outcome["losses"][0], outcome["printed"][0]
     if len(losses) <= _INTERVAL:
-        text = f"The training took only {len(losses)} step{'s' * (len(losses) != 1)}."
+        text = f"The training took only {len(losses)} step{'s' * (len(losses) != 1)}, "
+        text += "too few to check the printed losses."
         raise WrongAnswer(found("printing.too_few_steps", text, steps=len(losses)))
     rest = 0
     numbers = _telling_numbers(printed, outcome["printed_before"][0].tolist())
     for last in range(_INTERVAL, len(losses), _INTERVAL):
         place = _place_of(_accepted(losses, last), numbers, rest)
         if place is None:
-            text = f"These losses are {losses[last - 1]:.4f} and {losses[last]:.4f}; "
-            text += f"the output was {_shortened(printed)}."
+            values = f"{losses[last - 1]:.4f} and {losses[last]:.4f}"
+            text = f"The losses of iterations {last - 1} and {last} are {values}; "
+            text += f"the program printed {_shortened(printed)}."
             reason = _stopped(last) if rest else _missing(last)
             raise WrongAnswer(reason, found("printing.loss", text))
         rest = place

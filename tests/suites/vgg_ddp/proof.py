@@ -125,9 +125,9 @@ def assert_reduced_in_buckets(run: Run, cases: tuple[Training, ...]) -> None:
                 raise NotProven(
                     found(
                         "evidence.not_in_buckets",
-                        "we set how much DistributedDataParallel reduces at once, but the ranks "
-                        "did not follow. The average might not come from it; your instructor "
-                        "reviews this part",
+                        "we changed DistributedDataParallel's bucket size, but the sizes of the "
+                        "messages did not follow. The average might not come from "
+                        "DistributedDataParallel; your instructor reviews this part",
                     )
                 )
 
@@ -149,7 +149,7 @@ def _follows(run: Run, case: Training, outcome: Outcome, item_sizes: tuple[int, 
     altered = [replace(in_buckets, bucket_num_bytes=each) for each in lengths]
     answers = [answer for _, answer in run(_RANKS, tuple(altered)).answers()]
     if len(answers) < len(altered):
-        not_run("no time was left to ask for other buckets")
+        not_run("no time was left to run with other bucket sizes")
     in_one, in_many = answers
     return _is_altered(in_one) and not (isinstance(in_many, Outcome) and _is_altered(in_many))
 

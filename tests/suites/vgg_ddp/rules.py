@@ -57,7 +57,7 @@ def assert_wrapped(case: Training, outcome: Outcome) -> None:
         if calls and not outcome["through_ddp"][rank].any():
             call = calls[0]
             text = f"Rank {rank} called {call.function}{call_site(call)} and trained a model "
-            text += "that was not within torch's own DistributedDataParallel."
+            text += "that was not wrapped in torch's own DistributedDataParallel."
             helps = "in this part, only DistributedDataParallel may average the gradients"
             helps += "; a subclass may extend it, but must leave the averaging to it"
             facts: dict[str, Any] = {"rank": rank, "call": call.function, "place": call_place(call)}
@@ -79,7 +79,7 @@ def assert_through_ddp(case: Training, outcome: Outcome) -> None:
         if not wrapped.all():
             text = f"Rank {rank} trained on batches that did not go through "
             text += "DistributedDataParallel."
-            helps = "which model is called: the wrapped one, or the one inside it?"
+            helps = "does your loop call the wrapped model, or the one inside it?"
             raise RuleViolation(found("ddp.not_called", text, help=helps, rank=rank))
         reduced = outcome["num_reduced"][rank]
         too_few = reduced < _LEAST_SHARE_REDUCED * whole
@@ -140,8 +140,10 @@ def assert_options_of_handout(case: Training, outcome: Outcome) -> None:
     """Assert that argparse has the options as the handout writes them. Raises RuleViolation."""
     respelt = max(outcome["respelt"])
     if respelt:
-        text = f"argparse has {respelt}, so the handout's command line does not start the program."
-        helps = "the grader used the program's own spelling; this costs nothing"
+        text = f"The program's argparse has {respelt}, "
+        text += "so the handout's command line does not start it."
+        helps = "spell the options as in the handout; this costs nothing, because the grader used "
+        helps += "your spelling"
         raise RuleViolation(found("options.respelt", text, help=helps, options=respelt))
 
 

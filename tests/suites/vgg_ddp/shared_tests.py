@@ -50,7 +50,7 @@ def shared_tests(
         assert_all_hold(first_batch_of(run(4, cases[4])), assert_shared_out)
 
     def test_step_uses_all_gradients(run):
-        """steps with all ranks' gradients in equal parts"""
+        """uses all ranks' gradients equally in each step"""
         assert_all_hold(epoch_of(run(4, cases[4])), given, assert_steps_use_all)
         assert_holds_later(run(4, cases[4]), assert_steps_use_all)
         assert_steps_come_from_payloads(run, cases[4], assert_steps_use_all)
@@ -74,11 +74,11 @@ def shared_tests(
     def test_backward_leaves_the_gradient_of_the_batch(run):
         """leaves the rank's own gradient in .grad after backward"""
         epoch = epoch_of(run(4, cases[4]))
-        require(epoch, assert_plain, "DistributedDataParallel averages within backward")
+        require(epoch, assert_plain, "DistributedDataParallel averages during backward")
         assert_all_hold(epoch, of_own)
 
     def test_step_uses_the_mean(run):
-        """steps with the mean of all ranks' gradients"""
+        """uses the mean of all ranks' gradients in each step"""
         assert_all_hold(epoch_of(run(4, cases[4])), of_mean)
 
     def test_each_step_is_sgd(run):
@@ -118,11 +118,11 @@ def shared_tests(
     def test_options_are_spelt_as_in_the_handout(run):
         """spells its options as the handout does"""
         first = first_batch_of(run(4, cases[4]))
-        require(first, assert_trained, "no training was seen on 4 ranks")
+        require(first, assert_trained, "the grader saw no training on 4 ranks")
         assert_all_hold(first, assert_options_of_handout)
 
     def test_folders_are_created(run):
-        """creates the folders that it writes into"""
+        """creates the folders that it writes to"""
         assert_holds_where_trained(run(4, cases[4]), assert_folders_created)
 
     return SimpleNamespace(**locals())

@@ -51,7 +51,7 @@ def assert_helped(run: Run, ranks: int, cases: tuple[Training, ...], *checks: Ch
 
 
 def _assert_of_exchange(run: Run, cases: tuple[Training, ...], *checks: Check) -> None:
-    require(first_batch_of(run(_RANKS, cases)), assert_trained, "no rank reached a batch")
+    require(first_batch_of(run(_RANKS, cases)), assert_trained, "not every rank reached a batch")
     exchange = replace(_epoch(cases), extent="exchange")
     assert_all_hold(run(_RANKS, (exchange,)), *checks)
 

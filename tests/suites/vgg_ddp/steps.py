@@ -46,8 +46,8 @@ def assert_trained(case: Training | Printing, outcome: Outcome) -> None:
 def _seen_instead(forwards: int, backwards: int, steps: int) -> Finding:
     return found(
         "training.seen_instead",
-        f"Calls seen: {forwards} of model.py's VGG11 (outside torch.no_grad()), {backwards} of "
-        f"backward, and {steps} of step() of a torch.optim optimizer.",
+        f"It saw {forwards} calls of model.py's VGG11 (outside torch.no_grad()), {backwards} of "
+        f"backward, and {steps} of a torch.optim optimizer's step().",
         forwards=forwards,
         backwards=backwards,
         steps=steps,
@@ -59,7 +59,7 @@ def assert_network(case: Training, outcome: Outcome) -> None:
     wanted = serial.num_parameters(case.first_channels)
     for rank, start in enumerate(outcome["start"]):
         if len(start) != wanted:
-            text = f"Rank {rank} trained a network of {len(start)} parameters; "
+            text = f"Rank {rank} trained a network with {len(start)} parameters; "
             text += f"VGG11() has {wanted} here."
             helps = "compare the trained network with VGG11() of model.py"
             facts = {"rank": rank, "parameters": len(start), "expected": wanted}
@@ -78,7 +78,7 @@ def num_steps(case: Training, outcome: Outcome) -> int:
         other = next(rank for rank, count in enumerate(counts) if count != counts[0])
         text = f"Ranks 0 and {other} took different numbers of steps: "
         text += f"{counts[0]} and {counts[other]}."
-        helps = "compare the numbers of batches of the two ranks' data loaders"
+        helps = "compare how many batches each rank's data loader has"
         raise WrongAnswer(
             found("training.unequal_steps", text, help=helps, rank=other, steps=counts)
         )
@@ -113,8 +113,8 @@ def examples_of(case: Training | Printing, outcome: Outcome) -> list[list[int]]:
         if not all(0 <= number < case.num_examples for number in each)
     ]
     if strange:
-        text = f"On {ranks_text(strange)}, some images that entered the network were not "
-        text += "recognised as training images."
+        text = f"On {ranks_text(strange)}, the network received images that the grader did not "
+        text += "recognise as training images."
         helps = "read them from datasets.CIFAR10(train=True), with a DataLoader or by index"
         raise WrongAnswer(found("training.unknown_images", text, help=helps, ranks=strange))
     return examples
@@ -123,7 +123,7 @@ def examples_of(case: Training | Printing, outcome: Outcome) -> list[list[int]]:
 def wrong_factor(outcome: Outcome, step: int, rank: int, factor: float) -> Finding:
     """Return what is to be said of a step with a multiple of the mean."""
     ranks, times = outcome.ranks, float(f"{factor:.4g}")
-    stepped = f"In iteration {step}, rank {rank} stepped with"
+    stepped = f"In iteration {step}, rank {rank} took its step with"
     facts: dict[str, Any] = {"rank": rank, "iteration": step, "factor": times, "num_ranks": ranks}
     if ranks > 1 and abs(factor / ranks - 1) < _IS_SUM:
         text = f"{stepped} the sum over the {ranks} ranks, which is {times:g} times the mean."
@@ -153,6 +153,7 @@ def _assert_fits_together(case: Training, outcome: Outcome, rank: int, steps: in
         seen = outcome[name][rank].shape
         if seen != shape:
             took = f"{steps} steps of {num_parameters} parameters on {num_examples} examples"
-            text = f"Rank {rank} took {took}, but {name} has shape {seen}; expected {shape}."
+            text = f"Rank {rank} took {took}, but its record of {name} has shape {seen}; "
+            text += f"expected {shape}."
             facts = {"rank": rank, "name": name, "shape": seen, "expected": shape}
             raise WrongAnswer(found("training.shapes_do_not_fit", text, **facts))

@@ -82,13 +82,13 @@ test_folders_are_created = points(0)(SHARED.test_folders_are_created)
 
 @stage(10)
 def test_all_ranks_give_their_gradients(run):
-    """passes nearly whole gradients of all ranks to all_reduce"""
+    """passes nearly all gradients of every rank to all_reduce"""
     assert_all_give_gradients(run, CASES[4])
 
 
 @stage(7.5)
 def test_most_ranks_give_their_gradients(run):
-    """passes the gradients of all ranks but one to all_reduce"""
+    """passes gradients from all but one rank to all_reduce"""
     assert_most_give_gradients(run, CASES[4])
 
 

@@ -45,7 +45,7 @@ def test_wrapped_model_is_called(run):
 
 @points(1, requires=test_wrapped_model_is_called)
 def test_step_uses_all_gradients(run):
-    """steps with all ranks' gradients in equal parts"""
+    """uses all ranks' gradients equally in each step"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_use_all_batches)
     assert_holds_later(run(4, CASES[4]), assert_steps_use_all_batches)
     assert_steps_come_from_backward(run, CASES[4])

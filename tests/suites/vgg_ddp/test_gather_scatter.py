@@ -79,13 +79,13 @@ test_folders_are_created = points(0)(SHARED.test_folders_are_created)
 
 @stage(14)
 def test_all_ranks_give_their_gradients(run):
-    """passes nearly whole gradients of all ranks to gather"""
+    """passes nearly all gradients of every rank to gather"""
     assert_all_give_gradients(run, CASES[4])
 
 
 @stage(10.5)
 def test_most_ranks_give_their_gradients(run):
-    """passes the gradients of all ranks but one to gather"""
+    """passes gradients from all but one rank to gather"""
     assert_most_give_gradients(run, CASES[4])
 
 

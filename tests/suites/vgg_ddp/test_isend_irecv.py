@@ -23,7 +23,7 @@ test_first_batches_are_different = points(0)(SHARED.test_first_batches_are_diffe
 
 @points(0)
 def test_gradients_are_sent(run):
-    """sends whole gradients with isend from all ranks but 0"""
+    """sends the whole gradient with isend from all ranks but 0"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_gradients_sent)
 
 
@@ -64,7 +64,7 @@ def test_every_request_is_waited_for(run):
 
 @averaged(0)
 def test_rank_0_takes_the_mean(run):
-    """sends every message to rank 0 or from rank 0"""
+    """sends messages only to rank 0 and from rank 0"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_messages_by_rank_0)
 
 

@@ -30,7 +30,7 @@ PRINTING = (Printing("print_losses", file=FILE, num_full_batches=41),)
 
 @points(4)
 def test_backward_leaves_the_gradient_of_the_batch(run):
-    """steps with the gradient of the batch and nothing else"""
+    """uses only the batch's own gradient in each step"""
     assert_all_hold(epoch_of(run(1, CASES)), assert_own_gradients)
 
 
@@ -83,7 +83,7 @@ def test_program_takes_its_time_for_training_only(run):
 
 @points(0)
 def test_folders_are_created(run):
-    """creates the folders that it writes into"""
+    """creates the folders that it writes to"""
     assert_holds_where_trained(run(1, PRINTING), assert_folders_created)
 
 

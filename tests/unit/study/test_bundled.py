@@ -370,7 +370,7 @@ def test_an_iteration_that_takes_long_is_told():
         node = {**report, "times_s": [9.0, 0.1, time_s, *[0.1] * 9]}
         results = Results({name: [Measurement(name, 0, (node,))]}, MACHINE, {})
         found = " ".join(study.findings(results))
-        told = "Iteration 2 of all-reduce took 3000 ms, the median one 100 ms"
+        told = "Iteration 2 of all-reduce took 3000 ms; the median is 100 ms"
         assert (told in found) is is_told
 
 

@@ -44,8 +44,8 @@ def _iteration_times(results):
     return Chart(
         "iteration_time", "Mean time of iterations 1 to 9, five ways", "", "time (ms)",
         (Series("measured", tuple(measured)), Series("modelled", tuple(modelled), True)),
-        f"{BATCH_SIZE} examples in all, one node or four; a narrow VGG-11 (4 channels first), with "
-        "all nodes as processes on this machine."
+        f"{BATCH_SIZE} examples in all, one node or four; a narrow VGG-11 (4 channels in the first "
+        "layer), with all nodes as processes on this machine."
         + " Modelled: measured computing time of one node on its share, plus messages. Network: "
         f"{NETWORK.describe()}." * bool(modelled),
         is_bars=True, bars=tuple(LABELS.values()),

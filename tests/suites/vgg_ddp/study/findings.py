@@ -51,7 +51,7 @@ def _disagreement(results):
         if max(abs(one - other) for one, other in zip(series, common, strict=False)) > _TOLERANCE:
             yield (
                 f"WRONG: the first losses of {LABELS[way]} on 4 nodes differ from those of the "
-                "other ways, which take the same steps."
+                "other programs, which take the same steps."
             )
 
 
@@ -71,7 +71,7 @@ def _modelled_order(results):
     if None not in model.values():
         order = sorted(model, key=lambda way: model[way])
         told = ", ".join(f"{LABELS[way]} {model[way] * 1e3:.1f} ms" for way in order)
-        yield f"Modelled times per iteration on 4 machines (one node: on 1), fastest first: {told}."
+        yield f"Modelled times per iteration on 4 machines (one node: 1), fastest first: {told}."
 
 
 def _long_iterations(results):
@@ -82,8 +82,8 @@ def _long_iterations(results):
         if longest_s > _LONG * usual_s:
             yield (
                 f"Iteration {times_s.index(longest_s) + 1} of {LABELS[way]} took "
-                f"{longest_s * 1000.0:.0f} ms, the median one {usual_s * 1000.0:.0f} ms: a "
-                "mean that includes it says little about the others."
+                f"{longest_s * 1000.0:.0f} ms; the median is {usual_s * 1000.0:.0f} ms. A "
+                "mean that includes this iteration says little about the others."
             )
 
 
@@ -97,8 +97,8 @@ def _trend(results):
             first, last = sum(series[:NUM_LAST]) / NUM_LAST, last_loss(series)
             verb = "falls" if last < first else "does NOT fall"
             yield (
-                f"In one run, the loss of {LABELS[way]} {verb}: the mean of the first {NUM_LAST} "
-                f"is {first:.2f}, and that of the last {NUM_LAST} is {last:.2f}."
+                f"In one run, the loss of {LABELS[way]} {verb}: the first {NUM_LAST} losses "
+                f"average {first:.2f}, and the last {NUM_LAST} average {last:.2f}."
             )
 
 
@@ -112,7 +112,8 @@ def _lost_by_nodes(results):
         if isfinite(alone) and last > _ALIKE * alone:
             yield (
                 f"WRONG: {LABELS[way]} learns less on 4 nodes than on one with the same "
-                f"number of examples in all: its last losses are {last:.2f} against {alone:.2f}."
+                f"number of examples in all: its last {NUM_LAST} losses average {last:.2f}, "
+                f"against {alone:.2f} on one node."
             )
 
 

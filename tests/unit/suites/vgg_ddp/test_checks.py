@@ -147,7 +147,7 @@ def test_a_gradient_that_was_never_zeroed_costs_that_alone():
         (
             {"local": flipped, "through_ddp": np.ones_like},
             "gradient.averaged_in_backward",
-            "by DistributedDataParallel",
+            "DistributedDataParallel averaged rank 1's gradients",
         ),
         ({"local": flipped}, "gradient.not_of_the_batch", "is the loss CrossEntropyLoss of"),
     ],
@@ -193,14 +193,14 @@ def stepped(**options):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"momentum": 0.0}, "of SGD without momentum."),
-        ({"weight_decay": 0.0}, "of SGD without weight decay."),
+        ({"momentum": 0.0}, "took SGD steps without momentum."),
+        ({"weight_decay": 0.0}, "took SGD steps without weight decay."),
         ({"momentum": 0.0, "weight_decay": 0.0}, "without momentum and weight decay."),
         ({"learning_rate": 0.2}, "with learning rate 0.2."),
         ({"learning_rate": 0.01, "momentum": 0.5}, "learning rate 0.01 and momentum 0.5."),
         ({"weight_decay": 5e-4}, "with weight decay 0.0005."),
         ({"momentum": 0.0, "weight_decay": 1e-2}, "without momentum, with weight decay 0.01."),
-        ({"nesterov": True}, "Nesterov's momentum."),
+        ({"nesterov": True}, "with Nesterov momentum."),
     ],
 )
 def test_another_option_of_the_optimizer_is_named(options, words):
