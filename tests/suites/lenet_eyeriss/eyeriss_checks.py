@@ -146,12 +146,9 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
         )
         if 3 * in_order < num_adds:
             come = "comes after its" if in_order == 1 else "come after their"
-            each = "is" if in_order == 1 else "are"
             some = f"Only {in_order}" if in_order else "None"
-            text = f"{some} of {num_adds} adds {come} operands and {each} in a cycle "
-            text += (
-                "without another operation of the same PE. The grader did not compare the times."
-            )
+            text = f"{some} of the {num_adds} adds {come} operands, in a cycle without another "
+            text += "operation of the same PE. So the grader did not compare the times."
             raise WrongAnswer(found("latency.no_order", text, number=in_order))
         offset = schedule[0].cycle - 1
         begins = f", and the schedule begins in cycle {schedule[0].cycle}" if offset else ""
@@ -217,7 +214,7 @@ def assert_sequential_cycles(case: SequentialCycles, outcome: Outcome) -> None:
                 call = f"sequential_cycles(({height}, {width}), ({rows}, {taps}))"
                 numbers = found(
                     "sequential.wrong_number",
-                    f"{call} is {cycles}; expected {expected}.",
+                    f"{call} returned {cycles}; expected {expected}.",
                     help=f"a single PE does {sizes.num_multiplies} multiplies and "
                     f"{sizes.num_adds} adds, one per cycle",
                     call=call,
@@ -282,13 +279,14 @@ def _most_of_a_schedule(case: Convolution, outcome: Outcome) -> list[Work]:
     num_expected = Counter(op for op, *_ in _sizes(outcome).all_keys())
     few = [op for op, number in num_expected.items() if 3 * num_done[op] < number]
     if 3 * num_known < expected.total() or few or len(schedule) > 2 * expected.total():
-        of_kind = "".join(f", {num_done[op]} of {num_expected[op]} of kind {op}" for op in few[:1])
+        names = {"multiply": "multiplies", "add": "adds", "psum": "psums"}
+        of_kind = "".join(f" ({num_done[op]} of {num_expected[op]} {names[op]})" for op in few[:1])
         raise WrongAnswer(
             found(
                 "schedule.wrong_size",
                 f"The schedule has {len(schedule)} operations, including {num_known} of the "
-                f"array's {expected.total()}{of_kind}. The grader did not compare it with the "
-                "rules.",
+                f"{expected.total()} that the array needs{of_kind}. The grader did not check it "
+                "against the rules.",
                 number=len(schedule),
                 num_known=num_known,
                 expected=expected.total(),

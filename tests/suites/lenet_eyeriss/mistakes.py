@@ -33,14 +33,14 @@ def known_mistake(outcome: Outcome, rank: int, epoch: int | None = None) -> Find
     if epoch is None:
         epoch = next((each for each in range(number) if not _same(held[each], mean[each])), None)
     if epoch is None:
-        text = f"The gradients of rank {rank} are correct, but the call changed the parameters."
+        text = f"Rank {rank}'s gradients are correct, but average_gradients changed parameters."
         helps = "which lines change something other than parameter.grad?"
         return found("mean.parameters_changed", text, help=helps, rank=rank)
     if _same(held[epoch], mean[epoch]):
         return None
     if epoch > 0 and _same(held[epoch], mean[epoch - 1]):
         text = f"Rank {rank} ended epoch {epoch + 1} with the mean gradients of epoch {epoch}."
-        helps = "when are the values that you send copied from parameter.grad?"
+        helps = "when does your code copy parameter.grad into the values that it sends?"
         return found("mean.of_epoch_before", text, help=helps, rank=rank, epoch=epoch + 1)
     factor = float(held[epoch] @ mean[epoch] / max(mean[epoch] @ mean[epoch], _TINY))
     if factor > _RTOL and _same(held[epoch], factor * mean[epoch]):
@@ -110,8 +110,8 @@ def _likely(own: Gradients, rank: int, epoch: int) -> Iterator[tuple[Gradients, 
         for divisor in (1, 2, num_ranks):
             yield (own[rank] + own[(rank + step) % num_ranks]) / divisor, mistake
     for source in range(num_ranks if num_ranks > 1 else 0):
-        text = f"{ends} a sum without the gradients of rank {source}."
-        helps = "follow that rank's gradients from message to message"
+        text = f"{ends} a sum that lacks the gradients of rank {source}."
+        helps = f"follow rank {source}'s gradients from message to message"
         mistake = found("mean.rank_missing", text, help=helps, rank=rank, missing=source)
         for divisor in (1, num_ranks - 1, num_ranks):
             yield (total - own[source]) / divisor, mistake
@@ -135,7 +135,7 @@ def _left_out(held: Gradients, own: Gradients, wrong: Indices, rank: int) -> Fin
     if not any(_same(held[wrong], own[rank][wrong] / divisor) for divisor in (1, len(own))):
         return None
     text = f"Rank {rank} left out {wrong.size} of {held.size} gradients ({_extent(wrong)}). "
-    text += "There it had only its own gradients."
+    text += "These contain only its own values."
     helps = "compare the number of elements in your messages with the number of gradients"
     return found("mean.some_left_out", text, help=helps, rank=rank, **_few(wrong))
 

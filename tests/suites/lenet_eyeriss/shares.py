@@ -133,13 +133,13 @@ def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
             missing = [source for source, count in counts.items() if not count]
             repeated = {source: count for source, count in counts.items() if count not in (0, 1)}
             told = [
-                f"has the gradients of rank {source} {_times(count)}"
+                f"contains the gradients of rank {source} {_times(count)}"
                 for source, count in repeated.items()
             ]
             told += [f"lacks the gradients of {ranks_text(missing)}"] if missing else []
             return found(
                 "mean.unequal_shares",
-                f"From {first} on, the result of rank {rank} {listed(told)}.",
+                f"From {first} on, rank {rank}'s result {listed(told)}.",
                 help="follow this chunk from step to step: which rank adds what to it?",
                 rank=rank,
                 first=first,

@@ -28,8 +28,8 @@ def assert_goes_all_the_way_round(case: Training, outcome: Outcome) -> None:
             composition = composition_of(outcome, rank, epoch=0)
             for source in range(outcome.ranks):
                 if not composition.reached_by(source):
-                    text = f"Rank {rank} ended without any gradient of rank {source}."
-                    helps = "follow that rank's gradients from message to message"
+                    text = f"Rank {rank}'s result contains no gradient of rank {source}."
+                    helps = f"follow rank {source}'s gradients from message to message"
                     raise WrongAnswer(
                         known_mistake(outcome, rank, epoch=0)
                         or found("sum.rank_not_reached", text, help=helps, rank=rank, source=source)

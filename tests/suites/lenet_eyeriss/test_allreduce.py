@@ -101,7 +101,7 @@ def test_all_processes_hold_the_very_same_parameters(run):
 
 @stage(1.5)
 def test_begins_with_gradients(run):
-    """begins with the gradients, and then hangs or fails"""
+    """starts to exchange gradients, and then hangs or fails"""
     assert_begins(run, CASES, ALONE, assert_finished, begins_with_gradients, gives_gradients)
 
 

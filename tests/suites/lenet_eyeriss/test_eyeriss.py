@@ -63,13 +63,13 @@ def test_operands_exist_in_any_size(run):
 
 @points(1)
 def test_values_in_the_example(run):
-    """gives each operation the correct value (example's size)"""
+    """reports the correct value of each operation (example's size)"""
     assert_all(assert_values, run(1, CONVOLUTIONS).having(subject=EXAMPLE))
 
 
 @points(0.25)
 def test_values_in_any_size(run):
-    """gives each operation the correct value (other sizes)"""
+    """reports the correct value of each operation (other sizes)"""
     assert_all(assert_values, run(1, CONVOLUTIONS).having(subject=ANY_SIZE))
 
 

@@ -164,7 +164,7 @@ def test_one_process_trains_alone(run, ranks):
 
 @stage(1.75)
 def test_begins_with_chunks_around_the_ring(run):
-    """starts to pass chunks on around the ring"""
+    """starts passing chunks around the ring"""
     assert_begins(
         run, CASES, ALONE, assert_goes_all_the_way_round, begins_with_chunks, passes_chunks_on
     )
