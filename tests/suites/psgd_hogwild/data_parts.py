@@ -22,13 +22,13 @@ def assert_epochs_of(case: Training, who: str, batches: Sequence[Rows]) -> Rows:
     if len(odd):
         example, number = part[odd[0]], times[odd[0]]
         text = f"{who.capitalize()} trained {_times(number)} on example {example}; "
-        text += f"expected {_times(case.epochs)}, once in every epoch."
+        text += f"expected {_times(case.epochs)}, once per epoch."
         raise WrongAnswer(
             found("data.not_once_an_epoch", text, who=who, example=example, times=number)
         )
     for number, epoch in enumerate(np.split(rows, case.epochs)):
         if len(np.unique(epoch)) < len(epoch):
-            text = f"Epoch {number} of {who} used one example twice and left another out."
+            text = f"In epoch {number}, {who} used one example twice and left another out."
             helps = "an epoch must use every example of the part once"
             raise WrongAnswer(
                 found("data.epoch_repeats_example", text, help=helps, who=who, epoch=number)
@@ -46,7 +46,7 @@ def assert_batch_sizes(case: Training, who: str, batches: Sequence[Rows], part_s
     sizes = [len(batch) for batch in batches]
     if sizes == expected:
         return
-    text = f"{who.capitalize()}'s number of batches is {len(sizes)}; expected {len(expected)}."
+    text = f"{who.capitalize()} trained on {_batches(len(sizes))}; expected {len(expected)}."
     facts: dict[str, Any] = {"num_batches": len(sizes), "expected": len(expected)}
     for batch, (size, wanted) in enumerate(zip(sizes, expected, strict=False)):
         if size != wanted:
@@ -120,6 +120,10 @@ def assert_complete(case: Training, batches: Mapping[str, Sequence[Rows]]) -> No
 def parts_of(batches: Mapping[str, Sequence[Rows]]) -> dict[str, Rows]:
     """Return the examples that each was trained on, however often."""
     return {who: np.concatenate([np.zeros(0, np.int64), *own]) for who, own in batches.items()}
+
+
+def _batches(number: int) -> str:
+    return "1 batch" if number == 1 else f"{number} batches"
 
 
 def _times(number: int) -> str:

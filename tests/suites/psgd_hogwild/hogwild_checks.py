@@ -242,7 +242,7 @@ def assert_shared(case: Hogwild, outcome: Outcome, *, is_sgd: bool = False) -> N
                 helps = "the parameters must be shared before the processes start"
                 raise RuleViolation(found("hogwild.weights_not_shared", text, help=helps, **facts))
             text = f"{told} wrote to no parameter."
-            helps = "is every step taken, and written into the parameters in place?"
+            helps = "does your code take every step, and write it into the parameters in place?"
             raise RuleViolation(found("hogwild.no_step_written", text, help=helps, **facts))
         if private:
             of_others, number = min(private)

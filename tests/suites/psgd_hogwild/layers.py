@@ -119,5 +119,5 @@ def kinds_difference(ran: Sequence[Layer], asked: Sequence[str]) -> list[Finding
     if not differing:
         return []
     told = ", ".join(f"{each} {number_of[each]} (expected {asked_of[each]})" for each in differing)
-    text = f"The numbers of layers differ from those in the handout: {told}."
+    text = f"The number of these layers differs from the handout: {told}."
     return [found("network.number_of_layers", text, help=_HELP, layers=differing)]

@@ -169,7 +169,7 @@ def _assert_output_follows(outcome: Outcome) -> None:
         expected = output_of(images, ran, _parameters(outcome))
     # Shapes come from a rank: what does not fit together can fail anywhere.
     except (NotRecomputable, ArithmeticError, IndexError, MemoryError, *_UNREADABLE) as error:
-        text = f"The output could not be recomputed from its layers and parameters: {error}."
+        text = f"The grader could not recompute the output from layers and parameters: {error}."
         raise NotProven(found("network.not_recomputable", text)) from None
     if not still_drops and not (
         output.shape == expected.shape and np.allclose(output, expected, rtol=1e-3, atol=1e-5)
@@ -246,7 +246,7 @@ def assert_dropout_only_in_training(case: Network, outcome: Outcome) -> None:
             raise WrongAnswer(found("network.no_dropout", "Dropout does not run in training."))
         if any(layer.name == DROPOUT for layer in _layers(outcome, "in_evaluation")):
             text = "After eval(), the network still drops activations."
-            helps = "nn.Dropout stops after eval(); F.dropout obeys its argument training"
+            helps = "nn.Dropout stops after eval(); F.dropout follows its argument `training`"
             raise WrongAnswer(found("network.dropout_after_eval", text, help=helps))
         if not np.array_equal(outcome["output"][0], outcome["output_again"][0]):
             text = "After eval(), the same images get different outputs each time."

@@ -166,7 +166,7 @@ def assert_silent_meanwhile(case: Psgd, outcome: Outcome) -> None:
                 name, place = call_name(call), call_place(call)
                 text = f"Rank {rank} called {name}{call_site(call)} after {num_done} of its "
                 text += f"{len(ended)} batches."
-                helps = "nothing may be exchanged until all ranks have taken their last step"
+                helps = "a rank must exchange nothing between its first and its last step"
                 facts: dict[str, Any] = {"rank": rank, "call": name, "place": place}
                 raise RuleViolation(found("psgd.exchange_between_steps", text, help=helps, **facts))
         _assert_times_agree(case, outcome)

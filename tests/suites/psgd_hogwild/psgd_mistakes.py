@@ -97,8 +97,8 @@ def why_not_sgd(
     if twice := softmax_twice(gradient, start - case.lr * before.sum(axis=0), given):
         return twice
     if is_taken_at(start - case.lr * before.cumsum(axis=0).sum(axis=0)):
-        text = f"The steps of rank {rank} before batch {number} contained earlier gradients."
-        helps = "where are gradients set to zero before backward() adds to them?"
+        text = f"Before batch {number}, rank {rank}'s steps used earlier batches' gradients again."
+        helps = "where does your code set gradients to zero before backward() adds to them?"
         return [found("psgd.gradients_pile_up", text, help=helps, rank=rank, batch=number)]
     epochs = [len(own) // case.epochs for own in batches]
     done = number // max(epochs[rank], 1)
@@ -110,7 +110,7 @@ def why_not_sgd(
         helps = "the ranks must average once, at the end"
         return [found("psgd.averaged_every_epoch", text, help=helps, rank=rank, batch=number)]
     if is_taken_at(start):
-        text = f"The steps of rank {rank} before batch {number} changed nothing."
+        text = f"Rank {rank}'s steps before batch {number} did not change its weights."
         return [found("psgd.steps_change_nothing", text, rank=rank, batch=number)]
     return []
 

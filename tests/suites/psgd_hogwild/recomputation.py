@@ -34,7 +34,7 @@ def output_of(images: Floats, found: Sequence[Layer], parameters: Sequence[Float
     for layer in found:
         shape = layer.shape
         if len(shape) < 2 or shape[0] != len(images):
-            raise NotRecomputable(f"{layer.name} gives the shape {shape}")
+            raise NotRecomputable(f"the output of {layer.name} has shape {shape}")
         if layer.name == CONVOLUTION:
             values = _convolution(values, shape, unused)
         elif layer.name == MAX_POOL:
@@ -47,7 +47,7 @@ def output_of(images: Floats, found: Sequence[Layer], parameters: Sequence[Float
             values, _ = oracles.softmax(values)
         if values.shape != shape:
             raise NotRecomputable(
-                f"{layer.name} gives the shape {values.shape}, recorded as {shape}"
+                f"the output of {layer.name} has shape {values.shape}, but the record says {shape}"
             )
     return values
 

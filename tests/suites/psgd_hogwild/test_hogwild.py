@@ -102,7 +102,7 @@ def test_no_process_waits_for_another(run):
 
 @points(1.5, requires=test_num_processes_processes_train)
 def test_more_processes(run):
-    """does all this with 3 processes"""
+    """also works with 3 processes"""
     for case, outcome in run(1, CASES).having(subject="training").having(num_processes=3):
         for check in (*ALL_BUT_WAITING, shared(run)):
             check(case, outcome)

@@ -52,7 +52,7 @@ def test_classifying_half_is_in_order(run):
 
 @points(1.25, requires=(test_convolutional_half_is_in_order, test_classifying_half_is_in_order))
 def test_ten_classes_with_probabilities(run):
-    """gives the probabilities of ten classes for every image"""
+    """returns the probabilities of ten classes for every image"""
     for case, outcome in run(1, CASES).having(subject="several images"):
         assert_output_follows(case, outcome)
         assert_can_learn(case, outcome)
@@ -89,6 +89,6 @@ def test_no_other_solver(run):
 
 @stage(2)
 def test_layers_are_in_order_but_for_a_size(run):
-    """has all layers in order, but for a wrong size"""
+    """has all layers in order, except for one wrong size"""
     for case, outcome in run(1, CASES).having(probe="run_layers"):
         assert_all_but_sizes(case, outcome)

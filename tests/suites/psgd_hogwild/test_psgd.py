@@ -43,7 +43,7 @@ def test_parts_are_disjoint(run, ranks):
 @points(0.25)
 @pytest.mark.parametrize("ranks", ENOUGH_RANKS)
 def test_weights_of_all_ranks_come_together(run, ranks):
-    """combines what all ranks learned, on at least one rank"""
+    """combines all ranks' weights on at least one rank"""
     values = run(ranks, CASES[ranks]).having(subject="values")
     for case, outcome in values:
         assert_come_together(case, outcome)
@@ -120,7 +120,7 @@ def test_one_rank_is_plain_sgd(run, ranks):
 @points(1)
 @pytest.mark.parametrize("ranks", [GROUPED_RANKS])
 def test_any_communicator(run, ranks):
-    """does all this on the ranks of any communicator"""
+    """trains correctly on the ranks of any communicator"""
     launch = run(ranks, CASES[ranks])
     is_right = bool(launch.having(subject="values").holding(assert_whole))
     for case, outcome in launch.having(subject="communicators"):
@@ -138,7 +138,7 @@ def test_works_without_buffering(run, ranks):
 @points(0.75)
 @pytest.mark.parametrize("ranks", MANY_RANKS)
 def test_many_ranks(run, ranks):
-    """does all this on 8 and 16 ranks, without buffering"""
+    """trains correctly on 8 and 16 ranks, without buffering"""
     for case, outcome in run(ranks, CASES[ranks]):
         assert_whole(case, outcome)
 

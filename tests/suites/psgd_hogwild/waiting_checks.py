@@ -38,8 +38,8 @@ def assert_same_time(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         num_arrived, num_gave_up, num_started = _meeting(outcome)
         if num_gave_up and num_started < case.num_processes:
-            text = f"Only {counted(num_started, 'process')} had started while one was in the "
-            text += "middle of a step; for 3 s, nothing more happened."
+            text = f"Only {counted(num_started, 'process')} had started when one was in the "
+            text += "middle of a step; for 3 s, no other process started."
             helps = "start all processes before you join the first"
             facts: dict[str, Any] = {"num_started": num_started}
             raise RuleViolation(found("hogwild.started_one_by_one", text, help=helps, **facts))
@@ -84,8 +84,8 @@ def _wait_in_a_step(case: Hogwild, outcome: Outcome, places: Sequence[str]) -> l
         text += "theirs. They probably waited for it."
         return [found("hogwild.waits_in_step", text, help=_HELP, places=places)]
     if times_stopped(case, outcome) >= _TIMES_STOPPED:
-        text = "While one process was paused in a step, another repeatedly took no batch for "
-        text += "0.2 s of its own time. It probably waited."
+        text = "While the grader paused one process in a step, another repeatedly took no batch "
+        text += "for 0.2 s. It probably waited."
         return [found("hogwild.waits_while_held_up", text, help=_HELP, places=places)]
     return []
 
@@ -148,10 +148,11 @@ def assert_failure_noticed(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         (raised,), (num_failed,) = outcome["raised"], outcome["num_failed"][0].tolist()
         if not num_failed:
-            text = "No started process reached the batch at which it must fail."
+            text = "No process that hogwild started reached the batch at which the grader makes it "
+            text += "fail."
             raise NotProven(found("hogwild.no_failing_batch", text))
         if not raised:
-            text = "A started process raised an exception, but hogwild returned as if all "
+            text = "A process raised an exception, but hogwild returned as if all processes "
             text += "had finished."
             helps = "look at the exit codes after join(), or use torch.multiprocessing.spawn"
             raise WrongAnswer(found("hogwild.failure_ignored", text, help=helps))
@@ -164,7 +165,7 @@ def _meeting(outcome: Outcome) -> tuple[int, int, int]:
     """
     num_arrived, num_gave_up, num_started = outcome["meeting"][0].tolist()
     if not num_arrived:
-        text = "No process reached the batch at which all must meet, so it is unknown whether "
-        text += "they train at the same time."
+        text = "No process reached the batch at which the grader makes all of them meet. It is "
+        text += "unknown whether they train at the same time."
         raise NotProven(found("hogwild.never_met", text))
     return num_arrived, num_gave_up, num_started

@@ -440,8 +440,8 @@ def test_ranks_that_end_with_different_models_are_told(of_the_other, told):
     ranks = (report, {**report, "parameters": of_the_other})
     found = study.findings(Results({name: [Measurement(name, 0, ranks)]}, MACHINE, {}))
     expected = (
-        "WRONG: Parallel SGD, 2 ranks: the ranks ended with different models; each must return "
-        "the average."
+        "WRONG: the 2 ranks of parallel SGD ended with different models; each must return the "
+        "average."
     )
     assert list(found) == [expected] * told
 

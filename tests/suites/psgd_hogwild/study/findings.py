@@ -32,7 +32,7 @@ def _equal_models(results):
             sums = [rank["parameters"] for rank in ranks]
             if max(sums) - min(sums) > _ROUNDING * max(sums):
                 yield (
-                    f"WRONG: {named('psgd', n)}: the ranks ended with different models; each "
+                    f"WRONG: the {n} ranks of parallel SGD ended with different models; each "
                     "must return the average."
                 )
                 break

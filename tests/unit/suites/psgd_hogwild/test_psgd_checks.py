@@ -302,8 +302,8 @@ def test_batches_of_another_size_are_told():
 @pytest.mark.parametrize(
     ("sizes", "words", "facts"),
     [
-        ([4, 4], "Rank 0's number of batches is 2; expected 4", {"num_batches": 2}),
-        ([4, 4, 4, 4, 0], "Rank 0's number of batches is 5; expected 4", {"num_batches": 5}),
+        ([4, 4], "Rank 0 trained on 2 batches; expected 4", {"num_batches": 2}),
+        ([4, 4, 4, 4, 0], "Rank 0 trained on 5 batches; expected 4", {"num_batches": 5}),
         ([4, 4, 3, 5], "Batch 2 of rank 0 has size 3; expected 4", {"batch": 2, "size": 3}),
     ],
 )
