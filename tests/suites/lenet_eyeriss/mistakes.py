@@ -67,7 +67,7 @@ def wrong_divisor(rank: int, num_ranks: int, divisor: float) -> Finding:
     """Return that the sum over all ranks is divided by something else than their number."""
     if abs(divisor - 1) <= _DIVISOR_RTOL:
         text = f"Rank {rank} ended with the sum of all ranks' gradients, not with their mean."
-        helps = "after the sum is complete, what must it be divided by?"
+        helps = "what must the complete sum be divided by?"
         return found("mean.sum_not_divided", text, help=helps, rank=rank)
     # On 2 ranks a second division looks like a fixed divisor of 4.
     if num_ranks > 2 and abs(divisor / num_ranks**2 - 1) <= _DIVISOR_RTOL:
@@ -97,15 +97,15 @@ def _likely(own: Gradients, rank: int, epoch: int) -> Iterator[tuple[Gradients, 
     num_ranks, ends = len(own), f"Rank {rank} ended epoch {epoch + 1} with"
     total = own.sum(axis=0)
     text = f"{ends} its own gradients divided by the number of ranks."
-    helps = "which gradients are added before the division?"
+    helps = "which gradients does your code add before it divides?"
     yield own[rank] / num_ranks, found("mean.only_own_divided", text, help=helps, rank=rank)
     for source in range(num_ranks):
         text = f"{ends} rank {source}'s gradients; those of the other ranks are missing."
-        helps = "where are the other ranks' gradients added?"
+        helps = "where does your code add the other ranks' gradients?"
         yield own[source], found("mean.of_one_rank", text, help=helps, rank=rank, source=source)
     for step, side in ((-1, "left"), (1, "right")):
         text = f"{ends} only its own gradients and those of its {side} neighbour."
-        helps = "where are the other ranks' gradients added?"
+        helps = "where does your code add the other ranks' gradients?"
         mistake = found("mean.one_neighbour", text, help=helps, rank=rank, side=side)
         for divisor in (1, 2, num_ranks):
             yield (own[rank] + own[(rank + step) % num_ranks]) / divisor, mistake

@@ -106,7 +106,7 @@ def assert_loss_falls(case: Hogwild, outcome: Outcome) -> None:
         )
         if before - here < (1 - LOSS_MARGIN) * (before - there):
             text = f"The loss over the dataset went from {before:.3f} to {here:.3f}; "
-            text += f"plain SGD takes it to {there:.3f} in the same number of epochs with this lr."
+            text += f"plain SGD reaches {there:.3f} after as many epochs with the same lr."
             helps = (
                 f"the loss must fall by at least {1 - LOSS_MARGIN:.0%} of what plain SGD achieves"
             )
@@ -313,10 +313,8 @@ def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
         distance = float(np.linalg.norm(moved - expected) / np.linalg.norm(expected))
         if distance <= SUM_MARGIN:
             return
-        text = (
-            f"The returned weights differ by {distance:.0%} from the start weights minus lr times "
-        )
-        text += f"the {len(steps)} computed gradients."
+        text = f"The returned weights differ by {distance:.0%} from the expected ones: the start "
+        text += f"weights minus lr times all {len(steps)} gradients."
         helps = f"up to {SUM_MARGIN:.0%} may be lost because processes write at the same moment"
         facts: dict[str, Any] = {"distance": round(distance, 2), "num_gradients": len(steps)}
         off = found("hogwild.steps_do_not_add_up", text, help=helps, **facts)

@@ -194,7 +194,7 @@ def _assert_times_agree(case: Psgd, outcome: Outcome) -> None:
         is_too_short &= ended.max() > min((call.left_ns for call in moving), default=0)
         if is_early or ended.max() >= after or is_told_at_once or is_too_short:
             text = f"The times of rank {rank}'s {len(ended)} batches contradict each other, or "
-            text += "those of its MPI calls. Your instructor reviews this part."
+            text += "contradict the times of its MPI calls. Your instructor reviews this part."
             raise NotProven(found("psgd.times_disagree", text, rank=rank))
 
 

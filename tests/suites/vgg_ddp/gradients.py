@@ -80,7 +80,7 @@ def recognised(
     for other, vector in enumerate(local):
         if is_like(used, vector, alike=alike):
             text = f"{stepped} only the gradient of rank {other}."
-            helps = f"follow the gradients of the other ranks: why is only rank {other}'s left?"
+            helps = "where do the gradients of the other ranks get lost?"
             return found("step.other_ranks_gradient", text, help=helps, other=other, **facts)
     matrix = np.array(local, dtype=np.float64).T
     if not (np.isfinite(matrix).all() and np.isfinite(used).all()):

@@ -88,7 +88,7 @@ def assert_through_ddp(case: Training, outcome: Outcome) -> None:
             numbers = int(reduced[step])
             text = f"In iteration {step}, DistributedDataParallel reduced {numbers} numbers of "
             text += f"rank {rank} during backward; the gradient has {whole}."
-            helps = "is backward called in no_sync()?"
+            helps = "does your code call backward inside no_sync()?"
             facts: dict[str, Any] = {
                 "rank": rank,
                 "iteration": step,

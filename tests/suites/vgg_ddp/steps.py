@@ -46,8 +46,8 @@ def assert_trained(case: Training | Printing, outcome: Outcome) -> None:
 def _seen_instead(forwards: int, backwards: int, steps: int) -> Finding:
     return found(
         "training.seen_instead",
-        f"It saw {forwards} calls of model.py's VGG11 (outside torch.no_grad()), {backwards} of "
-        f"backward, and {steps} of a torch.optim optimizer's step().",
+        f"The grader saw {forwards} calls of model.py's VGG11 (outside torch.no_grad()), "
+        f"{backwards} of backward, and {steps} of a torch.optim optimizer's step().",
         forwards=forwards,
         backwards=backwards,
         steps=steps,
@@ -127,7 +127,7 @@ def wrong_factor(outcome: Outcome, step: int, rank: int, factor: float) -> Findi
     facts: dict[str, Any] = {"rank": rank, "iteration": step, "factor": times, "num_ranks": ranks}
     if ranks > 1 and abs(factor / ranks - 1) < _IS_SUM:
         text = f"{stepped} the sum over the {ranks} ranks, which is {times:g} times the mean."
-        helps = "where is the sum divided by the number of ranks?"
+        helps = "where does your code divide the sum by the number of ranks?"
         return found("step.sum_not_divided", text, help=helps, **facts)
     text = f"{stepped} {times:g} times the mean over the ranks."
     helps = f"the sum must be divided once, by the number of ranks, here {ranks}"
