@@ -100,7 +100,7 @@ def assert_holds_later(launch: Launch, check: Check) -> None:
             naming_case(check)(case, outcome)
         except WrongAnswer as error:
             number = outcome.inputs[0]["num_earlier_steps"]
-            text = f"Iteration 0 is here the one after the first {number}."
+            text = f"Here, iteration 0 is the one after the first {number}."
             counted = found("training.later_iterations", text, number=number)
             raise WrongAnswer.at([*error.findings, counted], error.differences) from None
 
