@@ -30,7 +30,7 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
         self.num_masters = number_of_masters
 
     def fit(self, training_data, validation_data=None):
-        """Train on all ranks of COMM_WORLD; afterwards process 0 holds the trained network.
+        """Train on all ranks of COMM_WORLD; afterwards rank 0 holds the trained network.
 
         The ranks must start with equal weights.
         """
@@ -136,7 +136,7 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
             if self.num_masters == 1:
                 self.print_progress(validation_data, epoch)
 
-        # solution: gather all masters' layers on process 0
+        # solution: gather all masters' layers on rank 0
         requests = []
         for layer in range(self.num_layers):
             owner, bias_tag = layer % self.num_masters, self.num_layers + layer

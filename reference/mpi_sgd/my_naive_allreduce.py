@@ -1,4 +1,4 @@
-"""Naive all-reduce: every process sends its array to every other one, and reduces all arrays."""
+"""Naive all-reduce: every rank sends its array to every other rank, and reduces all arrays."""
 
 import mpi4py
 import numpy as np
@@ -8,16 +8,16 @@ from mpi4py import MPI  # noqa: E402 - the settings above only count before this
 
 
 def allreduce(send, recv, comm, op):
-    """Reduce the send arrays of all processes into recv, the same on every process.
+    """Reduce the send arrays of all ranks into recv, the same on every rank.
 
-    send, recv: C-contiguous arrays of one shape and dtype, on all processes of comm; any number of
+    send, recv: C-contiguous arrays of one shape and dtype, on all ranks of comm; any number of
     dimensions (including none), any length. Leave send unchanged; what recv held before does not
     matter.
     op: associative and commutative function (x, y) -> array, element by element.
 
-    With n processes and L elements each process sends (n-1) L elements in n-1 messages.
+    With n ranks and L elements, each rank sends (n-1) L elements in n-1 messages.
     """
-    # solution: exchange arrays with all other processes, and reduce them into recv
+    # solution: exchange arrays with all other ranks, and reduce them into recv
     rank = comm.Get_rank()
     size = comm.Get_size()
     others = [other for other in range(size) if other != rank]
@@ -27,7 +27,7 @@ def allreduce(send, recv, comm, op):
     requests += [comm.Isend(send, dest=dest) for dest in others]
     MPI.Request.Waitall(requests)
 
-    # In rank order on every process: float sums then agree to the last bit.
+    # In the same order on every rank: float sums then agree to the last bit.
     recv[...] = contributions[0]
     if send.size:
         for contribution in contributions[1:]:

@@ -1,9 +1,9 @@
-"""Compare both all-reduces with MPI's own: are the results right, and how long do they take?
+"""Compare both all-reduces with MPI's own: are the results correct, and how long do they take?
 
     mpirun -n 4 python allreduce_test.py            (or: ... allreduce_test.py 1000 4096 65536)
 
-Bus bandwidth is 2 (n-1)/n S / t for n processes and S bytes in t seconds: what each process has
-to send at least, by the time it took. A figure near the machine's bandwidth is as good as it gets.
+Bus bandwidth is 2 (n-1)/n S / t for n ranks and S bytes in t seconds: the least that each rank must
+send, divided by the time. The best figure possible is close to the machine's bandwidth.
 """
 
 import sys
@@ -43,7 +43,7 @@ def check(function, length, comm):
 
 
 def measure_s(function, length, comm):
-    """Return the seconds of the best of a few sums of `length` float64, on the slowest process."""
+    """Return the seconds of the best of a few sums of `length` float64, on the slowest rank."""
     send, recv = np.ones(length), np.empty(length)
     best = np.inf
     for _ in range(NUM_REPEATS):
@@ -84,7 +84,7 @@ def main():
         for length in lengths:
             say(length, *(describe(function, length, comm) for _, function in functions))
     except Exception:
-        # The other processes would wait for ever for one that has stopped.
+        # The other ranks would wait forever for one that has stopped.
         sys.excepthook(*sys.exc_info())
         comm.Abort(1)
     MPI.Finalize()

@@ -34,7 +34,7 @@ def make_network(arguments, rank):
     }
     np.random.seed(arguments.seed)
     random.seed(1000 * arguments.seed + rank)
-    # Each way imports its own file only: one that does not work yet is in nobody's way.
+    # Each way imports its own file only, so the other files need not work yet.
     if arguments.way == "async":
         from async_network import AsynchronicNeuralNetwork
 
@@ -66,9 +66,9 @@ def read_arguments():
 
 
 def started_as():
-    """Return the rank and the number of processes, as the launcher has told them: 0 of 1 without.
+    """Return the rank and the number of ranks that the launcher set; 0 and 1 without a launcher.
 
-    MPI itself cannot be asked: it is up only within fit.
+    MPI itself cannot tell: it is initialised only within fit.
     """
     if "OMPI_COMM_WORLD_RANK" in os.environ:
         return int(os.environ["OMPI_COMM_WORLD_RANK"]), int(os.environ["OMPI_COMM_WORLD_SIZE"])
@@ -78,7 +78,7 @@ def started_as():
 
 
 def main():
-    """Train, and let process 0, which holds the whole network in every way, say how it went."""
+    """Train; then rank 0, which ends with the whole network in each way, prints the result."""
     arguments = read_arguments()
     require_connected()
     rank, size = started_as()
@@ -93,8 +93,8 @@ def main():
         accuracy = network.validate(test) / len(test[0])
         masters = f" (masters: {arguments.masters})" if arguments.way == "async" else ""
         print(
-            f"{arguments.way}{masters}, processes: {size}: {run_time_s:.2f} s, "
-            f"{accuracy:.1%} of the test images right"
+            f"{arguments.way}{masters} on {size} rank{'' if size == 1 else 's'}: "
+            f"{run_time_s:.2f} s, {accuracy:.1%} of the test images correct"
         )
 
 

@@ -26,7 +26,7 @@ _LONG_LENGTH = 100_357
 """800 kB of float64: far more than MPI buffers."""
 _FIRST_TIMES = 3
 _MORE_TIMES = 5
-"""Also of the yardstick, which lasts some 10 ms: whoever disturbs three of it may well be there."""
+"""Also of the yardstick: each takes some 10 ms, so another program may disturb three in a row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +64,9 @@ class Reduction(Case):
     def shows_traffic(self) -> bool:
         """Return whether the rules on traffic can be judged by this case."""
         is_plain_call = self.probe == "reduce_once" and not self.synchronous_sends
-        # Who sends element by element makes more calls for a long array than are kept.
+        # Code that sends element by element makes more calls for a long array than are kept.
         is_plain_call &= 0 < self.num_elements < _LONG_LENGTH
-        # What is reduced twice makes no other maximum.
+        # A number that is reduced twice does not change a maximum.
         return is_plain_call and self.op != "np.maximum"
 
     @property

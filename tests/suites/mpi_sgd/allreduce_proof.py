@@ -150,8 +150,8 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
                 )
         if not any(effect.influenced - {_receiver(trace, effect)} for effect in proof.effects):
             text = (
-                "No rank passed on the data it received: each message that we altered changed at "
-                "most its receiver's result."
+                "No rank passed on the data it received: when we changed a message, no result "
+                "changed except its receiver's."
             )
             helps = "in a ring, a rank sends the chunk that it received in the previous step"
             raise WrongAnswer(found("ring.not_passed_on", text, help=helps))
@@ -276,11 +276,11 @@ def _result(outcome: Outcome, rank: int) -> tuple[bytes, bytes]:
 def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
     """Return why wrong results owe nothing to what the ranks send each other."""
     n = proof.outcome.ranks
-    share = min(bytes_sent(proof.outcome.trace))
+    share, rank = min((sent, rank) for rank, sent in enumerate(bytes_sent(proof.outcome.trace)))
     if share * n < (n - 1) * proof.num_bytes:
         number, length = share // proof.case.item_num_bytes, proof.case.num_elements
-        sent = f"A rank sent only {number} of its {length} elements"
-        text = f"{sent}; the other ranks need more of them."
+        sent = f"Rank {rank} sent only {number} of its {length} elements"
+        text = f"{sent}; the other ranks need more than that."
         return found("messages.too_little_sent", text, num_elements=number)
     if not contribute(proof.outcome.trace, proof.summed):
         text = "The ranks sent neither pieces of their arrays nor sums of them."

@@ -86,7 +86,7 @@ def any_source(outcome: Outcome) -> Finding | None:
                 "calls.any_source",
                 f"Rank {rank}'s {call_text(call)} takes a message from any source, so "
                 "it might take a message from a later call.",
-                help="name the source: a rank's messages then come in the order of its calls",
+                help="name the source: messages from the same rank cannot overtake each other",
                 **call_facts(rank, call),
             )
     return None
@@ -144,9 +144,9 @@ def smaller_datatype(case: Reduction, trace: Trace) -> Finding | None:
             return found(
                 "allreduce.smaller_datatype",
                 f"Rank {rank}'s {call_text(call)} sends {call.num_elements} elements of "
-                f"{num_bytes} bytes, but an element of {case.dtype} has {case.item_num_bytes}: "
+                f"{num_bytes} bytes, but {case.dtype} elements have {case.item_num_bytes}: "
                 "part of the array might not be sent.",
-                help="pass the array alone, or with the MPI datatype of its dtype",
+                help="pass the array alone, or with the MPI datatype that matches its dtype",
                 **call_facts(rank, call),
             )
     return None
@@ -176,7 +176,7 @@ def _of_sum(
         to = np.flatnonzero(expected == held)[0]
         return found("allreduce.chunk_elsewhere", text, help=helps, rank=rank, belongs_to=to)
     if held in some:
-        helps = "follow the contribution of a missing rank: in which step does it arrive here?"
+        helps = "follow the contribution of a missing rank: in which step should it arrive here?"
         missing = set(range(len(terms))) - some[held]
         return found("allreduce.numbers_missing", text, help=helps, rank=rank, missing=missing)
     if held - GARBAGE in some:

@@ -20,7 +20,7 @@ from grader.api import (
     not_run,
 )
 
-from .allreduce_cases import SEVERAL_RANKS, GroupReduction, Reduction
+from .allreduce_cases import PLAIN_LENGTH, SEVERAL_RANKS, GroupReduction, Reduction
 from .allreduce_proof import FEWEST_RANKS, Cases, Judged, Run, plain_is_right
 from .allreduce_reasons import any_source
 from .allreduce_values import (
@@ -55,7 +55,7 @@ def assert_ability(run: Run, cases: Cases, *subjects: str, hint: Finding | None 
         able = [ranks for ranks in asked if ranks == 1 or plain_is_right(run, cases, ranks)]
         if not _are_enough(able, asked):
             numbers = listed(str(ranks) for ranks in asked if ranks not in able)
-            not_run(f"needs the simplest sum, which fails on {numbers} ranks")
+            not_run(f"needs np.add on {PLAIN_LENGTH} elements, which fails on {numbers} ranks")
         for ranks in able:
             try:
                 for case, outcome in run(ranks, cases[ranks]).having(subject=subject):

@@ -305,4 +305,4 @@ def _others(outcome: Outcome) -> list[Call]:
 
 
 def _not_shown() -> NoReturn:
-    not_run("the calls do not show this")
+    not_run("no run shows this in its calls")

@@ -81,7 +81,7 @@ def assert_no_gradient_is_lost(case: Fit, outcome: Outcome) -> None:
             if any(same(begin - np.sum(steps, axis=0), array, RTOL) for array in held):
                 continue
             _replayed(case, outcome)  # tells why, if it can
-            text = f"No master ended with {name} equal to its start value minus all steps."
+            text = f"No master ended with {name} equal to its start value minus every batch's step."
             raise WrongAnswer(found("async.last_value_missing", text, name=name))
 
 
@@ -146,7 +146,7 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
                     f"expected number_of_batches x epochs = {case.number_of_batches} x "
                     f"{case.epochs} = {asked}.",
                     help="the workers share number_of_batches; if it does not divide evenly, "
-                    "some train on one more batch",
+                    "some workers train on one more batch",
                     trained=trained,
                     expected=asked,
                 )
@@ -169,8 +169,8 @@ def uneven_trainings(launch: Launch) -> list[tuple[Fit, Outcome]]:
         hint = found(
             "async.uneven_batches",
             f"{case.number_of_batches} batches do not divide evenly among {num_workers} workers: "
-            f"{counted(rest, 'worker', 'workers')} must do {share + 1} per epoch, the others "
-            f"{share}.",
+            f"{counted(rest, 'worker', 'workers')} must train on {share + 1} per epoch, the others "
+            f"on {share}.",
             help="does each master expect as many batches from a worker as the worker trains on?",
             batches=case.number_of_batches,
             workers=num_workers,
@@ -236,11 +236,11 @@ def updates_of(case: Fit, outcome: Outcome) -> list[Update]:
         if len(updates) + len(batches) > _MOST_BATCHES * case.num_steps:
             asked = case.num_steps
             text = (
-                f"Workers trained on more than {_MOST_BATCHES} times the {asked} batches required."
+                f"The workers trained on over {_MOST_BATCHES} times the required {asked} batches."
             )
             raise WrongAnswer(found("async.far_too_many_batches", text, expected=asked))
         if len(seen) != len(batches):
-            text = f"Rank {rank}'s record of the weights it trained with is inconsistent."
+            text = f"The grader's record of the weights that rank {rank} used is inconsistent."
             raise WrongAnswer(found("async.record_of_weights_broken", text, rank=rank))
         held = [*seen, serial.packed(_arrays_of(case, outcome, rank), case.sizes)]
         for number, rows in enumerate(batches):

@@ -40,15 +40,15 @@ def assert_contents(case: Fit, outcome: Outcome, *, is_right: bool) -> None:
             num_bytes = _num_bytes_holding(there, held)
             gradients += num_bytes
             if is_right and num_bytes < len(updates) * layers:
-                raise _not_proven(worker, "sent the gradients", num_bytes, len(updates) * layers)
+                raise _not_proven(worker, "sent", "gradients", num_bytes, len(updates) * layers)
             values = [[*_values(case, *pair)] for pair in pairwise(updates)]
             back = [call for rank in masters for call in messages(outcome.trace, rank, worker)]
             back += [call for rank in masters for call in _given_to_collectives(outcome, rank)]
             num_bytes = _num_bytes_holding(back, values)
             if is_right and num_bytes < len(values) * layers:
-                raise _not_proven(worker, "got the new values", num_bytes, len(values) * layers)
+                raise _not_proven(worker, "got", "new values", num_bytes, len(values) * layers)
         if not gradients:
-            raise _not_proven(case.num_masters, "sent the gradients", 0, layers)
+            raise _not_proven(case.num_masters, "sent", "gradients", 0, layers)
 
 
 def _gradients(case: Fit, update: Update) -> Iterator[tuple[Vector, bool]]:
@@ -85,12 +85,12 @@ def _num_bytes_holding(sent: Sequence[Call], held: list[list[tuple[Vector, bool]
     return num_bytes
 
 
-def _not_proven(worker: int, what: str, num_bytes: int, needed: int) -> NotProven:
+def _not_proven(worker: int, did: str, what: str, num_bytes: int, needed: int) -> NotProven:
     return NotProven(
         found(
             "evidence.training_not_sent",
-            f"judging by samples, worker rank {worker} {what} of its batches in only "
-            f"{num_bytes} bytes of messages; at least {needed} are needed. The trained "
+            f"judging by samples of the messages, worker rank {worker} {did} only {num_bytes} "
+            f"bytes of {what}; its batches need at least {needed}. The trained "
             "network might not come from messages; your instructor reviews this part",
             rank=worker,
             num_bytes=num_bytes,

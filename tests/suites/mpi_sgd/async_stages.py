@@ -62,7 +62,7 @@ def shown(run: Run, cases: Cases, *what: Shows) -> None:
         attempts = launch.attempts()
         ended = [attempt for _, attempt in attempts if attempt.failure is None]
         if len(ended) > len(launch.holding(assert_gradients_reach_a_master)):
-            not_run("a run ended without its workers' gradients")
+            not_run("a run with one master ended, but no gradients reached the master")
         right = [case for case, _ in launch.holding(_assert_proven)]
         told = [each for each in attempts if each[1].failure or each[0] in right]
         found += told if ranks > 2 else []
@@ -71,7 +71,7 @@ def shown(run: Run, cases: Cases, *what: Shows) -> None:
         counts = not failure or (failure.verdict in _STOPPED and not is_raised(failure))
         if counts and all(shows(case, attempt) for shows in what):
             return
-    not_run("needs a run in which the calls show this")
+    not_run("no run shows this in its calls")
 
 
 def _assert_proven(case: Fit, outcome: Outcome) -> None:

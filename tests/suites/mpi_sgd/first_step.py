@@ -96,8 +96,8 @@ def same_contributions_as(case: Fit, outcome: Outcome) -> Callable[[Fit, Outcome
             for name, before in arrays.items():
                 if before.is_explained and not now[name].resembles(before):
                     text = (
-                        f"In a second run, rank {rank}'s {name} combined different gradients "
-                        "in its first step."
+                        f"In a second run, the first step of rank {rank}'s {name} used different "
+                        "gradients."
                     )
                     raise WrongAnswer(found("step.not_as_before", text, rank=rank, name=name))
 
@@ -173,15 +173,16 @@ def _told(
             helps = "the sum is required: do not divide by the number of ranks"
             return [found("step.mean", text, help=helps, **facts)]
         if contributions.are(n):
-            text = f"{place} changed by {n} times the sum over all {n} ranks."
-            return [found("step.summed_twice", text, help="are gradients summed twice?", **facts)]
+            text = f"{place} changed by {n} times the sum of all ranks' gradients."
+            helps = "does your code sum the gradients twice?"
+            return [found("step.summed_twice", text, help=helps, **facts)]
         if contributions.are(-1):
             text = f"{place} changed in the wrong direction."
             helps = "compare the sign: a step subtracts learning_rate times the sum"
             return [found("step.wrong_direction", text, help=helps, **facts)]
         if contributions.are_equal:
             factor = f"{contributions.factors[0]:.6g}"
-            text = f"{place} changed by {factor} times the sum over all ranks."
+            text = f"{place} changed by {factor} times the sum of all ranks' gradients."
             return [found("step.multiple_of_sum", text, factor=float(factor), **facts)]
     if not np.isfinite(outcome[name][rank]).all():
         wrong = found("step.not_finite", f"{place} became infinite or NaN.", **facts)
@@ -191,7 +192,8 @@ def _told(
         wrong = found("step.no_change", f"{place} did not change.", **facts)
     else:
         text = (
-            f"{place} changed by {_listed(contributions.factors)}. The sum needs each of them once."
+            f"The first step of rank {rank}'s {name} used {_listed(contributions.factors)}. It "
+            "must use each rank's gradients once."
         )
         wrong = found("step.other_sum", text, **facts)
     reduced = _reduced_to_one(outcome) if rank > 0 and changes[0][name].are_equal else None

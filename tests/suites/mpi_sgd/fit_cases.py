@@ -34,7 +34,7 @@ TIME_FACTOR = 15
 """How many times as long as serial training a fit may take."""
 
 _NUM_ROWS = 240
-"""A slice for each of 15 workers has more of them than a batch."""
+"""Enough that one of 15 slices still has more rows than a batch."""
 _NUM_UNSEEN_ROWS = 4
 _SLOW_PATIENCE_S = 4.0
 _MASTER_PAUSE_S = 0.05
@@ -182,11 +182,11 @@ def trained_batches(case: Fit, outcome: Outcome, rank: int) -> list[Rows]:
             found("fit.too_many_batches", text, rank=rank, trained=trained, expected=asked)
         )
     if (lengths < 0).any() or lengths.sum() != len(rows):
-        text = f"Rank {rank}'s record of the batches it trained on is inconsistent."
+        text = f"The grader's record of the batches that rank {rank} used is inconsistent."
         raise WrongAnswer(found("fit.record_of_batches_broken", text, rank=rank))
     if (rows < 0).any() or (rows >= _NUM_ROWS).any():
         text = f"Rank {rank} trained on inputs that are not examples from training_data."
-        helps = "pass forward_prop the inputs of a batch as create_batches made them"
+        helps = "pass forward_prop the inputs of a batch exactly as create_batches returned them"
         raise WrongAnswer(found("fit.inputs_not_of_training_data", text, help=helps, rank=rank))
     ends = np.cumsum(lengths)
     return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
@@ -222,8 +222,8 @@ def assert_own_batches(case: Fit, outcome: Outcome, ranks: Iterable[int]) -> Non
                     found(
                         "evidence.batches_not_created",
                         f"rank {rank}'s batch {number} is not one that create_batches returned. If "
-                        "other ranks know its examples, they do not need its gradients; your "
-                        "instructor reviews this part",
+                        "other ranks know its examples, they can compute its gradients "
+                        "themselves; your instructor reviews this part",
                         rank=rank,
                         batch=number,
                     )
@@ -275,7 +275,7 @@ def dropped_request(outcome: Outcome) -> Finding | None:
         return found(
             "fit.request_dropped",
             f"Rank {facts['rank']} never waited for its {facts['call']}{place}.",
-            help="until a request is waited for, MPI may still read or write its array",
+            help="until you wait for a request, MPI may still read or write its array",
             **facts,
         )
     return None

@@ -107,7 +107,7 @@ def assert_no_master_is_idle(trace: Trace, num_masters: int) -> None:
                 found(
                     "layers.master_without_layers",
                     f"The workers sent gradients to rank {serving[0]}, but none to rank {master}.",
-                    help=f"number_of_masters is {num_masters}: divide the layers among them",
+                    help=f"number_of_masters is {num_masters}: divide the layers among all masters",
                     rank=master,
                     num_masters=num_masters,
                 )
@@ -127,7 +127,7 @@ def _layers_per_batch(
                 f"Rank {worker} sent {num_bytes / num_batches:,.0f} bytes per "
                 f"batch ({num_bytes:,} in {_batches(num_batches)}) to rank {master}: no set of "
                 "whole layers has that size.",
-                help="the weights and biases of a layer belong together",
+                help="send the gradients of a layer's weights and biases to the same master",
                 rank=worker,
                 master=master,
                 num_bytes=num_bytes,
@@ -156,8 +156,8 @@ def _assert_replied(
             "layers.reply_differs",
             f"Master rank {master} sent {back:,} bytes to rank {worker} in "
             f"{_batches(num_batches)}; sending back {_told(layers)} once per batch takes "
-            f"{num_batches * one:,}.",
-            help="a reply contains the weights and biases of the layers whose gradients arrived",
+            f"{num_batches * one:,} bytes.",
+            help="reply with the weights and biases of exactly the layers whose gradients arrived",
             rank=master,
             worker=worker,
             num_bytes=back,

@@ -53,7 +53,7 @@ def replay(
             steps = [learning_rate * update.gradient[name] for update in updates]
             reason = reason_of_break(name, chain, left_over, learning_rate, rtol)
             in_all = told_by_the_sum(start[name], steps, final[name], rtol) if final else None
-            text = f"First seen at update {len(chain)} (of {len(updates)}) to {name}."
+            text = f"First seen at update {len(chain)} of {len(updates)} to {name}."
             place = found("async.seen_at_update", text, number=len(chain), name=name)
             raise WrongAnswer(reason, *([in_all] if in_all else []), place)
         values[name] = chain
@@ -83,7 +83,7 @@ def assert_final(replayed: Replay, final: Arrays, *, rtol: float) -> None:
         try:
             assert_every_rank([held], equals=chain[-1], name=name, rtol=rtol, atol=rtol)
         except WrongAnswer as error:
-            text = f"Rank 0 did not end with {name} as it was after the last update."
+            text = f"Rank 0's final {name} is not its value after the last update."
             reason = found("async.final_values_wrong", text, help=_GATHER, name=name)
             raise led_by(error, reason) from None
 
@@ -95,7 +95,7 @@ def _assert_first_batches_saw(
         if update.batch == 0 and not same(update.before[name], start, rtol):
             rank = update.rank
             text = f"Rank {rank} did not use the start values of {name} for its first batch."
-            helps = "a worker begins with the weights of the new network"
+            helps = "a worker begins with the weights that its network already has"
             raise WrongAnswer(found("async.other_start", text, help=helps, rank=rank, name=name))
 
 

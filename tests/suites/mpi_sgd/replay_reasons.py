@@ -76,15 +76,15 @@ def reason_of_break(
             return found(
                 "async.scaled_step",
                 f"For {update}, {name} changed by {told} x learning_rate x gradient; "
-                "expected -1 x.",
+                "expected -1 x learning_rate x gradient.",
                 help="does the master divide or scale the gradients?",
                 **_facts(update, name),
                 factor=float(told),
             )
     return found(
         "async.no_such_step",
-        f"No worker's next {name} equals the previous one minus learning_rate times the "
-        "gradients of one of its batches.",
+        f"No worker continued with {name} equal to the previous value minus learning_rate times "
+        "the gradients of one batch.",
         name=name,
         ranks=sorted({update.rank for update in left_over}),
     )

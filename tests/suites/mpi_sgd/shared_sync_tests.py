@@ -61,7 +61,7 @@ def shared_tests(file: str, cases: Cases) -> SimpleNamespace:
 
     @pytest.mark.parametrize("ranks", FEW_RANKS)
     def test_batches_are_shared_out(run, ranks):
-        """shares each mini-batch out among the ranks
+        """divides each mini-batch among the ranks
 
         Each rank trains on number_of_batches batches of mini_batch_size // n examples per epoch.
         """
@@ -76,7 +76,7 @@ def shared_tests(file: str, cases: Cases) -> SimpleNamespace:
         assert_program_trains(run(3, standalone_cases(file), standalone=True))
 
     def test_ends_as_a_program_of_its_own(run):
-        """ends as a standalone program"""
+        """finishes as a standalone program"""
         program = run(3, standalone_cases(file), standalone=True)
         assert_program_ends(program, run(3, cases[3]))
 

@@ -68,7 +68,7 @@ def assert_collectives_carry_gradients(case: Fit, outcome: Outcome) -> None:
         raise RuleViolation(
             found(
                 "sync.summed_by_hand",
-                f"The ranks sent each other {sent_num_bytes:,} bytes in their own messages; an MPI "
+                f"The ranks sent each other {sent_num_bytes:,} bytes point to point; an MPI "
                 "collective, such as Allreduce, must sum the gradients.",
                 num_bytes=sent_num_bytes,
             ),
@@ -97,14 +97,14 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
                     f"Rank {rank} passed {num_bytes:,} bytes to collectives in "
                     f"{counted(case.num_steps, 'step', 'steps')}; the gradients take {once:,} "
                     "bytes.",
-                    help="the gradients of a step must be summed once",
+                    help="sum the gradients of each step only once",
                     rank=rank,
                     num_bytes=num_bytes,
                     expected_num_bytes=once,
                 ),
                 found(
                     "sync.calls_of_collectives",
-                    f"It made {counted(len(given), 'such call', 'such calls')}, beginning with "
+                    f"Rank {rank} called {counted(len(given), 'collective', 'collectives')}, first "
                     f"{call_text(given[0])}.",
                     number=len(given),
                     place=call_place(given[0]),
@@ -215,7 +215,7 @@ def assert_ring_traffic(
                 f"All ranks together sent {sent:,} bytes in "
                 f"{counted(case.num_steps, 'step', 'steps')}; ring all-reduces of the gradients "
                 f"send {least:,} to {most:,}.",
-                help=f"a ring sends 2(n-1) times the size of the gradients per step, with n = {n}",
+                help=f"a ring of n = {n} ranks sends 2(n-1) times the gradients' size per step",
                 num_bytes=sent,
                 least_num_bytes=least,
                 most_num_bytes=most,

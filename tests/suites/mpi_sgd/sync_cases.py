@@ -217,7 +217,7 @@ def _batches_by_rank(case: Fit, outcome: Outcome) -> list[list[np.ndarray]]:
     if len(set(numbers)) > 1:
         told = ", ".join(f"rank {rank}: {number}" for rank, number in enumerate(numbers))
         text = f"The ranks trained on different numbers of batches ({told})."
-        helps = "every rank needs number_of_batches batches in every epoch"
+        helps = "every rank must train on number_of_batches batches in every epoch"
         raise WrongAnswer(
             found("sync.unequal_numbers_of_batches", text, help=helps, numbers=numbers)
         )

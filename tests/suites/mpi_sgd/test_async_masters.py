@@ -145,7 +145,7 @@ def test_process_0_ends_with_all_biases(run, ranks):
 @points(1.5, requires=SOME_GRADIENTS)
 @pytest.mark.parametrize("ranks", [4, 5])
 def test_batches_that_do_not_divide(run, ranks):
-    """shares out batches that do not divide among the workers"""
+    """shares out batches that do not divide evenly among workers"""
     for case, outcome in uneven_trainings(run(ranks, CASES[ranks]).having(group=UNEVEN)):
         assert_batches(case, outcome)
 
@@ -211,7 +211,7 @@ def test_every_request_is_completed(run):
 
 @points(0.25, requires=test_two_masters_step_then_reply)
 def test_every_layer_belongs_to_one_master(run):
-    """sends each layer's gradients to its one master"""
+    """sends each layer's gradients to exactly one master"""
     for case, outcome in run(4, CASES[4]).having(group=LARGE):
         assert_messages(case, outcome)
     assert_training_comes_from_messages(run, CASES)

@@ -237,13 +237,13 @@ def test_arrays_come_together(run):
 
 @stage(6)
 def test_exchange_has_begun(run):
-    """sends or receives whole arrays before it goes wrong"""
+    """starts to exchange whole arrays before it fails"""
     assert_exchange_has_begun(run, CASES)
 
 
 @stage(6)
 def test_name_is_misspelt(run):
-    """calls MPI to send or receive, under a misspelt name"""
+    """misspells the name of an MPI send or receive"""
     assert_name_is_misspelt(run, CASES)
 
 

@@ -252,7 +252,7 @@ def test_whole_arrays_go_around(run):
 
 @stage(10)
 def test_ring_is_complete(run):
-    """sends as many chunks as a ring does, and passes them on"""
+    """sends all chunks of a ring, and passes them on"""
     assert_ring_is_complete(run, CASES)
 
 
@@ -264,13 +264,13 @@ def test_right_by_messages(run):
 
 @stage(9)
 def test_ring_is_not_waited_for(run):
-    """sends as many chunks as a ring does, and waits for none"""
+    """sends all chunks of a ring, but never waits for receives"""
     assert_ring_is_not_waited_for(run, CASES)
 
 
 @stage(9)
 def test_name_is_misspelt(run):
-    """calls MPI to send or receive, under a misspelt name"""
+    """misspells the name of an MPI send or receive"""
     assert_name_is_misspelt(run, CASES)
 
 

@@ -102,7 +102,7 @@ def test_gradients_travel_around_a_ring(run):
 
 @points(0.75, requires=test_gradients_travel_around_a_ring, own=OWN)
 def test_no_more_than_rings_need(run):
-    """sends 2(n - 1) times the gradients per step, over all ranks
+    """sends no more per step than a ring needs
 
     Last chunks may be padded.
     """

@@ -119,7 +119,7 @@ def test_fit_learns_and_says_so(given, capsys):
     assert network.validate((data, labels)) == 200
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
-    assert lines[-1] == "epoch 3 of 3: 200 of 200 validation images right (100.0%)"
+    assert lines[-1] == "epoch 3 of 3: 200 of 200 validation images correct (100.0%)"
 
 
 def test_without_validation_data_nothing_is_printed(given, capsys):

@@ -112,9 +112,9 @@ def _divergence(results):
             continue
         few = _are_few(alone, full, small, serial_small)
         yield (
-            f"What old gradients cost with {workers} workers, in percentage points of "
-            f"accuracy: {100 * (alone.median - full.median):.0f} at the full rate, "
-            f"{100 * (serial_small.median - small.median):.0f} at the rate divided by "
+            f"With {workers} workers, old gradients cost "
+            f"{100 * (alone.median - full.median):.0f} percentage points of accuracy at the full "
+            f"rate, and {100 * (serial_small.median - small.median):.0f} at the rate divided by "
             f"{workers}. The serial program reaches {serial_small.text('{:.1%}')} in the same "
             f"number of steps at that rate.{_FEW * few}"
         )
@@ -157,6 +157,6 @@ def _faster(where, *both):
     figures = f"medians of {first:.3g} and {second:.3g} ms"
     if high >= low:
         return (
-            f"{where} {fast} and {slow} took {figures}; the middle halves of their calls overlap."
+            f"{where} {fast} and {slow} took {figures}; the middle halves of their times overlap."
         )
     return f"{where} {fast} was faster than {slow}: {figures}."

@@ -55,13 +55,13 @@ def amdahl(results):
             f"fitted law has a serial share of {fraction:.1%} and {most}."
         )
     return Chart(
-        "amdahl", "Amdahl's law: one size of work on more ranks", "ranks", "speed-up",
+        "amdahl", "Amdahl's law: the same work on more ranks", "ranks", "speed-up",
         (*series, *laws),
         " ".join(said) + (
             " Speed-ups are relative to the serial program, with the same steps and batches. "
             f"{ONE_RANK} "
-            "The law ignores messages, whose share grows with the number of ranks. Fitted to "
-            f"modelled time where fewer than {LEAST_POINTS} measured points have a core for each "
+            "The law ignores messages, whose share grows with the number of ranks. It is fitted to "
+            f"modelled time if fewer than {LEAST_POINTS} measured points have a core for each "
             f"rank. Model: {modelled.CLUSTER.describe()}."
         ),
         is_log_x=True, x_ticks=RANKS,
@@ -112,7 +112,7 @@ def gustafson(results):
             )
         )
         kind = "modelled" if is_modelled else "measured"
-        said = f"Fitted to {kind} time: serial share {fraction:.1%}."
+        said = f"The law fitted to {kind} time has a serial share of {fraction:.1%}."
     return Chart(
         "gustafson", "Gustafson's law: work that grows with the ranks", "ranks",
         "scaled speed-up", tuple(series),

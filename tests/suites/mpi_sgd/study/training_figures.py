@@ -30,8 +30,8 @@ from .plan import (
 
 SERIAL = "serial"
 _SLOW = (
-    ' With "rate / workers", the rate is divided by the number of workers (Zhang et al. 2016): '
-    "old gradients then do less harm, but the network learns little in so few steps."
+    ' With "rate / workers", the rate is divided by the number of workers (Zhang et al. 2016). '
+    "Old gradients then do less harm, but the network learns little in so few steps."
 )
 _SLOW_ALONE = " The serial program at that rate shows how little."
 

@@ -174,7 +174,7 @@ def test_what_a_first_step_is_made_of_is_told(parameters, key, facts, come_toget
         assert_trained_as_one_process(case, found)
     told = {
         "step.other_sum": "of rank 0 twice, of rank 1 not at all, and of rank 2 once",
-        "step.summed_twice": "3 times the sum over all 3 ranks",
+        "step.summed_twice": "3 times the sum of all ranks' gradients",
         "step.biases_for_weights": "biases[1]",
     }
     assert told.get(key, "") in error.value.findings[0].text
