@@ -27,7 +27,7 @@ def allreduce(send, recv, comm, op):
     requests += [comm.Isend(send, dest=dest) for dest in others]
     MPI.Request.Waitall(requests)
 
-    # In the same order on every rank: float sums then agree to the last bit.
+    # In rank order on every process: float sums then agree to the last bit.
     recv[...] = contributions[0]
     if send.size:
         for contribution in contributions[1:]:

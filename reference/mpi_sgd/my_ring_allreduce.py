@@ -25,11 +25,11 @@ def ringallreduce(send, recv, comm, op):
 
     recv[...] = send
     # Views into recv: whatever a step writes into a chunk is in its place at once. Lengths differ
-    # by at most one, and are zero for some chunks when there are more ranks than elements.
+    # by at most one, and are zero for some chunks when there are more processes than elements.
     chunks = np.array_split(recv.reshape(-1), size)
 
-    # Reduce-scatter. Each chunk travels once around the ring and picks up every rank's share:
-    # in step s a rank passes on the chunk that it completed in step s - 1.
+    # Reduce-scatter. Each chunk travels once around the ring and picks up every process's share:
+    # in step s a process passes on the chunk that it completed in step s - 1.
     for step in range(size - 1):
         outgoing = chunks[(rank - step) % size]
         mine = chunks[(rank - step - 1) % size]
@@ -40,7 +40,7 @@ def ringallreduce(send, recv, comm, op):
         if mine.size:
             mine[...] = op(partial, mine)
 
-    # All-gather. The chunk after its own rank is now final on each rank; the final chunks
+    # All-gather. The chunk after its own rank is now final on each process; the final chunks
     # travel around the ring and replace what is there.
     for step in range(size - 1):
         outgoing = chunks[(rank + 1 - step) % size]
