@@ -5,7 +5,7 @@
 ARG BASE=debian:bookworm-slim
 
 FROM ${BASE} AS python
-# tini reaps what a student's processes leave behind, also where docker runs without --init.
+# tini reaps what a student's processes leave behind, even if docker runs without --init.
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libseccomp2 python3 tini \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
@@ -27,7 +27,7 @@ RUN --mount=type=bind,from=downloads,target=/downloads --mount=type=secret,id=ca
     else set -- -r /downloads/requirements.lock; fi \
     && /opt/venv/bin/pip install -q --no-cache-dir --no-compile --require-hashes "$@" \
     && /opt/venv/bin/pip uninstall -q -y pip \
-    # What is only for compiling against the packages, or for testing them.
+    # Remove what is needed only to compile against the packages, or to test them.
     && cd /opt/venv/lib/python3.11/site-packages \
     && rm -rf torch/include torch/share \
     && find torch/bin -type f ! -name torch_shm_manager -delete \
@@ -106,7 +106,7 @@ ENV GRADER_SEALED=1 \
     OMPI_MCA_pml=ob1 \
     OMPI_MCA_btl=self,sm \
     OMP_NUM_THREADS=1
-# Not the submission's, which may be a zip, or a folder that only its owner may enter.
+# Not the submission's folder, which may be a zip, or closed to all but its owner.
 WORKDIR /
 ENTRYPOINT ["tini", "-s", "--", "grade"]
 CMD ["check", "/submission"]
@@ -122,7 +122,7 @@ LABEL grader.edition="engine"
 
 FROM grade-engine AS grade-student
 COPY --from=editions /layouts/student /
-# What students see twice should be the same twice.
+# Students get the same inputs in every run, so that they see the same failure again.
 ENV GRADER_COURSE=/opt/course GRADER_PUBLIC_INPUTS=1
 LABEL grader.edition="student"
 

@@ -1,6 +1,6 @@
 # make demo   sets everything up and grades a bundled submission
-# make test   sets everything up, checks, builds the images and runs all tests that are not slow;
-#             ranks are started for what was not observed before on this machine
+# make test   sets everything up, checks, builds the images, and runs all tests that are not slow;
+#             starts ranks only for what this machine has not recorded yet
 # make setup  leaves .venv with `grade` in it
 # make site   builds the pages of docs/ into build/site
 
@@ -29,7 +29,7 @@ comma := ,
 # Their names: the folders that hold an assignment.toml.
 SUITES := $(notdir $(patsubst %/,%,$(dir $(wildcard tests/suites/*/assignment.toml))))
 
-# Where no bytecode is kept, every `grade` of a test compiles the engine anew, and every suite.
+# Without cached bytecode, every `grade` in a test would compile the engine and the suites again.
 unexport PYTHONDONTWRITEBYTECODE
 
 MAKEFLAGS += --no-print-directory
@@ -38,7 +38,7 @@ MAKEFLAGS += --no-print-directory
 	templates fresh-templates docs site acceptance lock
 
 setup: .venv/.ready
-	@# Elsewhere `grade` itself says what needs Linux.
+	@# On other systems `grade` itself says what needs Linux.
 	@test "$$(uname -s)" != Linux || $(BIN)/python -m grader.observe.interposer.build \
 	>.venv/interposer.log 2>&1 || { tail -n 1 .venv/interposer.log | sed 's/^[A-Za-z.]*Error: //'; \
 	exit 1; }
@@ -47,10 +47,10 @@ setup: .venv/.ready
 	@test -n "$(PYTHON)" || { echo "grader needs Python 3.11, 3.12, 3.13 or 3.14; install one" \
 	"(Debian: apt install python3 python3-venv) or name it: make setup PYTHON=/path/to/python3"; \
 	exit 1; }
-	@echo "making .venv with $$($(PYTHON) --version)"
-	@$(PYTHON) -m venv .venv || { echo "$(PYTHON) cannot make a virtual environment; install its" \
+	@echo "creating .venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv .venv || { echo "$(PYTHON) cannot create a virtual environment; install its" \
 	"venv module (Debian: apt install python3-venv) and try again"; exit 1; }
-	@echo "installing what requirements.lock names, about 250 MB to download"
+	@echo "installing the packages of requirements.lock (about 250 MB to download)"
 	@# One try first: where an index cannot be reached, a mirror the user has set up answers.
 	@$(BIN)/python -m pip install -qq --retries 1 --require-hashes -r requirements.lock \
 	2>/dev/null || $(BIN)/python -m pip install -q --require-hashes -r requirements.lock || \
@@ -75,7 +75,7 @@ demo: setup
 
 check: .venv/.ready-to-develop fresh-templates
 	@diff -r -x __pycache__ build/templates student_template || \
-	{ echo "student_template is generated: \`make templates\` writes it anew"; exit 1; }
+	{ echo "student_template is out of date: run \`make templates\`, and edit reference/ instead"; exit 1; }
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/clang-format --dry-run --Werror grader/observe/interposer/sources/*.[ch]
@@ -89,14 +89,14 @@ check: .venv/.ready-to-develop fresh-templates
 
 test: setup check site
 	@if $(ANSWERS); then $(MAKE) image; \
-	elif [ "$$CI" = true ]; then echo "no Docker daemon answers, and CI needs one"; exit 1; \
+	elif [ "$$CI" = true ]; then echo "no Docker daemon answers, but CI needs one: start it before the tests"; exit 1; \
 	else echo "No Docker daemon answers: the container tests will be skipped."; fi
 	@# Four workers, also on two cores: tests wait for ranks and containers half of the time.
 	@$(BIN)/python -m pytest -n 4 --dist worksteal --durations=40 --durations-min=5 \
 	--junitxml=build/tests.xml
 
-# Whatever recordings say: ranks are started for all labels, then all are judged from what was seen.
-# Of the slow tests it leaves to `make acceptance` every attack, weakened judge and label in the container.
+# Ignores recordings: starts ranks for every labelled submission, then judges all from what was seen.
+# Runs the slow tests but those of `make acceptance`: attacks, weakened judges, labels in the container.
 nightly: setup check image
 	$(BIN)/python -m pytest -n 4 --dist worksteal -m "slow or not slow" --live \
 	--junitxml=build/nightly.xml tests/test_submissions.py tests/test_assignments.py
@@ -117,8 +117,8 @@ coverage: setup .venv/.ready-to-develop
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
-# The interposer checks its own memory and arithmetic while ranks call MPI in many ways, are refused
-# things, crash, and are graded.
+# The interposer checks its own memory and arithmetic while ranks call MPI in many ways, are denied
+# access, crash, and are graded.
 SANITIZED := $(wildcard $(addprefix tests/unit/observe/interposer/test_,interposer*.py fault_injection.py \
 	monitoring.py)) $(addprefix tests/unit/observe/run_control/test_,crashes.py guard.py launch.py phases.py)
 sanitize: setup .venv/.ready-to-develop
@@ -126,15 +126,15 @@ sanitize: setup .venv/.ready-to-develop
 	$(BIN)/python -m pytest -n 2 -p tests.sanitized -m "slow or not slow" \
 	-k "accepted/mpi_sgd/async or accepted/mpi_sgd/naive" tests/test_submissions.py
 
-# Ends with the first input that a parser does not survive; says how to repeat it.
+# Stops at the first input that crashes a parser, and prints how to repeat it.
 FUZZ_SECONDS ?= 60
 fuzz: .venv/.ready-to-develop
 	$(BIN)/python tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS)
 
-# Tests take the second tag: other checkouts on this machine build images as well.
+# Tests use the second tag, because other checkouts on this machine also build images.
 TEST_TAG = $(shell $(BIN)/python tests/this_checkout.py)
 image: setup wheelhouse
-	@$(ANSWERS) || { echo "no Docker client on the PATH can build and reach a daemon: install" \
+	@$(ANSWERS) || { echo "no Docker client on the PATH can build and reach a daemon; install" \
 	"Docker, or start it (on most machines: sudo systemctl start docker)"; exit 1; }
 	for image in grade grade-student grade-engine; do \
 	$(BUILD) --target $$image --tag $$image --tag $$image:$(TEST_TAG) . || exit 1; done
@@ -162,16 +162,16 @@ wheel-by-cross-compiler:
 	OMPI_LDFLAGS="-L$(MPI_OF_AARCH64) -Wl,-rpath-link,$(MPI_OF_AARCH64) -Wl,--allow-shlib-undefined" \
 	$(WHEEL) && ls dist
 
-# The image is built from what this machine's pip fetches, so that its mirrors and certificates
-# serve the build as well. A machine unlike the image leaves the fetching to the build.
+# This machine's pip downloads the packages for the image, so that its mirrors and certificates
+# are used. On another system or Python version, the build of the image downloads them.
 wheelhouse: requirements.lock | .venv/.ready
 	@rm -rf $@ && mkdir $@
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' && \
 	[ "$$(uname -s)" = Linux ]; then \
 	$(BIN)/python -m pip download -qq --retries 1 --require-hashes -r requirements.lock -d $@ \
-	2>/dev/null || { rm -rf $@/*; echo "the wheels could not be fetched; the build will try"; }; fi
+	2>/dev/null || { rm -rf $@/*; echo "the wheels could not be downloaded; the image build will download them"; }; fi
 
-# `make check` fails where student_template is not this.
+# `make check` fails if student_template differs from this.
 templates: fresh-templates
 	@rm -r student_template && mv build/templates student_template
 
@@ -188,13 +188,13 @@ docs: setup
 	$(WRITE_PAGES)
 	test ! -f build/tests.xml || $(BIN)/python benchmarks/fairness.py build/tests.xml
 
-# A page that no other leads to, and a link that leads nowhere, are errors.
+# A page without a link to it is an error, and so is a broken link.
 site: setup .venv/.ready-to-develop
 	@rm -rf build/site && $(WRITE_PAGES) --built
 	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going \
 	--conf-dir docs --doctree-dir build/site-doctrees . build/site
 
-# Every test, the slow ones too: every attack and weakened judge, and every label in the container.
+# Every test, including the slow ones: attacks, weakened judges, and all labels in the container.
 acceptance: setup check image sanitize
 	$(BIN)/python -m pytest -n 2 -m ""
 	$(BIN)/python benchmarks/mutation.py

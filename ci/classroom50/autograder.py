@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Grades the checkout it is started in for Classroom 50: writes result.json.
 
-Copy it to CLASSROOM/autograders/ASSIGNMENT/autograder.py and set the two names. It ends with
-another code than 0 where there is no mark; Classroom 50 then shows an error, not a score.
+Copy it to CLASSROOM/autograders/ASSIGNMENT/autograder.py and set the two names. Without a
+mark its exit code is not 0, and Classroom 50 shows an error, not a score.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 
 IMAGE = "registry.example.org/course/grade-student"
 ASSIGNMENT = "mpi_sgd"
-"""As the grader calls it; Classroom 50 may call it otherwise."""
+"""The grader's name for it; Classroom 50 may use another."""
 
 IDENTITY = {
     "classroom": "CLASSROOM",
@@ -28,7 +28,7 @@ IDENTITY = {
 
 
 def main() -> int:
-    """Return 0 with a result.json, else what the grading ended with."""
+    """Return 0 if there is a result.json, otherwise the exit code of the grading."""
     result = Path("result.json")
     result.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def grade(submission: Path, report: Path) -> int:
-    """Write the report on a submission into a folder; return how the grading ended."""
+    """Write the report on a submission to a folder; return the exit code of the grading."""
     options = ["--assignment", ASSIGNMENT, "--plain", "--export", "classroom50=/report/result.json"]
     mounts = ["--volume", f"{submission}:/submission:ro", "--volume", f"{report}:/report"]
     command = ["docker", "run", "--rm", "--init", "--network", "none", *mounts, IMAGE]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs once, when Gradescope builds the autograder's image: docs/platforms.md says what lies beside it.
+# Runs once, when Gradescope builds the autograder's image: docs/platforms.md lists the files beside it.
 set -euo pipefail
 cd /autograder/source
 
@@ -10,8 +10,8 @@ python3.11 -m venv /opt/grade
 /opt/grade/bin/pip install --no-cache-dir --require-hashes -r requirements.lock
 /opt/grade/bin/pip install --no-cache-dir --no-deps distributed_grader-*.whl
 
-# Submissions run as their own users. What they must not read is for root alone: the engine and
-# the course. Without that the grader's selftest refuses every submission.
+# Submissions run as their own users. Only root may read the engine and the course; otherwise the
+# grader's selftest refuses every submission.
 engine=$(/opt/grade/bin/python -I -c 'import grader; print(grader.__path__[0])')
 cp -r course /opt/course
 if [ -f course-secret ]; then cp course-secret /opt/course-secret; fi

@@ -39,14 +39,14 @@ HELP = {
         "class": "grade a whole class",
         "selftest": "attack the container, and report what got through",
         "build": "build a course's images, or its students' installation",
-        "export": "write a saved report for a platform",
+        "export": "convert a saved report for a platform",
         "observe": "record what the ranks of a submission do",
         "judge": "judge a recording without starting ranks",
     },
     "Authors": {
         "new": "write a new assignment that is ready to grade",
         "verify": "check that assignments grade correctly",
-        "list": "list the assignments, their parts, and prices",
+        "list": "list the assignments with their parts and points",
     },
 }
 """What each command does, by who needs it."""
@@ -84,7 +84,7 @@ def _course(dest: str) -> _Option:
 
 _ASSIGNMENT = _value("assignment", "ASSIGNMENT")
 _DIR = _value("submission", "DIR", None, Path)
-_DATA_HELP = "read MNIST or CIFAR-10 from here [GRADER_DATA, or the bundled digits]"
+_DATA_HELP = "read MNIST or CIFAR-10 from this folder [GRADER_DATA, or the bundled digits]"
 _DATA = _value("--data", "FOLDER", _DATA_HELP, Path)
 _SEED = _value("--seed-of", "REPORT", "reuse the inputs of a report written by --full-json", Path)
 _RANKS = _value("-n --ranks", "N", "run only on this number of ranks", positive)
@@ -93,7 +93,7 @@ _SHOW_HIDDEN = _flag("--show-hidden", "show hidden checks (courses only)")
 _IMAGE_HELP = f"grade in this image [{DEFAULT_IMAGE}]"
 _IMAGE = _value("--image", "IMAGE", _IMAGE_HELP, default=DEFAULT_IMAGE)
 _FROM_STDIN = _flag("--from-stdin", SUPPRESS)
-_RECORDED = "observe writes this file, judge reads it"
+_RECORDED = "name the recording that observe writes and judge reads"
 _RECORDING = _value("--recording", "FILE", _RECORDED, Path, required=True)
 _ALSO_RECORDING = _value("--recording", "FILE", "also write a recording for `grade judge`", Path)
 _HOW_MUCH = [
@@ -113,11 +113,11 @@ _SELECTING = (
 )
 _EXPORTING = "write the report for a platform: " + ", ".join(PLATFORMS)
 _REPORT = (
-    _value("--json", "FILE", "write the report as JSON; with -, print nothing else"),
+    _value("--json", "FILE", "write the report as JSON; - prints it and nothing else"),
     _values(
         "--report",
         "FILE",
-        "write the report in the format of the suffix (.html, .json, .md, .xml)",
+        "write the report; the suffix sets its format (.html, .json, .md, .xml)",
         report_file,
         default=[],
     ),
@@ -142,7 +142,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
     "open": (
         _DIR,
         _value("-n --ranks", "N", "start this number of ranks [4]", positive, default=4),
-        _value("-k", "EXPRESSION", "run only checks whose names match it, as in pytest"),
+        _value("-k", "EXPRESSION", "run only checks whose names match EXPRESSION, as in pytest"),
         _flag("-s", "show what ranks print, even in checks that pass"),
         _flag("-x", "stop after the first failed check"),
         _flag("-v", "show every check"),
@@ -159,11 +159,11 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
         _value("-k --only", "CHECK", "show this check [the first that starts ranks]"),
         _RANKS,
         _value("--case", "N", "show this case [the first that fails or makes calls]", positive),
-        _value("--recording", "FILE", "show this recording [that of the last `grade check`]", Path),
+        _value("--recording", "FILE", "show this recording [from the last `grade check`]", Path),
         _SEED,
-        _value("--limit", "N", "show N rows of each rank [40], or all with 0", whole, default=40),
+        _value("--limit", "N", "show N rows per rank; 0 shows all [40]", whole, default=40),
         _DATA,
-        _value("--json", "FILE", "write the trace as JSON; - prints only that"),
+        _value("--json", "FILE", "write the trace as JSON; - prints it and nothing else"),
         _value("--perfetto", "FILE", "write the timeline for ui.perfetto.dev", Path),
         _PLAIN,
     ),
@@ -173,11 +173,11 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
     ),
     "study": (
         _ASSIGNMENT,
-        _value("--submission", "DIR", "measure the code of this folder [the reference]", Path),
+        _value("--submission", "DIR", "measure the code in this folder [the reference]", Path),
         _value("--out", "DIR", "write to this folder [study-ASSIGNMENT]", Path),
         [
             _flag("--quick", "take at most 2 minutes [10]"),
-            _flag("--full", "measure every repetition of every point"),
+            _flag("--full", "measure every data point with all its repetitions"),
         ],
         *(_DATA, _flag("--plain", "show progress line by line")),
     ),
@@ -188,14 +188,14 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
         *(*_SELECTING, *_REPORT, _ALSO_RECORDING),
     ),
     "class": (
-        _value("folder", "DIR", "grade these hand-ins, as the platform delivers them", Path),
+        _value("folder", "DIR", "grade this folder of hand-ins, as the platform delivers it", Path),
         _value("--out", "DIR", "write the results here [graded-DIR]", Path),
         _value(
             "--config", "FILE", "read the class settings from this file [class.toml in DIR]", Path
         ),
-        _value("--assignment", "NAME", "grade as this assignment [as class.toml says]"),
-        _value("--jobs", "N", "grade at most N hand-ins at once [as cores allow]", positive),
-        _value("--cores", "N", "reserve cores for each grading [4]", positive, default=4),
+        _value("--assignment", "NAME", "grade as this assignment [named in class.toml]"),
+        _value("--jobs", "N", "grade at most N hand-ins at once [as the cores allow]", positive),
+        _value("--cores", "N", "reserve N cores for each grading [4]", positive, default=4),
         _value(
             "--memory",
             "SIZE",
@@ -237,11 +237,11 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
         _value(
             "--wheels",
             "FOLDER",
-            "with --installation: take the engine's wheels from here [dist]",
+            "with --installation: take the engine's wheels from this folder [dist]",
             Path,
             default=Path("dist"),
         ),
-        _value("--url", "URL", "with --installation: give the address it is published at", address),
+        _value("--url", "URL", "with --installation: set the address it is published at", address),
     ),
     "export": (
         _value("format", "FORMAT", ", ".join(PLATFORMS) + ", html, ..."),
@@ -252,7 +252,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
     "observe": (*_SELECTING, _HOW_MUCH, _RECORDING),
     "judge": (
         *(*_SELECTING, *_REPORT, _RECORDING, _flag("--require-mark", SUPPRESS)),
-        _value("--observer", "DIGEST", "judge recordings of another version; gives no mark"),
+        _value("--observer", "DIGEST", "judge recordings of this other observer, without a mark"),
     ),
     "new": (_value("name", "NAME", "choose a valid Python package name, such as halo_exchange"),),
     "verify": (
@@ -261,7 +261,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
         ),
         [
             _flag("--quick", "start no ranks: takes seconds, not minutes"),
-            _flag("--mutants", "also grade the references with small mistakes put in"),
+            _flag("--mutants", "also grade the references with small mistakes added"),
         ],
         _flag("--plain", "show no status line"),
     ),

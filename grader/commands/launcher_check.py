@@ -18,7 +18,7 @@ def require_started_once(environment: Mapping[str, str]) -> None:
         if number.isdecimal() and int(number) > 1:
             raise UsageError(
                 f"{launcher} started this command {number} times, and each copy would start "
-                "all ranks; start it once, with cores for all: srun -n1 -c16 grade check DIR"
+                "all ranks; start one copy with enough cores: srun -n1 -c16 grade check DIR"
             )
 
 

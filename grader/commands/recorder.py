@@ -69,6 +69,6 @@ def require_observer(file: Path, header: Header, wanted: str) -> None:
     """Raise UsageError for a recording of another observer than is wanted."""
     if header.observer != wanted:
         raise UsageError(
-            f"{file} was recorded by the observer {header.observer}, but this grader judges "
-            f"recordings of {wanted}; record it again with `grade observe`"
+            f"{file} was recorded by the observer {header.observer}, but this grader needs the "
+            f"observer {wanted}; record the submission again with `grade observe`"
         )

@@ -55,19 +55,19 @@ def judge(options: argparse.Namespace) -> int:
     if submission.digest != header.submission:
         raise UsageError(
             f"the files in {options.submission} have changed since {options.recording} was "
-            "recorded; record it again with `grade observe`"
+            "recorded; record them again with `grade observe`"
         )
     _require_course(options, header, courses)
     if not header.is_whole:
         raise GraderError(
-            f"{options.recording} lacks some launches of its grading, because there were too many "
-            "or a judge died; grade the submission again"
+            f"{options.recording} is incomplete, because its grading had too many launches or a "
+            "judge was killed; grade the submission again"
         )
     is_mark = recording.is_authentic and header.host == "sealed" and not options.observer
     if options.require_mark and not is_mark:
         raise GraderError(
-            f"{options.recording} gives no mark, because no sealed grading made it and signed it "
-            "with the key that GRADER_RECORDING_KEY_FILE names; grade the submission again"
+            f"{options.recording} cannot give a mark, because no sealed grading signed it with "
+            "the key that GRADER_RECORDING_KEY_FILE names; grade the submission again"
         )
     secret = secret_of(recording.header, named_seed(options))
     start = replaying(recording.launches.get, recording.launches.values)

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     report = replace(json_report.parse(data), seed=secret.seed)
     exit_code = finish(_as_named(report, options), options)
     if options.recording is not None:
-        parse(recordings[-1], f"that the image {options.image!r} gave")
+        parse(recordings[-1], f"from the image {options.image!r}")
         write_packed(options.recording, recordings[-1], key)
     return exit_code
 
@@ -70,7 +70,7 @@ def _as_named(report: Report, options: argparse.Namespace) -> Report:
     if named and report.versions.course not in [course.name for course in named]:
         raise GraderError(
             f"the image {options.image!r} graded with its course {report.versions.course}, not "
-            f"with {named[0].name}; use --image with the image that `grade build` made"
+            f"with {named[0].name}; with --image, name the image that `grade build` made"
         )
     for course in named:
         found = (report.versions.course, report.versions.course_digest)

@@ -39,10 +39,10 @@ def message_in(origin: str, answer: bytes, exit_code: int | None) -> SubmissionM
     try:
         found = submission_codec.unpack(answer[len(READY) :])
     except submission_codec.BrokenMessageError as error:
-        raise _refusal(origin, f"the process that read it answered with {error}") from None
+        raise _refusal(origin, f"the process that read it sent a broken answer: {error}") from None
     if found.failure:
         raise GraderError(
-            f"{origin} could not be read: {found.failure}. This is the grader's fault"
+            f"{origin} could not be read: {found.failure}. The grader failed; tell your instructor"
         )
     if found.refusal:
         raise UsageError(found.refusal)

@@ -39,8 +39,8 @@ ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 NOT_OPENED = (".rar", ".7z")
 IS_EMPTY = "is empty"
 """How the reason begins why nothing of a submission can be graded, behind its name."""
-_TOO_MUCH = f"would exceed the limit of {MAX_TOTAL_NUM_BYTES >> 20} MiB in all"
-_WAS_OPENED = "is an archive, which was opened"
+_TOO_MUCH = f"would exceed the limit of {MAX_TOTAL_NUM_BYTES >> 20} MiB for all files"
+_WAS_OPENED = "is an archive; its contents were read instead"
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def read(path: Path, wanted: Collection[str]) -> Submission:
         if not path.exists():
             raise UsageError(f"{name} does not exist; name the folder with the submission's files")
         if not path.is_dir() and not path.is_file():
-            raise UsageError(f"{name} is neither a folder nor a zip or tar of one")
+            raise UsageError(f"{name} is neither a folder nor a zip or tar archive")
         # Should it be a pipe by now, opening it does not wait.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
@@ -109,8 +109,7 @@ def read(path: Path, wanted: Collection[str]) -> Submission:
     except PermissionError as error:
         raise UsageError(
             f"{names.shortened(error.filename or name)} cannot be read; check its permissions and "
-            f"those of the folders above it (chmod -R a+rX {name}): `grade run` reads files as "
-            "the user who runs it"
+            f"those of the folders above it: chmod -R a+rX {name}. `grade run` reads files as you"
         ) from None
     except FileNotFoundError:
         raise UsageError(f"{name} changed while it was being read; try again") from None
@@ -152,7 +151,7 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
         entry = found[name]
         reason = _reason(name, entry, kinds) or _problem_of_place(name, files)
         if not reason and len(files) == MAX_FILES:
-            reason = f"is one file too many: only {MAX_FILES} are read"
+            reason = f"exceeds the limit of {MAX_FILES} files"
         if not reason and num_bytes + entry.num_bytes > MAX_TOTAL_NUM_BYTES:
             reason = _TOO_MUCH
         if not reason:
@@ -243,12 +242,12 @@ def _with_opened(listed: Listing, wanted: Collection[str]) -> tuple[dict[str, En
             continue
         for file, content in written.files.items():
             found.setdefault(f"{name}/{file}", entries.in_memory(content))
-        problem = "; it ".join(written.problems[:3]) or "is a notebook, whose cells were read"
+        problem = "; it ".join(written.problems[:3]) or "is a notebook; its cells were read instead"
         found[name] = replace(found[name], problem=problem)
         if written.files:
             notes.append(f"read from the cells of {name}: {', '.join(sorted(written.files))}")
     for name in notebooks[_MAX_NOTEBOOKS:]:
-        problem = f"is one notebook too many: only {_MAX_NOTEBOOKS} are read"
+        problem = f"exceeds the limit of {_MAX_NOTEBOOKS} notebooks"
         found[name] = replace(found[name], problem=problem)
     return found, notes
 
@@ -291,7 +290,7 @@ def _reason(name: str, entry: Entry, kinds: Collection[str]) -> str:
 def _problem_of_place(name: str, files: Mapping[str, bytes]) -> str:
     """Return what is wrong with the place of a file, given those above it; empty if nothing."""
     if any(folder in files for folder in folders_above(name)):
-        return "is below a file"
+        return "is in a folder with the same name as a file"
     return names.problem_of(name.split("/"))
 
 

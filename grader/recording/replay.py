@@ -98,7 +98,7 @@ def observation_of(plan: LaunchPlan, found: RecordedLaunch) -> LaunchObservation
 def _inconsistencies(plan: LaunchPlan, observed: LaunchObservation) -> Iterator[str]:
     end = observed.end
     if len(observed.cases) + (end is not None) > len(plan.cases):
-        yield "there are more cases than were asked for"
+        yield "it has more cases than the launch had"
     nums_ranks = {len(case.ranks) for case in observed.cases}
     nums_ranks |= {len(case.num_calls_not_kept) or plan.ranks for case in observed.cases}
     nums_ranks |= {len(observed.output_tails), len(observed.refusals)}
@@ -109,7 +109,7 @@ def _inconsistencies(plan: LaunchPlan, observed: LaunchObservation) -> Iterator[
         if (end.lasted is None) == (end.kind is EndKind.TIME_LIMIT):
             yield "it does not say how long it took"
         if not any(each.said for each in end.ranks) and end.kind is EndKind.TROUBLE:
-            yield "no rank says what is wrong"
+            yield "no rank reported what went wrong"
     if nums_ranks != {plan.ranks}:
         yield "it has a different number of ranks"
     times_s = [observed.wall_time_s, *(case.lasted.clock_s for case in observed.cases)]
@@ -128,6 +128,6 @@ def _nearest(fields: Mapping[str, str], known: Iterable[RecordedLaunch]) -> str:
     )
     names, nearest = min(differing, key=lambda pair: len(pair[0]), default=([], None))
     if nearest is None:
-        return "it has no launches at all"
+        return "it has no launches"
     told = ", ".join(_WHAT.get(name, name) for name in names[:_MOST_NAMED])
     return f"{nearest.label} differs in {told}"

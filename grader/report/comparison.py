@@ -4,6 +4,7 @@ from grader.model.points import total, written
 from grader.model.report import Report, TestResult, Verdict
 from grader.report.page import BOLD, Page
 from grader.report.safe_text import one_line
+from grader.report.words import VERDICT_WORDS
 
 _ORDER = ("passes now", "fails differently", "BROKE")
 """What broke comes last, where the eye is."""
@@ -35,9 +36,9 @@ def changes_text(before: Report, now: Report, page: Page) -> str:
     lines = [page.paint(line, BOLD) for line in page.paragraph(f"{head}.", first="")]
     for become, part, test, old in sorted(changed, key=lambda each: _ORDER.index(each[0])):
         name = one_line(test.name).removeprefix("test_").replace("_", " ")
-        verdicts = f"{old.verdict.value} before"
+        verdicts = f"{VERDICT_WORDS[old.verdict]} before"
         if test.verdict is not Verdict.ACCEPTED:
-            verdicts += f", {test.verdict.value} now"
+            verdicts += f", {VERDICT_WORDS[test.verdict]} now"
         lines += page.paragraph(f"{become}: {part}: {name} ({verdicts})")
     return "\n".join(lines)
 

@@ -13,7 +13,7 @@ from grader.study.results import QUIET, Machine, Results
 def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
     """Return the whole caption of a figure: its own sentences, then how it was measured."""
     cores = "1 core" if machine.num_cores == 1 else f"{machine.num_cores} cores"
-    shared = f", which other programs kept {busy_share:.0%} busy" * (busy_share > QUIET)
+    shared = f", of which other programs used {busy_share:.0%}" * (busy_share > QUIET)
     where = f"Measured on {cores} ({machine.processor}){shared}."
     said = [figure.caption, where]
     if isinstance(figure, Table):
@@ -29,7 +29,7 @@ def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
     num_runs = [dot.num_runs for dot in measured if dot.num_runs]
     if 1 in num_runs:
         few = f"Each {marks[:-1]} shows" if {*num_runs} == {1} else f"Some {marks} show"
-        said.append(f"{few} a single run, so they do not show how much runs vary.")
+        said.append(f"{few} a single run, not how much runs vary.")
     if any(dot.is_oversubscribed for dot in measured):
         little = "" if figure.is_share else ", so their times say little about a machine"
         said.append(f"Hollow {marks} have more ranks than cores{little}.")
@@ -64,7 +64,7 @@ def page(
     wrong = by_reason(each for each in missing if each[0] in results.runs)
     machine = [
         ("processor", results.machine.processor),
-        ("cores that could be used", results.machine.num_cores),
+        ("available cores", results.machine.num_cores),
         ("images", results.images or "not known"),
         *results.machine.software.items(),
     ]

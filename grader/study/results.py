@@ -185,7 +185,7 @@ def compared(
         return ""
     if not (first.is_finite and second.is_finite):
         which = one if not first.is_finite else other
-        return f"{one} and {other} cannot be compared: {which} gave no finite number."
+        return f"{one} and {other} cannot be compared: {which} has no finite number."
     if second.median < first.median:
         one, first, other, second = other, second, one, first
     figures = f"{first.text(unit=unit)} against {second.text(unit=unit)}"

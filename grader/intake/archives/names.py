@@ -15,7 +15,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _SKIPPED_FOLDERS = {"__pycache__", "__MACOSX", "node_modules", "venv"}
 """And all whose names begin with a dot."""
 _MAX_PATH_NUM_BYTES = 480
-TOO_DEEP = f"which is more than {MAX_DEPTH - 1}"
+TOO_DEEP = f"but the limit is {MAX_DEPTH - 1}"
 
 
 def problem_of(parts: Sequence[str]) -> str:

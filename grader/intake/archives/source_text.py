@@ -80,7 +80,7 @@ def read(content: bytes) -> SourceText:
     named, line = _codec_called(name), _line(body, said.start(1))
     if named not in _CALLED:
         return _not_read(
-            f"has the coding {name} in line {line}; {_REMEDY} and remove the coding line"
+            f"declares the coding {name} in line {line}; {_REMEDY} and remove the coding line"
         )
     if named == "utf_8":
         return _decoded(body, named, remark)

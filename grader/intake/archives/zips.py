@@ -100,11 +100,11 @@ def of_zip(file: BinaryIO, path: Path) -> Listing:
             ) from None
         if path.name.lower().endswith(_ARCHIVES):
             raise UsageError(
-                f"{path} is not a readable archive: it is damaged, or was not copied whole; "
+                f"{path} is not a readable archive: it is damaged or incomplete; "
                 "make it again, or name the folder itself"
             ) from None
         raise UsageError(
-            f"{path} is a file, not a folder; name a folder, or a zip or tar of one"
+            f"{path} is a file, not a folder; name a folder, or a zip or tar archive"
         ) from None
     members = Members(path)
     for member in archive.infolist():

@@ -38,7 +38,7 @@ _LATER = (
     "it is a cell of a notebook, not a script",
     "it has an older date in the archive",
     "it has the lower number",
-    "both are equal, so the first by name is graded",
+    "neither is a better match, so the first by name is graded",
 )
 """Why a file is not graded, by what it differs in from the one that is."""
 _Candidate = tuple[bool, bool, Rule, int, bool, int, tuple[int, ...], str]
@@ -217,7 +217,7 @@ def place(submission: Submission, assignment: Assignment) -> Placement:
         for file, rule in counts_for(path, names).items():
             if file in assignment.support:
                 rows[path] = HandedInFile(
-                    path, "", False, (f"is not used: {file} is always the grader's")
+                    path, "", False, (f"is not used: the grader always uses its own {file}")
                 )
                 continue
             is_template = _is_code(content, templates.get(file))

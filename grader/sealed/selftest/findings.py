@@ -96,7 +96,7 @@ def _of_the_ranks(found: Mapping[str, Any], judges: str) -> Iterator[Protection]
     )
     version = found["landlock"]
     yield Protection(
-        "The kernel has Landlock, which keeps connected ranks from each other's files",
+        "The kernel has Landlock, which keeps ranks out of each other's files",
         version > 0,
         f"Landlock {version}" if version > 0 else _NO_LANDLOCK,
         is_essential=False,

@@ -98,4 +98,4 @@ def parse(text: str | bytes) -> tuple[Protection, ...]:
     try:
         return tuple(Protection(**each) for each in json.loads(text)["protections"])
     except (KeyError, TypeError, ValueError) as error:
-        raise GraderError(f"the selftest gave an unreadable answer: {error}") from None
+        raise GraderError(f"the selftest sent an unreadable answer: {error}") from None

@@ -112,7 +112,7 @@ def test_only_a_signed_recording_of_a_sealed_grading_is_a_mark(
         ({"observer": "0" * 32}, 2, "was recorded by the observer 0000"),
         ({"submission": "f" * 64}, 2, "have changed since"),
         ({"course": "another"}, 2, "was recorded for the course another"),
-        ({"is_whole": False}, 3, "lacks some launches of its grading"),
+        ({"is_whole": False}, 3, "is incomplete, because its grading had too many launches"),
     ],
 )
 def test_a_recording_of_something_else_is_one_sentence(

@@ -469,7 +469,9 @@ def test_a_script_in_an_unknown_coding_is_named_and_the_others_are_graded(tmp_pa
     assert dict(found.files) == {"sync.py": b"1"}
     assert found.not_read == {
         "helper.py": "has a NUL byte in line 1, which Python does not allow; save it as UTF-8",
-        "ring.py": "has the coding utf-7 in line 1; save it as UTF-8 and remove the coding line",
+        "ring.py": (
+            "declares the coding utf-7 in line 1; save it as UTF-8 and remove the coding line"
+        ),
     }
 
 

@@ -33,9 +33,9 @@ NOW = of(Verdict.WRONG_ANSWER, Verdict.ACCEPTED, Verdict.DEADLOCK, Verdict.SKIPP
 def test_each_change_is_told_once():
     assert changes_text(BEFORE, NOW, PAGE).split("\n") == [
         "Since the last report: 2 -> 2 of 8.",
-        "  passes now: ring: number 1 (DEADLOCK before)",
-        "  fails differently: ring: number 2 (WRONG_ANSWER before, DEADLOCK now)",
-        "  BROKE: ring: number 0 (ACCEPTED before, WRONG_ANSWER now)",
+        "  passes now: ring: number 1 (deadlock before)",
+        "  fails differently: ring: number 2 (wrong answer before, deadlock now)",
+        "  BROKE: ring: number 0 (passed before, wrong answer now)",
     ]
 
 

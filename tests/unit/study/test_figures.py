@@ -183,7 +183,7 @@ def test_the_page_has_figures_captions_reasons_and_the_machine():
     assert "| a, b | 1.235 |" in text and "| c | - |" in text
     assert "| ring, 4 ranks | crashed: ValueError: \\<b\\>\\|x\\|\\</b\\> |" in text
     assert "Runs that failed" not in text
-    assert "| cores that could be used | 2 |" in text and "| Python | 3.11 |" in text
+    assert "| available cores | 2 |" in text and "| Python | 3.11 |" in text
 
 
 def test_what_went_wrong_is_found_on_top_and_not_what_was_not_handed_in():

@@ -42,7 +42,7 @@ def test_of_what_is_no_finite_number_nothing_is_concluded(number):
     for first, second in ((lost, Spread.of([1, 2])), (Spread.of([1, 2]), lost)):
         told = compared("a", first, "b", second, less="faster", unit="s")
         which = "a" if first is lost else "b"
-        assert told == f"a and b cannot be compared: {which} gave no finite number."
+        assert told == f"a and b cannot be compared: {which} has no finite number."
 
 
 def test_what_a_seed_changes_is_compared_in_the_same_runs():

@@ -66,7 +66,7 @@ def test_each_spelling_of_utf_8_is_utf_8(name, mark):
     ("content", "problem"),
     [
         *(
-            (f"#\n# coding: {name}\n".encode(), f"has the coding {name} in line 2; ")
+            (f"#\n# coding: {name}\n".encode(), f"declares the coding {name} in line 2; ")
             for name in ("utf-7", "rot13", "unicode_escape", "punycode", "iso-8859-15", "utf-16")
         ),
         (b"x = 1\n\n\0", "has a NUL byte in line 3, which Python does not allow; "),
@@ -84,7 +84,7 @@ def test_what_is_unclear_is_refused_in_one_clause(content, problem):
     found = read(content)
     assert found.content == b"" and found.problem.startswith(problem)
     assert found.problem.split("; ")[1].startswith("save it as UTF-8")
-    assert found.problem.endswith("remove the coding line") == ("has the coding" in problem)
+    assert found.problem.endswith("remove the coding line") == ("declares the coding" in problem)
 
 
 def test_a_mark_counts_more_than_a_coding_line():
@@ -124,7 +124,7 @@ def test_coding_lines_are_found_where_python_finds_them(source):
         encoding = "another"
     found = read(source)
     if encoding in ("another", "utf-7"):
-        assert "has the coding" in found.problem
+        assert "declares the coding" in found.problem
     else:
         assert not found.problem
         assert (b"utf-8" in found.content) == (encoding == "iso-8859-1")
