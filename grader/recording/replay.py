@@ -109,7 +109,7 @@ def _inconsistencies(plan: LaunchPlan, observed: LaunchObservation) -> Iterator[
         if (end.lasted is None) == (end.kind is EndKind.TIME_LIMIT):
             yield "it does not say how long it took"
         if not any(each.said for each in end.ranks) and end.kind is EndKind.TROUBLE:
-            yield "no rank reported what went wrong"
+            yield "no rank says what went wrong"
     if nums_ranks != {plan.ranks}:
         yield "it has a different number of ranks"
     times_s = [observed.wall_time_s, *(case.lasted.clock_s for case in observed.cases)]

@@ -103,7 +103,7 @@ def test_only_a_signed_recording_of_a_sealed_grading_is_a_mark(
     assert "a note" in found["notes"]
     file.with_suffix(".json").unlink()
     judged(file, "--require-mark", code=1 if mode == MARK else 3)
-    assert ("gives no mark" in capsys.readouterr().err) == (mode == FEEDBACK)
+    assert ("cannot give a mark" in capsys.readouterr().err) == (mode == FEEDBACK)
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def test_how_it_ends_is_one_sentence(exit_code, reason):
 @pytest.mark.parametrize("said", [b"", b"\0", b"f" * 100, bytes(8)])
 def test_a_broken_answer_is_one_sentence(said):
     """From a reader that somebody may have taken over."""
-    with pytest.raises(UsageError, match="it cannot be read because the process that read it answ"):
+    with pytest.raises(UsageError, match="it cannot be read because the process that read it sent"):
         message_in("it", READY + said, 0)
 
 

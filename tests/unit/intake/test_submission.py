@@ -84,7 +84,7 @@ def test_of_too_many_files_the_nearest_are_read(tmp_path, how, monkeypatch):
     found = read(tmp_path, {**many, "ring.py": b""}, how)
     assert list(found.files) == ["env/0.py", "env/1.py", "ring.py"]
     assert len(found.not_read) == 4
-    assert all("too many" in reason for reason in found.not_read.values())
+    assert all("exceeds the limit of" in reason for reason in found.not_read.values())
     assert any(note.endswith("not listed: 3") for note in found.notes)
 
 
@@ -338,7 +338,7 @@ def test_of_many_notebooks_the_nearest_are_read(tmp_path, how):
     found = read(tmp_path, {**lectures, "nbs/task.IPYNB": notebook(fed="f")}, how)
     assert found.files["nbs/task.IPYNB/fed.py"] == b"f\n"
     assert len(found.files) == 20
-    assert "too many" in found.not_read["nbs/lectures/19.ipynb"]
+    assert "exceeds the limit of" in found.not_read["nbs/lectures/19.ipynb"]
 
 
 def test_a_broken_notebook_is_named(tmp_path):
