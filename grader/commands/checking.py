@@ -82,7 +82,7 @@ def _check_stdin(options: argparse.Namespace) -> int:
         settings,
         secret=secret or settings.secret,
         flags_are_ours=True,
-        # Each in a line of its own: what is shown of it, and how, is the client's business.
+        # Each in its own line: the client decides what is shown of it, and how.
         progress=say_visibly,
         journal=Journal(resume, say),
         notes=resume.notes,
@@ -100,7 +100,7 @@ def _check_stdin(options: argparse.Namespace) -> int:
 
 
 def _keep(options: argparse.Namespace, recording: Recording) -> None:
-    """Keep what was seen, for who wants to look closer or to judge it again."""
+    """Keep what was seen, for `grade trace`, or to judge it again."""
     if options.recording is not None:
         write(options.recording, recording)
     if not options.no_recording and not is_sealed():
@@ -130,7 +130,7 @@ def grade_here(
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
-    """Return how options and environment want it to be graded here."""
+    """Return the settings that options and environment ask for."""
     sealed = is_sealed()
     if sealed and options.seed_of is not None:
         require_private(options.seed_of, "the report")
@@ -151,7 +151,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
 @contextlib.contextmanager
 def _telling_what_is_lost(journal: Journal) -> Iterator[None]:
-    """Tell who watches us that a fresh judge may go on where we cannot."""
+    """Tell the watching process that a fresh judge may continue where we cannot."""
     try:
         yield
     except GradingLost as error:

@@ -53,11 +53,11 @@ def live_view(options: argparse.Namespace, *, verbose: bool = False, quiet: bool
 
 
 def say(line: str, end: str = "\n") -> None:
-    """Say something beside the report; what nobody can be told is not worth failing for."""
+    """Say something beside the report, on standard error; failing to print it is no error."""
     with contextlib.suppress(OSError):
         print(line, end=end, file=sys.stderr, flush=True)
 
 
 def say_visibly(line: str) -> None:
-    """Say what may repeat a student's words: the log of a CI runner must not obey it."""
+    """Say what may quote a student: the log of a CI runner must not obey it as a command."""
     say(disarm(one_line(line)))

@@ -79,11 +79,11 @@ def is_kept(options: argparse.Namespace) -> bool:
 def finish(report: Report, options: argparse.Namespace, *, is_for_client: bool = False) -> int:
     """Write and show what was asked for; return the exit code.
 
-    The files come first: they are there though nobody reads on. Raises GraderError when one of
-    them could not be written, after all the rest.
+    The files come first, so that they exist even if printing fails. Raises GraderError, after all
+    the rest, when one of them could not be written.
     is_for_client: what is printed is for the client of this container, who holds nothing back.
     """
-    earlier = _earlier(options)  # which may be about to be written anew
+    earlier = _earlier(options)  # before its file may be overwritten
     problems = [_unwritten(*export, report, options) for export in _exports(options)]
     if options.full_json is not None:
         problems.append(unwritten(options.full_json, json_report.render(report)))

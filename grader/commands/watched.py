@@ -2,8 +2,8 @@
 
 The process that the user started stays outside: it reads nothing that a rank sends, and waits for
 the judge alone, its child. A thread in the judge would not do. It stops with the judge when that is
-stopped by a signal, does not run while a C library holds the interpreter's lock, and has no way to
-have a system call end that the main thread is blocked in. A watching process can end the judge
+stopped by a signal, does not run while a C library holds the interpreter's lock, and cannot
+interrupt a system call in which the main thread is blocked. A watching process can end the judge
 whatever it does, start a fresh one, and take over what the first has found.
 """
 
@@ -26,7 +26,7 @@ from grader.sealed.container.watchdog import Watchdog
 _TICK_S = 0.2
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 Grade = Callable[[Resume, Callable[[str], None]], Report]
-"""Grades in this process; tells the lines of its journal."""
+"""Grades in this process; passes on the lines of its journal."""
 
 
 def watched(grade: Grade, show: Callable[[Report], int], watchdog: Watchdog | None = None) -> int:
@@ -43,11 +43,11 @@ def watched(grade: Grade, show: Callable[[Report], int], watchdog: Watchdog | No
 
 
 def _once(grade: Grade, show: Callable[[Report], int], record: Record) -> int:
-    """Have one judge grade; raises ContainerDied when it ended by no decision of its own."""
+    """Have one judge grade. Raises ContainerDied if something else than the judge ended it."""
     journal, told = os.pipe()
     parent = os.getpid()
-    # Until whoever comes first has made ready, no interrupt comes: it would end us, and the judge
-    # with us, rather than be passed on.
+    # Interrupts are blocked until both processes are ready. An earlier one would end us, and the
+    # judge with us, instead of being passed on.
     signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
     pid = os.fork()
     if pid == 0:
@@ -82,7 +82,7 @@ def _once(grade: Grade, show: Callable[[Report], int], record: Record) -> int:
 
 
 def _tell(descriptor: int, line: str) -> None:
-    """Write a line of the journal. What nobody reads is not worth failing for: we end with them."""
+    """Write a line of the journal. A reader that has gone is no error: we end with it."""
     data = line.encode() + b"\n"
     with contextlib.suppress(BrokenPipeError):
         while data:
@@ -96,7 +96,7 @@ def _listen(journal: int, record: Record) -> bool:
     while True:
         ready, _, _ = select.select([journal], [], [], _TICK_S)
         now_s = time.monotonic()
-        # Whoever stops the two of us, as a shell does with Ctrl-Z, takes nobody's time.
+        # Time in which both of us were stopped, as by Ctrl-Z in a shell, does not count.
         record.watchdog.grant(max(0.0, now_s - before_s - 2 * _TICK_S))
         before_s = now_s
         if ready:
@@ -111,7 +111,7 @@ def _listen(journal: int, record: Record) -> bool:
 
 
 def _interrupted(pid: int) -> int:
-    """Have the judge end in order, and at the second time at once; return its exit code."""
+    """Let the judge end in order, or kill it at a second interrupt; return its exit code."""
     try:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
@@ -126,7 +126,7 @@ def _interrupted(pid: int) -> int:
 
 KILL_LIMIT_S = 30.0
 ORDERLY_END_S = 60.0
-"""What the processes of a dead judge may take to end their run and themselves."""
+"""How long the processes of a dead judge may take to end their run and themselves."""
 _PAUSE_S = 0.02
 
 
@@ -150,7 +150,7 @@ def status_of(pid: int, patience_s: float = float("inf")) -> int | None:
 
 
 def end_what_is_left() -> bool:
-    """Wait until all that the judge has started has ended, in order; end what has not.
+    """Wait until all processes of the judge have ended in order; kill those that have not.
 
     The forkserver ends its run, and itself, when the judge is gone. Return whether it could.
     """
@@ -161,7 +161,7 @@ def end_what_is_left() -> bool:
 
 
 def _have_all_ended(patience_s: float, act: Callable[[], None]) -> bool | None:
-    """Return whether all our children have ended with exit code 0; None where some go on."""
+    """Return whether all our children have ended with exit code 0; None if some still run."""
     in_order = True
     for _ in _until(patience_s):
         act()

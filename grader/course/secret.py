@@ -75,7 +75,7 @@ def named_secret(seed: str = "") -> Secret:
 
 
 def require_kept(seed: str, *, is_kept: bool) -> None:
-    """Raise UsageError for a seed that nobody keeps, though a recording is judged with it."""
+    """Raise UsageError for a seed that is not kept, though judging the recording needs it."""
     if seed and not is_kept:
         raise UsageError(
             "to judge a recording, the grader needs its inputs; name the course's secret in "

@@ -8,7 +8,7 @@ from grader.intake.submission_codec import SubmissionMessage
 from grader.model.errors import GraderError, UsageError
 
 READY = b"grader intake 1\n"
-"""What the reading process says first: all that comes before is our own doing."""
+"""What the reading process says first; a failure before that is our fault."""
 OUT_OF_MEMORY = 64
 """Its exit code when it has no memory left."""
 NOT_CONFINED = 65
@@ -21,8 +21,8 @@ def message_in(origin: str, answer: bytes, exit_code: int | None) -> SubmissionM
     """Return what was read.
 
     exit_code: negative for a signal, None when the process did not end in time.
-    Raises UsageError when what was to be read is the reason that there is nothing, GraderError when
-    the reader is.
+    Raises UsageError when the submission is the reason that nothing was read, GraderError when the
+    reader is.
     """
     if not answer.startswith(READY):
         if exit_code == NOT_CONFINED:

@@ -40,7 +40,7 @@ def read_secret(stream: BinaryIO) -> bytes:
 def pack(submission: Submission) -> bytes:
     """Return what the client sends for a submission: the length, then the message.
 
-    All of it, as it was found here: to choose again among these files could be to choose others.
+    It holds all files as found here: a second choice among them could differ from the first.
     """
     message = b"".join(submission_codec.pack(submission_codec.of_submission(submission)))
     return _LENGTH.pack(len(message)) + message
@@ -61,8 +61,8 @@ def when_client_leaves(
     """Call `leave`, in a thread of its own, as soon as the stream ends.
 
     Reads the descriptor itself: a thread that waits in sys.stdin would stop Python from exiting.
-    Where `leave` does not end this process, as the main thread is blocked, it ends all the same.
-    patience_s: when.
+    If `leave` does not end this process, because the main thread is blocked, we end it ourselves.
+    patience_s: how long after `leave`.
     """
 
     def wait() -> None:

@@ -1,7 +1,7 @@
 """Files on their way between processes: a head of JSON behind its length, then their contents.
 
 The reader packs, which has the standard library alone, and so does the client; the judge unpacks.
-What arrives may have been packed by anybody.
+A message that arrives may come from anywhere.
 """
 
 import json

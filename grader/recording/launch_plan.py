@@ -163,7 +163,7 @@ def _feed(take: Callable[[bytes], None], value: Any) -> None:
         take(f"{type(value).__name__} {value!r}".encode())
     elif isinstance(value, np.ndarray):
         if value.dtype.hasobject:
-            raise TypeError("a launch cannot be given an array of Python objects")
+            raise TypeError("an array of Python objects has no key")
         take(f"array {value.dtype.str} {value.shape}".encode())
         take(value.tobytes())
     elif isinstance(value, Mapping):
@@ -181,4 +181,4 @@ def _feed(take: Callable[[bytes], None], value: Any) -> None:
             take(name.encode())
             _feed(take, getattr(value, name))
     else:
-        raise TypeError(f"a launch cannot be given a {type(value).__name__}")
+        raise TypeError(f"a {type(value).__name__} has no key")

@@ -13,7 +13,7 @@ _ORDER = ("passes now", "fails differently", "BROKE")
 def changes_text(before: Report, now: Report, page: Page) -> str:
     """Return in lines what has changed in the tests that both have. Raises ValueError for none."""
     earlier = {(part.name, test.name): test for part in before.parts for test in part.tests}
-    # Of what only the earlier one ran (--fail-fast, or another has failed) nothing is known.
+    # Nothing is known of tests that only the earlier one ran (--fail-fast, or a failure before).
     both = [
         (part.name, test, old)
         for part in now.parts

@@ -124,7 +124,7 @@ def words_of(cause: Cause) -> str:
 
 
 def price_of(report: Report, part: PartResult, cause: Cause) -> str:
-    """Return `costs 20 of 25 points`, or what else becomes of them."""
+    """Return `costs 20 of 25 points`, or what happens to them instead."""
     points = f"{written(cause.points)} of {points_text(part.max_points)}"
     if report.is_settled(part.name):
         return BY_HAND

@@ -74,7 +74,7 @@ class Series:
 
     @property
     def legend(self) -> str:
-        """Return its label, with what is missing: nobody takes that for forgotten."""
+        """Return its label, with what is missing, so that no gap looks like an oversight."""
         if not self.dots:
             return f"{self.label}: {NOT_MEASURED}"
         if not self.missing:

@@ -21,7 +21,7 @@ class Entry:
     read: Callable[[], bytes]
     num_bytes: int
     problem: str = ""
-    """Why it is not to be read, as the end of a sentence that begins with `it`; empty if it is."""
+    """Why it is not read, as the end of a sentence that begins with `it`; empty if it is read."""
     remark: str = ""
     """What to say of it all the same, as the end of a sentence that begins with its name."""
     time_s: int = 0

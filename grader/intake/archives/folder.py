@@ -145,8 +145,8 @@ def _problem_of(info: os.stat_result, owner: int) -> str:
         return IS_A_LINK
     if not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode):
         return IS_SPECIAL
-    # A second name for a file of somebody else's leads as far as a link. One for a file of the
-    # owner's own is harmless, and what tools that save space make.
+    # A hard link to another user's file leads as far as a symbolic link. One to the owner's own
+    # file is harmless: tools that save space create them.
     if stat.S_ISREG(info.st_mode) and info.st_nlink > 1 and info.st_uid != owner:
         return "is a hard link to a file that another user owns"
     return ""

@@ -34,7 +34,7 @@ def is_skipped(folder: str) -> bool:
 def in_archive(name: str) -> tuple[tuple[str, ...], str] | None:
     """Return the parts of a member's path and what is wrong with it; None for the root.
 
-    Of what lies in a folder of a tool, it is that folder.
+    For a member in a tool's folder, they are the parts of that folder.
     """
     # Some programs write the separators of their own system.
     path = PurePosixPath(name.replace("\\", "/"))

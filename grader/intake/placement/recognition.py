@@ -53,7 +53,7 @@ def assignment_of(submission: Submission, name: str | None, courses: Courses) ->
     if name is None:
         return recognise(submission, courses.assignments())
     named = courses.assignment(name)
-    # A draft beside it that is not right yet is nobody's business here.
+    # A broken draft of another assignment must not matter here.
     require_likely(submission, named, courses.readable())
     return named
 
@@ -152,7 +152,7 @@ def unused_text(placement: Placement, part: Part) -> str:
 
 
 def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
-    """Return what there is instead of any file of any assignment, and what may have been meant."""
+    """Return what was found though no assignment has it, and which names may be meant."""
     found = _shown(submission)
     shown = ", ".join(found[:_MAX_FOUND])
     more = f", and {len(found) - _MAX_FOUND} more" if len(found) > _MAX_FOUND else ""

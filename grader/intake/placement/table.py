@@ -40,7 +40,7 @@ _LATER = (
     "it has the lower number",
     "neither is a better match, so the first by name is graded",
 )
-"""Why a file is not graded, by what it differs in from the one that is."""
+"""Why a file is not graded, by the first merit in which the graded one is better."""
 _Candidate = tuple[bool, bool, Rule, int, bool, int, tuple[int, ...], str]
 """The merits of a file, the lowest first, and its path."""
 _CODE_LINE = re.compile(rb"^[ \t\f]*[^\s#].*", re.MULTILINE)

@@ -1,6 +1,6 @@
 """Each cause at the student's line that it names: as GitHub's commands, as GitLab's Code Quality.
 
-Whoever prints the commands has the runner obey them: nothing of a submission may be one of its own.
+A runner obeys every command that is printed, so nothing of a submission may become a command.
 GitLab's fields and their meaning: its documentation, "Code Quality", "Code Quality report format".
 What names no line is in the JUnit report alone.
 """
