@@ -86,15 +86,15 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True):
     """One gradable piece of an assignment: what a `[[parts]]` says."""
 
     name: Name
-    """What `--part` and reports call it; no other part or manual part has it."""
+    """The name for `--part` and reports; no other part or manual part may have it."""
     title: Line
-    """What it is, for reports."""
+    """The title in reports."""
     files: AskedFiles = field(name="file")
-    """What a student hands in for it; several parts may ask for the same file."""
+    """The files that a student hands in for it; several parts may ask for the same file."""
     entry: Line
     """The call that is graded, as the handout writes it."""
     suite: SuiteFile
-    """The file of its tests; no other part has it."""
+    """The file of its tests; no other part may use it."""
     points: Points
     """What its tests are worth together."""
     backend: Backend
@@ -151,20 +151,20 @@ class Manual(Struct, frozen=True, forbid_unknown_fields=True):
     """A piece that a person marks: what a `[[manual]]` says."""
 
     name: Name
-    """What reports call it; no other part or manual part has it."""
+    """The name in reports; no other part or manual part may have it."""
     title: Line
-    """What is asked, for reports."""
+    """The title in reports."""
     points: Points
-    """How many points a person can give for it."""
+    """The most points that it can earn."""
     file: FilePath
-    """The PDF in which it is answered; several may share one."""
+    """The PDF with the answer; several may share one."""
     other_names: FilePaths = ()
     """Other accepted names; the first one that was handed in counts."""
     max_pages: Pages | None = None
-    """How many pages a person reads; a report says if there are more."""
+    """How many pages are read; a report says if there are more."""
     rubric: Annotated[tuple[RubricLine, ...], Meta(description="tables [[manual.rubric]]")] = ()
-    """What a person gives the points for: `points` and `asked`, a string of one line; they add
-    up to `points`."""
+    """What earns the points: lines of `points` and `asked`, a string of one line; their points
+    add up to `points`."""
 
 
 class AssignmentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -173,24 +173,24 @@ class AssignmentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     name: Name | None = None
     """Its name in `--assignment`; if given, it must be the name of the folder."""
     title: Line
-    """What reports and the list of assignments call it."""
+    """The title in reports and in the list of assignments."""
     parts: Annotated[
         tuple[Part, ...], Meta(min_length=1, description="a table [[parts]], at least one")
     ]
     """What is graded, in the order of the handout; at least one."""
     manual: Annotated[tuple[Manual, ...], Meta(description="tables [[manual]]")] = ()
-    """What a person marks, in the order of the handout."""
+    """What is graded by hand, in the order of the handout."""
     support: FilePaths = ()
-    """Files that are always the course's, whatever was handed in under these names: from the
-    template, the reference, or `grader/course/support`."""
+    """Files that always come from the course, whatever was handed in under these names: from
+    the template, the reference, or `grader/course/support`."""
     students: FilePaths = ()
-    """Files of this folder that students get, besides this one; by default all that is not
-    hidden. A file of the same path in the folder `students` replaces it. Check that none
+    """Files of this folder that students get, besides this one; by default all that are
+    not hidden. A file of the same path in the folder `students` replaces it. Check that none
     of them can be handed in as a solution."""
     needs: Modules = ()
-    """What ranks import besides numpy and mpi4py; imported once for all of them."""
+    """The modules that ranks import besides numpy and mpi4py; imported once for all ranks."""
     source: Line | None = None
-    """The exercise it was made from, for the list of assignments."""
+    """The exercise that it is based on, for the list of assignments."""
 
 
 def read(file: Path, name: str) -> AssignmentTable:
