@@ -75,7 +75,7 @@ demo: setup
 
 check: .venv/.ready-to-develop fresh-templates
 	@diff -r -x __pycache__ build/templates student_template || \
-	{ echo "student_template is out of date: run \`make templates\`, and edit reference/ instead"; exit 1; }
+	{ echo "student_template is out of date: edit reference/, then run \`make templates\`"; exit 1; }
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/clang-format --dry-run --Werror grader/observe/interposer/sources/*.[ch]
@@ -89,7 +89,7 @@ check: .venv/.ready-to-develop fresh-templates
 
 test: setup check site
 	@if $(ANSWERS); then $(MAKE) image; \
-	elif [ "$$CI" = true ]; then echo "no Docker daemon answers, but CI needs one: start it before the tests"; exit 1; \
+	elif [ "$$CI" = true ]; then echo "no Docker daemon answers, but CI needs one: start it"; exit 1; \
 	else echo "No Docker daemon answers: the container tests will be skipped."; fi
 	@# Four workers, also on two cores: tests wait for ranks and containers half of the time.
 	@$(BIN)/python -m pytest -n 4 --dist worksteal --durations=40 --durations-min=5 \
@@ -169,7 +169,7 @@ wheelhouse: requirements.lock | .venv/.ready
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' && \
 	[ "$$(uname -s)" = Linux ]; then \
 	$(BIN)/python -m pip download -qq --retries 1 --require-hashes -r requirements.lock -d $@ \
-	2>/dev/null || { rm -rf $@/*; echo "the wheels could not be downloaded; the image build will download them"; }; fi
+	2>/dev/null || { rm -rf $@/*; echo "no wheels downloaded; the image build will try again"; }; fi
 
 # `make check` fails if student_template differs from this.
 templates: fresh-templates

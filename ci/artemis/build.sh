@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The build script of a programming exercise in Artemis; its Docker image is the course's `grade`.
-# The path of its test results is test-results. Without a mark it writes no results, and the build fails.
+# The path of its test results is test-results. Without a mark there are no results, so the build fails.
 set -uo pipefail
 
 # The working folder may be a mount. Submitted code, under its own user, must read nothing in it. A
