@@ -5,14 +5,14 @@ them with an oracle or with a rule. What its checks raise becomes the verdict of
 
 Declaring
     `part(NAME)`, `points(NUMBER, requires=...)`: marks of a module and of a test.
-    `stage(NUMBER)`: mark of a test of no points; where it holds, its part is paid the number at
-    least.
+    `stage(NUMBER)`: mark of a test without points; if it passes, the part gets at least this
+    number.
     `not_run(REASON)`: ends a test whose question does not arise; it pays nothing.
     `Case`, `Array`, `Text`: a seeded input, and the exact form of what has to come back.
     `Data`: the images that inputs may be made of.
 Looking at what came back
     `Launch`: iterate it for (case, `Outcome`); `having(field=value)` selects cases,
-    `holding(check)` returns those whose answers are right; `holds(check, case, outcome)` says so of
+    `holding(check)` returns those whose answers are correct; `holds(check, case, outcome)` tests
     one. `RunFailed` carries the `RunFailure` of a case that ended its run, with its `Verdict`.
     `attempts()` gives each case with an `Attempt`: its calls, also of one that came to no answer.
     `case_context(case, outcome)`: puts number of ranks and case before what a check says.
@@ -33,10 +33,10 @@ Stencils and iterative solvers
     rank; `edges_of` one. `assert_neighbours`, `assert_bytes_per_edge`, `bytes_by_edge`.
     `assert_messages_per_iteration`, `assert_collectives_per_iteration`: from runs with different
     numbers of iterations; `assert_collective_size`: what a rank gives to each call.
-    Where a number is expected, `Bounds`, (fewest, most), are as well.
+    Wherever a number is expected, `Bounds` allow (fewest, most) instead.
 Fault injection
-    `inject_faults` puts a case to ranks once for each `MessageFault`, and returns what each
-    changed, a `FaultEffect`; `assert_..._matter` and `assert_..._influence` judge these.
+    `inject_faults` runs a case once for each `MessageFault`, and returns what each changed, a
+    `FaultEffect`; `assert_..._matter` and `assert_..._influence` judge these.
     `assert_envelopes_too_small`: what is in messages is altered, not their tags or lengths.
 Time
     `assert_time_ratio`: against a yardstick, whose launch is without the submission, never in

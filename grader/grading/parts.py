@@ -70,7 +70,8 @@ def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]
         (task.placement.assignment.folder / path).is_file()
         for path in (part.stand_in or {}).values()
     ):
-        text = f"only the course grades {part.name} again, with its own {part.builds_on}"
+        own = f"with its own {part.builds_on}; this edition cannot"
+        text = f"the course also grades {part.name} {own}"
         note = found("note.no_stand_in", text, part=part.name)
         return replace(graded, result=replace(first, notes=(*first.notes, note)))
     return _grade_again(task, part, graded)

@@ -183,7 +183,7 @@ def holds(check: Callable[[Any, Outcome], object], case: Any, outcome: Outcome) 
 
 @contextmanager
 def case_context(case: Case, outcome: Outcome) -> Iterator[None]:
-    """Begin each message of a check inside with the number of ranks and the case."""
+    """Put the number of ranks and the case before each message of the checks inside."""
     about = f"{ranks_text(outcome.ranks)}, {case.label}"
     try:
         yield

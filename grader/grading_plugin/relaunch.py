@@ -207,7 +207,7 @@ class LaunchBudget:
     @property
     def why_ended(self) -> str:
         """Return why cases without an answer have none, where every other would end as one has."""
-        return f"the part had already ended with {self.ended.verdict.value}" if self.ended else ""
+        return f"the part had already ended: {self.ended.verdict.words}" if self.ended else ""
 
     @property
     def is_spent(self) -> bool:
@@ -319,7 +319,7 @@ class Answers(Sequence[Answer]):
         late = self._out_of_time()
         calls = [self._calls[index] for index in self._yardsticks]
         measured = () if late else self._start_yardsticks(calls).outcomes
-        lost = RunFailure(Verdict.JUDGE_ERROR, "the yardstick could not be measured; grade again")
+        lost = RunFailure(Verdict.JUDGE_ERROR, "the reference call could not be timed; grade again")
         for place, index in enumerate(self._yardsticks):
             found = measured[place] if place < len(measured) else lost
             self._answers[index] = late or (found if isinstance(found, Outcome) else lost)

@@ -47,7 +47,7 @@ def assert_time_ratio(
 
 
 def same_failures_as(launch: Launch, *checks: Check) -> Check:
-    """Return the check that a timed case is correct in everything in which an ordinary one is.
+    """Return a check: a timed case must be correct wherever the ordinary case is.
 
     A program that leaves out work when it is timed fails here. A mistake that it makes in every
     case costs the tests that are about this mistake, and not its points for time.

@@ -58,6 +58,11 @@ class Verdict(StrEnum):
     JUDGE_ERROR = "JUDGE_ERROR"
 
     @property
+    def words(self) -> str:
+        """Return it as a student reads it, such as `wrong answer`."""
+        return self.value.replace("_", " ").lower()
+
+    @property
     def severity(self) -> int:
         """Return the rank of this verdict when one must speak for several; higher wins."""
         return _BY_SEVERITY.index(self)
@@ -81,7 +86,7 @@ _BY_SEVERITY = [
 
 @dataclass(frozen=True)
 class Array:
-    """A result that must be exactly this: anything else is refused before it is compared."""
+    """The exact form of a result: anything else is refused before it is compared."""
 
     dtype: str
     shape: tuple[int | None, ...]
@@ -131,7 +136,7 @@ class RunFailure:
 
 @dataclass(frozen=True)
 class MessageFault:
-    """What leaves a rank with one element changed, to see which answers depend on it."""
+    """A message altered as it leaves a rank, to see which answers depend on it."""
 
     rank: int
     """Who sends it."""
@@ -236,7 +241,7 @@ class TestResult:
             verdict=self.verdict,
             points=self.points,
             max_points=self.max_points,
-            message=messages.get(self.verdict, f"a hidden check: {self.verdict.value}"),
+            message=messages.get(self.verdict, f"a hidden check: {self.verdict.words}"),
             is_hidden=True,
             blocked_by=self.blocked_by,
             feedback=Feedback.VERDICT,

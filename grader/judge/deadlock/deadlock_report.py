@@ -127,7 +127,7 @@ def _cycle(situation: StalledRun) -> Iterator[str]:
 
 
 def _need_text(need: WaitCondition, stuck: frozenset[int] = frozenset()) -> str:
-    """Return `waits in Wait at ring.py:41 for Irecv(source=3, tag=0) of ring.py:38`.
+    """Return `waits in Wait at ring.py:41 for Irecv(source=3, tag=0) at ring.py:38`.
 
     stuck: sequences of those calls that cannot complete, which are named before others.
     """
@@ -148,7 +148,7 @@ def _need_text(need: WaitCondition, stuck: frozenset[int] = frozenset()) -> str:
 
 def _named(call: Call, wait: Call) -> str:
     same_place = place_of(call) in ("", place_of(wait))
-    return signature_of(call) + ("" if same_place else f" of {place_of(call)}")
+    return signature_of(call) + ("" if same_place else f" at {place_of(call)}")
 
 
 def _of_lower_case(call: Call) -> str:

@@ -149,8 +149,8 @@ def _of_rendezvous(crash: Crash, trace: Trace) -> str:
     if not crash.command or not any(words in crash.message for words in _RENDEZVOUS):
         return ""
     return (
-        "init_process_group needs rank, world_size, and, the same on every rank, the address and "
-        f"port of rank 0, as in init_method='tcp://ADDRESS:29500'; {started_as(crash.command)}"
+        "init_process_group needs rank, world_size, and the address and port of rank 0 (the same "
+        f"on every rank), as in init_method='tcp://ADDRESS:29500'; {started_as(crash.command)}"
     )
 
 
@@ -186,8 +186,7 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
     if _is_refused(crash) and _PYTHON in crash.message:
         return (
             "your code cannot start other programs here. Use multiprocessing's start method "
-            "'fork'; "
-            "share memory as torch tensors or multiprocessing.Array"
+            "'fork'; share memory as torch tensors or multiprocessing.Array"
         )
     if _is_refused(crash) and _SHM in crash.message:
         return (
@@ -343,4 +342,4 @@ def _is_of(failed: Call, call: Call) -> bool:
 
 
 def _told(rank: int, call: Call) -> str:
-    return f"{signature_of(call)} of rank {rank}{at(call)}"
+    return f"rank {rank}'s {signature_of(call)}{at(call)}"

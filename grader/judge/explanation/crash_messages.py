@@ -126,10 +126,7 @@ def _told(
     if slip := slip_text(rank, values):
         return crash("crash.slip", slip, hint, detail=detail)
     if any(words in message for words in _NO_GPU):
-        text = (
-            f"rank {rank} asked for a GPU (.cuda() or device 'cuda'){where}, but the grader has "
-            "none"
-        )
+        text = f"rank {rank} asked for a GPU (.cuda() or device 'cuda'){where}; the grader has none"
         return crash("crash.gpu", text, "leave tensors and models on the CPU", detail=detail)
     asked = "" if file else f"; this part requires {entry}"
     text = f"rank {rank} raised {name}: {message}{where}{asked}"
@@ -156,7 +153,7 @@ def _syntax_text(where: str, message: str, source: str, running: tuple[int, int]
         return f"{where} is not valid {ours}: {message}"
     needed = ".".join(map(str, sign.since))
     return (
-        f"{where} uses syntax of Python {needed} or newer ({sign.what}); the grader runs {ours}. "
+        f"{where} uses syntax from Python {needed} or newer ({sign.what}); the grader runs {ours}. "
         f"{sign.remedy}"
     )
 
@@ -209,7 +206,7 @@ def failure_of_silence(rank: int, end: RankEnd, last_output: str, hint: str = ""
         line.strip("* ") for line in last_output.splitlines() if line.startswith("*** The MPI_")
     ]
     why = f". MPI says: {said[0].rstrip('.')}" if said else ""
-    told = f"rank {rank} gave no result: {how}{where} before it returned{why}"
+    told = f"rank {rank} produced no result: {how}{where} before it returned{why}"
     facts: dict[str, Fact] = {
         "rank": rank,
         "signal": end.signal or "",
@@ -266,7 +263,7 @@ _WORDS = {
 _NOBODY_TYPES = {
     ("BdbQuit", ""): "starts the debugger pdb, but there is no keyboard here; remove the line",
     ("EOFError", "EOF when reading a line"): (
-        "calls input(), but there is no keyboard here; write the value into the file instead"
+        "calls input(), but there is no keyboard here; write the value into the code instead"
     ),
 }
 """By type and message of an exception: what the line does that raised it."""
@@ -288,7 +285,7 @@ def slip_text(rank: int, values: Mapping[str, Any]) -> str:
     if where and (missing := text_of(values, "missing")):
         return (
             f"{where} opens {missing!r}, which does not exist. The working folder contains "
-            f"{_listed(values.get('there'))}; no file of the submission is in it"
+            f"{_listed(values.get('there'))}; your submitted files are not in it"
         )
     return ""
 

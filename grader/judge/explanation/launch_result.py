@@ -89,7 +89,7 @@ def _of_excess(excess: Excess, ranks: int) -> RunFailure:
             Verdict.MEMORY_LIMIT_EXCEEDED,
             found(
                 "limit.memory",
-                f"{who} used {used >> 20} MiB of memory; {allowed >> 20} MiB are allowed",
+                f"{who} used {used >> 20} MiB of memory; the limit is {allowed >> 20} MiB",
                 used_mib=used >> 20,
                 allowed_mib=allowed >> 20,
             ),
@@ -101,14 +101,14 @@ def _of_excess(excess: Excess, ranks: int) -> RunFailure:
             Verdict.RUN_TIME_ERROR,
             found(
                 "limit.processes",
-                f"the submission had {used} processes and threads at once; {allowed} are "
-                "allowed. Start fewer, or join those that have ended",
+                f"the submission had {used} processes and threads at once; the limit is {allowed}. "
+                "Start fewer, or join those that have ended",
                 used=used,
                 allowed=allowed,
             ),
             kind=excess.kind,
         )
-    who = "processes that the ranks started" if excess.rank is None else f"rank {excess.rank}"
+    who = "child processes of the ranks" if excess.rank is None else f"rank {excess.rank}"
     return RunFailure.of(
         Verdict.OUTPUT_LIMIT_EXCEEDED,
         found(
@@ -133,7 +133,7 @@ def _of_time_limit(end: End, makes_progress: bool) -> RunFailure:
             verdict,
             found(
                 "limit.time_of_results",
-                f"{words}: the calls reportedly returned, but some results had not arrived by then",
+                f"{words}: every rank reported that its call returned, but results are missing",
             ),
         )
     # Those that compute first: the others may wait for them.
@@ -158,14 +158,14 @@ def _of_time_limit(end: End, makes_progress: bool) -> RunFailure:
 
 
 def _where(end: End, rank: int) -> str:
-    """Return `rank 0 is still in Recv at ring.py:5`, or `computing` outside of all calls."""
+    """Return `rank 0 was still in Recv at ring.py:5`, or `computing` outside of all calls."""
     place = end.ranks[rank].place
     where = f" at {place[0]}:{place[1]}" if place else ""
     seen = end.trace.ranks[rank]
     is_current = seen.calls.column("sequence") == seen.inside
     call = next(iter(seen.calls.where(is_current)), None)
     doing = "computing" if seen.inside < 0 else f"in {name_of(call) if call else 'MPI'}"
-    return f"rank {rank} is still {doing}{where}"
+    return f"rank {rank} was still {doing}{where}"
 
 
 def _no_answer(lasted: CaseTime, limit_s: float) -> str:
@@ -178,8 +178,8 @@ def _machines_part(lasted: CaseTime, limit_s: float) -> str:
     """Return a clause on what the machine held back; nothing where that was next to nothing."""
     if lasted.is_starved(limit_s):
         return (
-            f"the machine was busy twice, and gave this case {max(0.0, lasted.given_s):.0f} s "
-            f"of its {limit_s:g} s; this says nothing about your code"
+            "the machine was busy in both attempts, so this case got "
+            f"{max(0.0, lasted.given_s):.0f} s of its {limit_s:g} s; your code is not to blame"
         )
     if lasted.clock_s <= _SLIGHT_SLOWDOWN * limit_s:
         return ""
@@ -227,7 +227,7 @@ def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bo
     hint = crash_hint(Crash(rank, printed, is_apart=are_apart), end.trace)
     left = unfinished(end.trace, rank) if silent[rank].signal in _CRASHES else ""
     if left and not hint:
-        hint = f"it had not waited for its {left}, so MPI might have used an array that was gone"
+        hint = f"wait for the {left}; MPI might have used its array after Python had freed it"
     failure = messages.failure_of_silence(rank, silent[rank], printed, hint)
     return _led_by(collective_difference(end.trace), failure)
 

@@ -155,9 +155,9 @@ def miscounts(
             counted_bytes = _at(last.num_bytes, peer) - _at(first.num_bytes, peer)
             if (counted_messages, counted_bytes) != (num_messages, num_bytes):
                 yield Doubt(
-                    f"rank {rank} recorded {_messages(num_messages)} to rank {peer} with "
-                    f"{bytes_text(num_bytes)}, but MPI itself counted {counted_messages} with "
-                    f"{bytes_text(counted_bytes)}",
+                    f"rank {rank} recorded {_messages(num_messages)} to rank {peer} "
+                    f"({bytes_text(num_bytes)}), but MPI itself counted {counted_messages} "
+                    f"({bytes_text(counted_bytes)})",
                     (rank,),
                 )
 
@@ -201,7 +201,7 @@ def _disorder(rank: int, seen: RankTrace, began_ns: int, read_ns: int) -> Iterat
         ends_ns = timed.column(name)
         is_outside |= (ends_ns > read_ns) | ((ends_ns != 0) & (ends_ns < entered_ns))
     for call in timed.where(is_outside)[:1]:
-        yield f"{name_of(call)} of rank {rank}{at(call)} has times outside the case"
+        yield f"rank {rank}'s {name_of(call)}{at(call)} has times outside the case"
     if not np.isin(seen.calls.column("phase"), (0, 1)).all():
         yield f"some calls of rank {rank} belong to phases that do not exist"
 

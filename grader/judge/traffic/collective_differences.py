@@ -76,7 +76,7 @@ def _differing(
             return found(
                 f"collective.other_{what}",
                 f"Rank {other} called {name_of(others)}{at(others)} with {text(others)}, but rank "
-                f"{rank}{at(call)} with {text(call)}.",
+                f"{rank} called it{at(call)} with {text(call)}.",
                 help=_HELP[what],
                 call=name_of(call),
                 ranks=(rank, other),

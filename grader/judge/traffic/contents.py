@@ -61,7 +61,7 @@ class Message:
 
 
 def samples_of(call: Call, dtype: np.dtype[Any] | str) -> Values:
-    """Return numbers from each third of a message, at places that are drawn.
+    """Return numbers from each third of a message, at random places.
 
     A sample is 8 bytes, as many numbers as these are. Empty where a message was not sampled, or is
     shorter than a number.
@@ -75,12 +75,12 @@ def samples_of(call: Call, dtype: np.dtype[Any] | str) -> Values:
 
 
 def is_zeros(call: Call) -> bool:
-    """Return whether a message, or what a collective is given, is nothing but zeros."""
+    """Return whether a message, or a rank's data for a collective, is nothing but zeros."""
     return 0 < call.sampled_num_bytes < 2 * _WORD_NUM_BYTES and not call.sample_first
 
 
 def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
-    """Return whether a message, or what a collective is given, may be some of these numbers.
+    """Return whether a message, or a rank's data for a collective, may be some of these numbers.
 
     scaled: or of a multiple of them, whose factor is the same for all. Most of its samples have to
     be among them; a single number is no evidence of a multiple. A list of Python floats shows three

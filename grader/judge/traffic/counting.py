@@ -37,7 +37,7 @@ def assert_not_truncated(trace: Trace) -> None:
             raise NotProven(
                 found(
                     "evidence.not_recorded",
-                    f"the calls of rank {rank} were not recorded, so nothing is proven",
+                    f"the calls of rank {rank} were not recorded, so this check proves nothing",
                     rank=rank,
                 )
             )
@@ -45,8 +45,8 @@ def assert_not_truncated(trace: Trace) -> None:
             raise NotProven(
                 found(
                     "evidence.calls_not_kept",
-                    f"rank {rank} made more calls than the grader keeps, so nothing is "
-                    "proven; a correct solution needs far fewer",
+                    f"rank {rank} made more calls than the grader keeps, so this check proves "
+                    "nothing; a correct solution needs far fewer",
                     rank=rank,
                 )
             )
@@ -58,7 +58,7 @@ def assert_not_truncated(trace: Trace) -> None:
                     "evidence.makes_no_sense",
                     f"the record of rank {rank}'s call{at(call)} is inconsistent "
                     f"({name_of(call)}, peer {call.peer}, {bytes_text(call.num_bytes)}), so "
-                    "nothing is proven",
+                    "this check proves nothing",
                     rank=rank,
                     place=place_of(call),
                 )
@@ -110,9 +110,8 @@ def calls_by_rank(
 ) -> Iterator[tuple[int, Call]]:
     """Yield every call with its rank: rank 0's in order, then rank 1's, ...
 
-    functions: only calls of these; a caller that needs few of them should say so, because a trace
-    may
-    hold a great many others.
+    functions: only calls of these. A caller that needs few of them should name them, because a
+    trace may hold a great many others.
     """
     for rank, seen in enumerate(trace.ranks):
         calls = seen.calls
@@ -207,10 +206,9 @@ def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) ->
                 raise RuleViolation(
                     found(
                         "volume.not_own_array",
-                        f"rank {rank} sent "
-                        f"{_elements(num_bytes, item_num_bytes)} to rank {other}; "
-                        "in the naive exchange, each "
-                        f"rank sends its own array of {length} elements to every other rank",
+                        f"rank {rank} sent {_elements(num_bytes, item_num_bytes)} to rank {other}; "
+                        f"in the naive exchange, each rank sends its own array of {length} "
+                        "elements to every other rank",
                         rank=rank,
                         peer=other,
                         num_bytes=num_bytes,
@@ -304,7 +302,7 @@ def bytes_text(num_bytes: int) -> str:
 
 
 def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
-    """Assert that envelopes of messages cannot carry the data that the other ranks need.
+    """Assert that message envelopes alone cannot carry the data that the other ranks need.
 
     needed_num_bytes: the least that a rank must tell. Who sends an array element by element, with
     the index as tag, is far below it. Raises NotProven.
@@ -320,7 +318,7 @@ def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
                     "evidence.envelopes_could_tell",
                     f"rank {rank} sent {len(sent)} messages of {num_kinds} kinds, told apart "
                     f"by receiver, tag, and length. The kinds alone can carry {num_bytes:.0f} "
-                    f"bytes; {needed_num_bytes:.0f} are enough. The result might not come from "
+                    f"bytes; the result needs only {needed_num_bytes:.0f}. It might not come from "
                     "the messages' content; your instructor reviews this part",
                     rank=rank,
                     num_messages=len(sent),

@@ -111,7 +111,7 @@ def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
     happened = [effect for effect in effects if effect.happened]
     if not any(effect.influenced and not effect.ended for effect in happened):
         came = (
-            "there were no results"
+            "no run produced results"
             if all(effect.ended for effect in happened)
             else "no result changed"
         )

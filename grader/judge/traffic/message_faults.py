@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 
 
 def single_message_faults(outcome: Outcome) -> tuple[MessageFault, ...]:
-    """Return one message after the other to alter: those of one rank, and one of each other rank.
+    """Return messages to alter one at a time: those of one rank, and one of every other rank.
 
     Of n ranks at most 2 (n - 1) messages of the one, drawn among those it sends: as many as it
     needs in a ring. Who sends an array element by element sends thousands.
@@ -63,7 +63,7 @@ def every_message_fault(
 
 
 def every_contribution_fault(outcome: Outcome, ranks: Iterable[int]) -> tuple[MessageFault, ...]:
-    """Return one fault for each of these ranks that passes data to collectives: it changes all.
+    """Return a fault for each of these ranks that passes data to collectives: it changes all data.
 
     Of what is at least half as long as its longest: a length or a loss may be of no use.
     What a rank only receives does not happen to be altered. outcome: as of single_message_faults.

@@ -102,7 +102,7 @@ def _received(trace: Trace) -> Iterator[_Message]:
 
 
 def arrival_text(trace: Trace, rank: int, *, uses_nothing: bool = False) -> str:
-    """Return that a rank reads what it receives before the wait, where the trace suggests it.
+    """Return a clause if the trace suggests that a rank reads received data before its wait.
 
     Of a rank that sends to one other only, as in a ring, it is known which message must come first:
     what is passed on in the next step. Of others only a receive that is never waited for.

@@ -51,7 +51,7 @@ def assert_one_neighbour(trace: Trace, *, may_be_silent: bool = False) -> None:
                         "rule.both_ring_neighbours",
                         f"rank {first[1]} sent to rank {first[2].peer}{at(first[2])}, "
                         f"{f'but rank {rank} sent' if rank != first[1] else 'and'} {here}; in a "
-                        "ring, every rank sends to the same side",
+                        "ring, every rank sends in the same direction",
                         rank=rank,
                         places=(place_of(first[2]), place_of(call)),
                     )
@@ -90,8 +90,7 @@ def assert_neighbours(trace: Trace, graph: Graph, *, may_be_silent: bool = False
                     found(
                         "rule.not_a_neighbour",
                         f"rank {rank} called {name_of(call)}{at(call)} to send to rank "
-                        f"{call.peer}, "
-                        f"which is not its neighbour; {_has(graph, rank)}",
+                        f"{call.peer}, which is not its neighbour; {_has(graph, rank)}",
                         rank=rank,
                         peer=call.peer,
                         place=place_of(call),
@@ -175,7 +174,7 @@ def grid_graph(shape: Sequence[int], *, periodic: bool | Sequence[bool] = False)
 
 
 def star_graph(num_ranks: int, *, root: int = 0) -> Graph:
-    """Return the graph in which `root` is a neighbour of all others, and these of no other rank.
+    """Return the graph in which `root` is a neighbour of every other rank, and their only one.
 
     Raises ValueError for a root that is none of the ranks.
     """

@@ -208,8 +208,8 @@ def _assert_few_communicators(trace: Trace, allowed_text: str) -> None:
                     "rule.many_communicators",
                     f"rank {rank} created {len(made)} new communicators, the first with "
                     f"{name_of(made[0])}{at(made[0])}, and sent and received {num_messages} "
-                    f"message{'s' * (num_messages != 1)}. So many communicators can carry data "
-                    f"themselves; this part allows {allowed_text}",
+                    f"message{'s' * (num_messages != 1)}. Creating so many can itself pass data "
+                    f"between ranks; this part allows {allowed_text}",
                     rank=rank,
                     place=place_of(made[0]),
                 )

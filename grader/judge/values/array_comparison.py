@@ -88,8 +88,8 @@ def assert_unchanged(
             raise WrongAnswer(
                 found(
                     "value.shape_changed",
-                    f"{prefix}rank {rank}: {name} has shape {now.shape} after the call; it had "
-                    f"{before.shape}",
+                    f"{prefix}rank {rank}: {name} has shape {now.shape} after the call, but had "
+                    f"{before.shape} before",
                     rank=rank,
                     name=name,
                 )

@@ -59,7 +59,7 @@ def sum_text(
 
 
 def factor_text(got: Values, expected: Values, num_ranks: int) -> str:
-    """Return that all of an array is n times, or an n-th of, what it should be, or nothing."""
+    """Return a clause if an array is a multiple, or the mean, of what is expected; else nothing."""
     if not got.size or not np.any(expected):
         return ""
     for factor in range(2, max(2 * num_ranks, _MOST_TIMES) + 1):
@@ -156,7 +156,7 @@ def _counts_text(counts: Sequence[int], stranger: str, own: int | None) -> str:
     ]
     if missing:
         said.append(
-            f"none of {ranks_text(missing)}"
+            f"nothing from {ranks_text(missing)}"
             if said
             else f"it lacks the contribution{'s' * (len(missing) > 1)} of {ranks_text(missing)}"
         )

@@ -60,7 +60,7 @@ def cases(*names: str, **subjects: str) -> tuple[Named, ...]:
 
 
 CRASH = RunFailure(Verdict.RUN_TIME_ERROR, "it crashed", kind="crash")
-STARVED = RunFailure(Verdict.JUDGE_ERROR, "the machine was busy twice")
+STARVED = RunFailure(Verdict.JUDGE_ERROR, "the machine was busy in both attempts")
 
 
 def test_it_is_a_sequence_of_as_many_as_there_are_cases():
@@ -92,7 +92,7 @@ def test_one_crash_on_two_numbers_of_ranks_ends_a_part_that_has_no_answer():
     answers = ranks.answers(cases("a", "b", "c"), budget, ranks=2)
     assert budget.ended == CRASH
     assert ranks.launches == [["a", "b", "c"], ["a", "b", "c"], ["b", "c"]]
-    assert answers[2] == NotRun("the part had already ended with RUN_TIME_ERROR")
+    assert answers[2] == NotRun("the part had already ended: run time error")
 
 
 def test_one_rank_alone_is_asked_where_several_fail_alike():
@@ -183,7 +183,7 @@ def test_what_the_machine_did_costs_no_budget_and_says_nothing_of_its_subject():
     assert budget == LaunchBudget(has_answered=True)
     launch = make_launch(asked, answers, RANKS)
     for look in (launch.holding, lambda check: list(launch.answers())):
-        with pytest.raises(RunFailed, match="the machine was busy twice"):
+        with pytest.raises(RunFailed, match="the machine was busy in both attempts"):
             look(lambda case, outcome: None)
 
 

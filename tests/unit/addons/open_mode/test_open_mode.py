@@ -143,7 +143,7 @@ def test_a_crash_is_told_with_its_line(tmp_path):
         """
     done = opened(write(tmp_path, source), "-n", "3", "-k", "three_processes")
     assert done.returncode == 1
-    assert "rank 1 gave no result: its process ended at my_naive_allreduce.py:5 before" in (
+    assert "rank 1 produced no result: its process ended at my_naive_allreduce.py:5 before" in (
         " ".join(done.stdout.split())
     )
 

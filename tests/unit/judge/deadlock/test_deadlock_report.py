@@ -345,8 +345,8 @@ def test_a_waitall_needs_all_requests():
     requests = [run.irecv(0, 1, tag) for tag in (1, 2, 3, 4)]
     run.enter_wait(0, *requests)
     assert (
-        "rank 0 waits in Waitall at ring.py:50 for Irecv(source=1, tag=2) of ring.py:20 and "
-        "Irecv(source=1, tag=3) of ring.py:30 and 2 more"
+        "rank 0 waits in Waitall at ring.py:50 for Irecv(source=1, tag=2) at ring.py:20 and "
+        "Irecv(source=1, tag=3) at ring.py:30 and 2 more"
     ) in explained(run)
 
 
@@ -370,7 +370,7 @@ def test_a_waitany_needs_one_request(function):
         run.enter_wait(0, *[run.irecv(0, 1, tag) for tag in (1, 2, 3)], function=function)
         assert (explained(run) is not None) == is_stuck
     assert (
-        f"waits in {function} at ring.py:40 for Irecv(source=1, tag=1) of ring.py:10 or"
+        f"waits in {function} at ring.py:40 for Irecv(source=1, tag=1) at ring.py:10 or"
         in explained(run)
     )
 
@@ -383,7 +383,7 @@ def test_requests_that_are_complete_are_not_waited_for():
     run.complete(0, done, 1, 1)
     run.enter_wait(0, done, hopeless, function="Waitany")
     run.enter_recv(1, 0)
-    assert "for Irecv(source=1, tag=2) of ring.py:20;" in explained(run)
+    assert "for Irecv(source=1, tag=2) at ring.py:20;" in explained(run)
 
 
 def test_a_wait_for_nothing_left_goes_on():
@@ -402,7 +402,7 @@ def test_an_isend_waited_for_before_the_receive_is_posted():
     for rank in range(2):
         run.enter_wait(rank, run.isend(rank, 1 - rank, 2, synchronous=True), function="Wait")
     assert explained(run).startswith(
-        "deadlock: rank 0 waits in Wait at ring.py:20 for Isend(dest=1, tag=2) of ring.py:10;"
+        "deadlock: rank 0 waits in Wait at ring.py:20 for Isend(dest=1, tag=2) at ring.py:10;"
     )
 
 
@@ -413,7 +413,7 @@ def test_a_receive_is_named_before_a_send_that_may_be_buffered():
         run.enter_wait(rank, run.isend(rank, 1 - rank, 2), run.irecv(rank, 1 - rank, 3))
     said = explained(run)
     assert (
-        "rank 0 waits in Waitall at ring.py:30 for Irecv(source=1, tag=3) of ring.py:20 and" in said
+        "rank 0 waits in Waitall at ring.py:30 for Irecv(source=1, tag=3) at ring.py:20 and" in said
     )
     assert "may block" not in said
     assert (
@@ -537,7 +537,7 @@ def test_one_wildcard_receive_too_many():
         run.send(rank, 0, 4)
         run.enter_recv(rank, 0)
     run.enter_wait(0, *requests)
-    assert "for Irecv(source=ANY_SOURCE, tag=4) of ring.py:30 and" in explained(run)
+    assert "for Irecv(source=ANY_SOURCE, tag=4) at ring.py:30 and" in explained(run)
 
 
 def test_a_wildcard_may_have_taken_either_message():
@@ -670,7 +670,7 @@ def test_a_test_that_never_succeeds():
     run.poll(0, run.irecv(0, 1, 0))
     run.enter_recv(1, 0)
     assert explained(run).startswith(
-        "deadlock: rank 0 polls with Test at ring.py:20 for Irecv(source=1, tag=0) of ring.py:10;"
+        "deadlock: rank 0 polls with Test at ring.py:20 for Irecv(source=1, tag=0) at ring.py:10;"
     )
 
 
@@ -708,8 +708,8 @@ def test_any_poll_of_a_loop_may_succeed():
         run.poll(0, function="Iprobe", peer=1, tag=7)
         assert (explained(run) is not None) == is_stuck
     assert (
-        "polls with Test at ring.py:30 for Irecv(source=1, tag=1) of ring.py:10 and polls with "
-        "Test at ring.py:40 for Irecv(source=1, tag=2) of ring.py:20 and polls with "
+        "polls with Test at ring.py:30 for Irecv(source=1, tag=1) at ring.py:10 and polls with "
+        "Test at ring.py:40 for Irecv(source=1, tag=2) at ring.py:20 and polls with "
         "Iprobe(source=1, tag=7) at ring.py:50" in explained(run)
     )
 

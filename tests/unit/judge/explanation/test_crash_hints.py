@@ -54,14 +54,14 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "tcp:// rendezvous: port number missing", command="python a.py --rank 0"),
-            "init_process_group needs rank, world_size, and, the same on every rank, the address "
-            "and port of rank 0, as in init_method='tcp://ADDRESS:29500'; the grader starts the "
+            "init_process_group needs rank, world_size, and the address and port of rank 0 (the "
+            "same on every rank), as in init_method='tcp://ADDRESS:29500'; the grader starts the "
             "program as `python a.py --rank 0`",
         ),
         (
             Crash(0, "No rendezvous handler for ://", command="python a.py --master-ip 127.0.0.2"),
-            "init_process_group needs rank, world_size, and, the same on every rank, the address "
-            "and port of rank 0, as in init_method='tcp://ADDRESS:29500'; the grader starts the "
+            "init_process_group needs rank, world_size, and the address and port of rank 0 (the "
+            "same on every rank), as in init_method='tcp://ADDRESS:29500'; the grader starts the "
             "program as `python a.py --master-ip 127.0.0.2`",
         ),
         (
@@ -239,7 +239,7 @@ def test_both_sizes_and_both_places_are_named():
     run.send(0, 1, tag=3, num_elements=13)
     fail(run, 1, run.irecv(1, 0, tag=3), 10)
     assert size_mismatch(run.trace(), 1) == (
-        "Irecv(source=0, tag=3) of rank 1 at ring.py:10 has a buffer of 80 bytes (10 elements of 8 "
+        "rank 1's Irecv(source=0, tag=3) at ring.py:10 has a buffer of 80 bytes (10 elements of 8 "
         "bytes), but rank 0 sends it 104 bytes (13 elements of 8 bytes) at ring.py:10: make the "
         "buffer as long as the message"
     )
@@ -301,7 +301,7 @@ def test_of_a_collective_of_equal_sizes_no_wrong_size_is_told():
     for rank in range(2):
         run.call(rank, "Gather", peer=0, num_elements=7, num_bytes=56, error=TRUNCATE * (1 - rank))
     assert size_mismatch(run.trace(), 0) == (
-        "in Gather(root=0) of rank 0 at ring.py:10, the ranks' arrays differ in size"
+        "in rank 0's Gather(root=0) at ring.py:10, the ranks' arrays differ in size"
     )
 
 
@@ -312,7 +312,7 @@ def test_what_is_not_certain_is_not_told():
     run.isend(1, 2, num_elements=6)
     fail(run, 2, run.irecv(2, ANY_SOURCE, ANY_TAG), 4)
     assert size_mismatch(run.trace(), 2) == (
-        "Irecv(source=ANY_SOURCE, tag=ANY_TAG) of rank 2 at ring.py:10 has a buffer of 32 bytes (4 "
+        "rank 2's Irecv(source=ANY_SOURCE, tag=ANY_TAG) at ring.py:10 has a buffer of 32 bytes (4 "
         "elements of 8 bytes), but the message is longer"
     )
 
@@ -335,7 +335,7 @@ def test_of_collectives_with_sizes_of_their_own_none_is_blamed():
         failed = run.call(1, name, num_elements=4, num_bytes=32)
         run.change(1, failed, error=TRUNCATE)
         assert size_mismatch(run.trace(), 1) == (
-            f"in {name} of rank 1 at ring.py:10, the ranks' arrays differ in size"
+            f"in rank 1's {name} at ring.py:10, the ranks' arrays differ in size"
         )
 
 

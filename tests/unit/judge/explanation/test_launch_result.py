@@ -152,7 +152,7 @@ def test_the_sentence_says_what_the_machine_held_back():
     for clock_s, run_queue_delay_s in ((10.1, 0.0), (11.0, 0.9)):
         failure = out_of_time(clock_s, run_queue_delay_s)
         assert failure.verdict is Verdict.TIME_LIMIT_EXCEEDED
-        assert failure.message == "stopped after 10 s without finishing: rank 0 is still computing"
+        assert failure.message == "stopped after 10 s without finishing: rank 0 was still computing"
     slow = out_of_time(31.2, 21.0).message
     assert slow.startswith("stopped after 10 s without finishing: ")
     assert slow.endswith("; the machine was busy, so this took 31 s by the clock")
@@ -167,7 +167,7 @@ def test_who_computes_is_told_before_those_who_wait_for_it():
     lasted = CaseTime(10.1, 0.0)
     failure = told(End(EndKind.TIME_LIMIT, ranks, run.trace(), lasted=lasted, limit_s=LIMIT_S))
     (finding,) = failure.findings
-    assert ": rank 7 is still computing at ring.py:20; rank 0 is still in Barrier" in finding.text
+    assert ": rank 7 was still computing at ring.py:20; rank 0 was still in Barrier" in finding.text
     assert finding.facts["ranks"] == tuple(range(8))
     assert finding.places == ("ring.py:20", "ring.py:10")
 
@@ -177,8 +177,8 @@ def test_what_a_busy_machine_ended_is_no_time_limit():
     failure = out_of_time(50.1, 43.2)
     assert failure.verdict is Verdict.JUDGE_ERROR
     assert failure.message == (
-        "stopped after 50 s without finishing: rank 0 is still computing; the machine was busy "
-        "twice, and gave this case 7 s of its 10 s; this says nothing about your code"
+        "stopped after 50 s without finishing: rank 0 was still computing; the machine was busy "
+        "in both attempts, so this case got 7 s of its 10 s; your code is not to blame"
     )
 
 
@@ -194,9 +194,10 @@ def test_a_crash_is_the_cause_and_a_stack_that_was_asked_for_is_not():
     asked = RankEnd(said="closed", place=("ring.py", 12))
     crashed = RankEnd(said="closed", place=("ring.py", 3), dumped_a_crash=True, signal="SIGSEGV")
     assert trouble(asked, RankEnd(said="closed"), crashed).message == (
-        "rank 2 gave no result: its process was killed by SIGSEGV at ring.py:3 before it returned"
+        "rank 2 produced no result: its process was killed by SIGSEGV at ring.py:3 before it "
+        "returned"
     )
-    assert "rank 0 gave no result" in trouble(asked, RankEnd(said="closed")).message
+    assert "rank 0 produced no result" in trouble(asked, RankEnd(said="closed")).message
 
 
 def test_what_cannot_be_read_is_told_in_our_words():
@@ -214,10 +215,10 @@ def test_what_cannot_be_read_is_told_in_our_words():
         (
             Excess("processes", 9, 8),
             Verdict.RUN_TIME_ERROR,
-            ("had 9 processes and threads at once; 8 are allowed"),
+            ("had 9 processes and threads at once; the limit is 8"),
         ),
         (Excess("output", 9 << 20, 8 << 20, 1), Verdict.OUTPUT_LIMIT_EXCEEDED, "rank 1 printed"),
-        (Excess("output", 9 << 20, 8 << 20), Verdict.OUTPUT_LIMIT_EXCEEDED, "the ranks started"),
+        (Excess("output", 9 << 20, 8 << 20), Verdict.OUTPUT_LIMIT_EXCEEDED, "child processes of the ranks"),
     ],
 )
 def test_each_excess_has_its_verdict(excess, verdict, words):

@@ -248,8 +248,8 @@ def test_mpi_counted_something_else(row):
     after = [counted((0, 0), row), counted((2, 24), (0, 0))]
     (doubt,) = miscounts(exchange().trace(), [NOTHING, NOTHING], after)
     assert doubt.text == (
-        f"rank 0 recorded 2 messages to rank 1 with 24 bytes, but MPI itself counted {row[0]} "
-        f"with {row[1]} bytes"
+        f"rank 0 recorded 2 messages to rank 1 (24 bytes), but MPI itself counted {row[0]} "
+        f"({row[1]} bytes)"
     )
 
 

@@ -43,8 +43,8 @@ def test_other_sizes_are_named_with_both_lines(name):
     assert told is not None
     assert told.key == "collective.other_size"
     assert told.text == (
-        f"Rank 2 called {name} at ring.py:10 with 96 bytes (12 elements of 8 bytes), but rank 0 at "
-        "ring.py:10 with 80 bytes (10 elements of 8 bytes)."
+        f"Rank 2 called {name} at ring.py:10 with 96 bytes (12 elements of 8 bytes), but rank 0 "
+        "called it at ring.py:10 with 80 bytes (10 elements of 8 bytes)."
     )
     assert told.facts["ranks"] == (0, 2)
     assert told.places == ("ring.py:10",)
@@ -89,7 +89,8 @@ def test_another_root_is_named_before_sizes():
     assert told is not None
     assert told.key == "collective.other_root"
     assert told.text == (
-        "Rank 1 called Bcast at ring.py:10 with root 1, but rank 0 at ring.py:10 with root 0."
+        "Rank 1 called Bcast at ring.py:10 with root 1, but rank 0 called it at ring.py:10 "
+        "with root 0."
     )
 
 

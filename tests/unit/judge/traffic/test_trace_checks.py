@@ -300,7 +300,7 @@ def test_both_directions():
     run.isend(2, 1)
     assert violation(neighbours.assert_one_neighbour, run) == (
         "rank 0 sent to rank 1 at ring.py:10, but rank 2 sent to rank 1 at ring.py:190; in a ring, "
-        "every rank sends to the same side"
+        "every rank sends in the same direction"
     )
     run = ring(4, even(8, 4))
     run.isend(0, 3)

@@ -25,7 +25,7 @@ def test_every_contribution_is_told(ranks: int, dtype: str) -> None:
     total = np.sum(each, axis=0)
     for changed, told in (
         (total + each[1], "it contains the contribution of rank 1 (twice)"),
-        (total - each[0] + each[1], "rank 1 (twice) and none of rank 0"),
+        (total - each[0] + each[1], "rank 1 (twice) and nothing from rank 0"),
         (each[1], "it contains only rank 1's own contribution"),
         (each[0], "it contains only the contribution of rank 0"),
     ):
@@ -41,7 +41,7 @@ def test_what_is_missing_is_told() -> None:
     got = each[0] + each[3]
     assert sum_text(got, each, own=0) == "it contains only the contributions of ranks 0 and 3"
     assert sum_text(got + 2 * each[0], each) == (
-        "it contains the contribution of rank 0 (3 times) and none of ranks 1, 2, and 4"
+        "it contains the contribution of rank 0 (3 times) and nothing from ranks 1, 2, and 4"
     )
 
 

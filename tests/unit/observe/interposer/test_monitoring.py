@@ -155,7 +155,7 @@ def test_a_message_inside_a_function_that_mpi_calls(launch):
         before = [Counted((), ())] * 2
         doubts = list(miscounts(Trace(tuple(ranks)), before, counted_by(run)))
         assert len(doubts) == 2
-        said = "recorded 0 messages to rank 1 with 0 bytes, but MPI itself counted 1"
+        said = "recorded 0 messages to rank 1 (0 bytes), but MPI itself counted 1"
         assert said in doubts[0].text
         assert [memory.num_nested() > 0 for memory in run.memories] == [True, True]
 

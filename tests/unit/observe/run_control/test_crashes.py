@@ -148,7 +148,7 @@ def test_of_several_requests_the_one_with_the_short_buffer_is_told():
         """
     )
     assert (
-        "Irecv(source=1, tag=2) of rank 0 at work.py:7 has a buffer of 52 bytes (13 elements of 4 "
+        "rank 0's Irecv(source=1, tag=2) at work.py:7 has a buffer of 52 bytes (13 elements of 4 "
         "bytes), but rank 1 sends it 104 bytes (13 elements of 8 bytes) at work.py:8: give both "
         "arrays the same dtype"
     ) in failure.message
@@ -193,5 +193,5 @@ def test_a_tensor_that_is_too_short_is_told_though_gloo_ends_the_process(torch_s
         backend="torch",
         server=torch_server,
     )
-    assert "recv(src=1, tag=0) of rank 0 at work.py:7 has a buffer of 8 bytes" in failure.message
+    assert "rank 0's recv(src=1, tag=0) at work.py:7 has a buffer of 8 bytes" in failure.message
     assert "rank 1 sends it 16 bytes (4 elements of 4 bytes) at work.py:5" in failure.message

@@ -201,7 +201,7 @@ def test_a_missing_file_is_told_with_what_is_there(ranks):
         "rank 0: work.py:4 opens 'data/train.csv', which does not exist. The working folder "
         "contains "
     )
-    assert " contains mine.txt; no file of the submission" in failure.message
+    assert " contains mine.txt; your submitted files" in failure.message
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_the_lowest_raising_rank_speaks():
             r"work.py does not define go; it defines went; .* go\(comm\)",
         ),
         ("def go(): pass", r"rank 0 raised TypeError: go\(\) takes 0 .* requires go\(comm\)"),
-        ("x = t'{1}'", r"work.py:1 uses syntax of Python 3.14 or newer \(a t-string\); the gr"),
+        ("x = t'{1}'", r"work.py:1 uses syntax from Python 3.14 or newer \(a t-string\); the gr"),
         ("__import__('nowhere')", r"rank 0 raised ModuleNotFoundError: .*'nowhere' at work.py:1"),
         (
             "from my_utlis import go",
@@ -333,7 +333,7 @@ def test_an_exit_without_an_answer_is_not_a_pass():
     """os._exit(0) leaves no result behind, so it gains nothing."""
     failure = diagnose("import os\ndef go(comm): os._exit(0)")
     assert failure.verdict is Verdict.RUN_TIME_ERROR
-    assert "gave no result" in failure.message
+    assert "produced no result" in failure.message
 
 
 def test_an_abort_is_not_a_pass():
@@ -354,7 +354,7 @@ def test_a_crash_names_signal_and_line():
         """
     )
     assert failure.verdict is Verdict.RUN_TIME_ERROR
-    assert failure.message.startswith("rank 1 gave no result: its process was killed by SIGSEGV")
+    assert failure.message.startswith("rank 1 produced no result: its process was killed by SIG")
     assert "work.py:5" in failure.message
 
 
@@ -419,7 +419,7 @@ def test_an_endless_computation_is_a_time_limit_not_a_deadlock():
         limits=Limits(case_s=2),
     )
     assert failure.verdict is Verdict.TIME_LIMIT_EXCEEDED
-    assert "rank 1 is still computing at work.py:" in failure.message
+    assert "rank 1 was still computing at work.py:" in failure.message
 
 
 def test_a_rank_that_computes_for_long_is_told_of_while_it_does(monkeypatch):

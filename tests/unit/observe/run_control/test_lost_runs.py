@@ -72,7 +72,7 @@ def test_memory_of_processes_that_a_rank_starts_counts():
     )
     assert launched.failure is not None
     assert launched.failure.verdict is Verdict.MEMORY_LIMIT_EXCEEDED
-    assert "500 MiB are allowed" in launched.failure.message
+    assert "the limit is 500 MiB" in launched.failure.message
 
 
 def test_memory_that_processes_share_counts_once():

@@ -330,7 +330,7 @@ def test_computing_for_long_is_no_deadlock(server):
         limit_s=3.0,
     )
     assert failure.verdict is Verdict.TIME_LIMIT_EXCEEDED, failure
-    said = "rank 1 is still computing at work.py:5; rank 0 is still in barrier at work.py:6"
+    said = "rank 1 was still computing at work.py:5; rank 0 was still in barrier at work.py:6"
     assert said in failure.message
 
 
@@ -634,7 +634,7 @@ def test_asking_for_a_gpu_has_a_sentence_of_its_own(server, call):
     failure = hang(server, f"import torch\ndef go(comm): {call}", backend="none", ranks=1)
     assert failure.verdict is Verdict.RUN_TIME_ERROR
     assert failure.message.startswith(
-        "rank 0 asked for a GPU (.cuda() or device 'cuda') at work.py:2,"
+        "rank 0 asked for a GPU (.cuda() or device 'cuda') at work.py:2;"
     )
 
 

@@ -33,7 +33,7 @@ def an_outcome():
 
 def test_a_run_that_is_ended_holds():
     """What the watch said of it is what was found."""
-    message = "the rank used 70 MiB of memory; 64 MiB are allowed"
+    message = "the rank used 70 MiB of memory; the limit is 64 MiB"
     found = watched(failure=RunFailure(Verdict.MEMORY_LIMIT_EXCEEDED, message))
     assert (found.holds, found.is_essential, found.found) == (True, True, message)
 
