@@ -57,6 +57,7 @@ def _collective(situation: StalledRun) -> Finding | None:
             return found(
                 "deadlock.few_in_collective",
                 f"Not all ranks of the communicator called {name}.",
+                help=f"every rank of a communicator must call {name}",
                 call=name,
             )
         so_often = " as often" if gathering.number else ""

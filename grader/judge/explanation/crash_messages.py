@@ -172,7 +172,7 @@ def failure_of_broken_message(rank: int, why: str) -> RunFailure:
 
     why: what is wrong with its bytes, where they are no message at all.
     """
-    told = f"rank {rank} sent a message that the grader cannot read"
+    told = f"the grader received an unreadable message from rank {rank}"
     told = f"{told}: {why}" if why else told
     return RunFailure.of(
         Verdict.RUN_TIME_ERROR,

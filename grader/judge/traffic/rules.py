@@ -102,8 +102,8 @@ def assert_requests_completed(
         how = "was never completed (no Wait or successful Test)"
         if call.request_freed:
             how = (
-                "was freed before it was complete, so the program cannot know when its array "
-                "may be used"
+                "was freed before it was complete, so the program cannot know when it may reuse "
+                "the array"
             )
         noun = "request" if number == 1 else "requests"
         raise RuleViolation(

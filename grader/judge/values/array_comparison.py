@@ -188,7 +188,7 @@ def agreement_text(
         return ""
     if len(set(map(_content, expected))) > 1:
         right = sorted(set(range(len(arrays))) - set(wrong))
-        return f"; {ranks_text(right)} {_are(right)} correct" if right else "; no rank is correct"
+        return f"; {ranks_text(right)} {_are(right)} correct" if right else "; every rank is wrong"
     groups: dict[Any, list[int]] = {}
     for rank, array in enumerate(arrays):
         groups.setdefault(_content(np.asarray(array)), []).append(rank)
@@ -199,7 +199,7 @@ def agreement_text(
     agreeing = sorted((group for group in groups.values() if len(group) > 1), key=_largest_first)
     said = []
     if not right:
-        said.append("no rank is correct")
+        said.append("every rank is wrong")
     elif len(wrong) > 1:
         said.append(f"{ranks_text(wrong[1:])} {_are(wrong[1:])} also wrong")
     elif not agreeing:

@@ -241,7 +241,7 @@ def test_a_request_that_is_never_completed():
         (
             lambda run: run.isend(1, 0, request_freed=True),
             "rank 1: the Isend to rank 0 at ring.py:50 was freed before it was complete, so "
-            "the program cannot know when its array may be used; 1 such request in all",
+            "the program cannot know when it may reuse the array; 1 such request in all",
         ),
     ],
 )

@@ -54,17 +54,17 @@ def test_a_lost_tail_shows_as_one_piece():
         ([1, 1, 1, 1], "; all 4 ranks agree with each other"),
         (
             [1, 1, 2, 2],
-            "; no rank is correct; ranks 0 and 1 agree with each other; "
+            "; every rank is wrong; ranks 0 and 1 agree with each other; "
             "ranks 2 and 3 agree with each other",
         ),
-        ([1, 2, 3, 4], "; no rank is correct; no two ranks agree with each other"),
+        ([1, 2, 3, 4], "; every rank is wrong; no two ranks agree with each other"),
         ([0, 1, 0, 2], "; rank 3 is also wrong; ranks 0 and 2 agree with each other"),
         ([1, 0, 2, 3], "; ranks 2 and 3 are also wrong"),
         ([0, 0, 0, 1], "; ranks 0, 1, and 2 agree with each other"),
-        ([2, 1, 1, 1], "; no rank is correct; ranks 1, 2, and 3 agree with each other"),
+        ([2, 1, 1, 1], "; every rank is wrong; ranks 1, 2, and 3 agree with each other"),
         ([1, 1], "; both ranks agree with each other"),
         ([0, 1], "; rank 0 is correct"),
-        ([2, 1], "; no rank is correct"),
+        ([2, 1], "; every rank is wrong"),
         ([1], ""),
     ],
 )

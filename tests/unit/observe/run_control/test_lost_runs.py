@@ -53,7 +53,7 @@ def test_a_rank_does_not_choose_its_own_time(lie):
     )
     assert launched.failure is not None
     assert launched.failure.verdict is Verdict.RUN_TIME_ERROR
-    assert launched.failure.message == "rank 0 sent a message that the grader cannot read"
+    assert launched.failure.message == "the grader received an unreadable message from rank 0"
 
 
 def test_memory_of_processes_that_a_rank_starts_counts():
