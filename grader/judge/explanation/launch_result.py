@@ -179,7 +179,7 @@ def _machines_part(lasted: CaseTime, limit_s: float) -> str:
     if lasted.is_starved(limit_s):
         return (
             "the machine was busy in both attempts, so this case got "
-            f"{max(0.0, lasted.given_s):.0f} s of its {limit_s:g} s; your code is not to blame"
+            f"{max(0.0, lasted.given_s):.0f} s of its {limit_s:g} s; your code is not blamed"
         )
     if lasted.clock_s <= _SLIGHT_SLOWDOWN * limit_s:
         return ""
