@@ -43,7 +43,7 @@ def write_new(options: argparse.Namespace) -> int:
         print(path)
     named = f"--course {folders[0]} "
     print(
-        f"the assignment is ready; `grade {named}verify {options.name}` shows that it grades "
+        f"the assignment is ready; `grade {named}verify {options.name}` checks that it grades "
         "correctly"
     )
     print(

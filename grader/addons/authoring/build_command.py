@@ -108,7 +108,7 @@ def _refusals(course: Course) -> Iterator[str]:
             if file.is_relative_to(course.references):
                 yield (
                     f"{file} is a support file in the reference, which students do not get. Write "
-                    f"the template, which they get: `grade template {assignment.name} FOLDER`"
+                    f"the template again: `grade template {assignment.name} FOLDER`"
                 )
 
 

@@ -88,8 +88,8 @@ def _find_solutions(lines: list[str], file: str) -> list[_Solution]:
         if match := _BEGIN.match(line):
             if begin is not None:
                 raise GraderError(
-                    f"{file}:{number}: this solution begins inside that of line {begin}; first end "
-                    "that one, with `# end of solution`"
+                    f"{file}:{number}: this solution begins inside the one of line {begin}; first "
+                    "end that one with `# end of solution`"
                 )
             begin, indent, words = number, match["indent"], match["words"]
         elif match := _END.match(line):
@@ -100,7 +100,7 @@ def _find_solutions(lines: list[str], file: str) -> list[_Solution]:
             if match["indent"] != indent:
                 raise GraderError(
                     f"{file}:{number}: this end is indented by {len(match['indent'])} characters, "
-                    f"but the beginning of its solution, in line {begin}, by {len(indent)}"
+                    f"but its beginning in line {begin} by {len(indent)}; align them"
                 )
             solutions.append(_Solution(begin, number, indent, words))
             begin = None
@@ -272,7 +272,7 @@ def write(assignment: Assignment, output_dir: Path, parts: Collection[str] | Non
     elif template := _files_in(assignment.template):
         _write(output_dir, template)
     else:
-        raise GraderError(f"{assignment.template} holds no template")
+        raise GraderError(f"{assignment.template} has no template")
     handout = output_dir / HANDOUT
     if parts is not None and handout.is_file():
         handout.write_text(of_parts(handout.read_text(), assignment, parts))
@@ -300,19 +300,19 @@ def drift(
     expected, actual = _template_of(reference_dir, shared), _files_in(template_dir)
     sources = {Path(relative): path for relative, path in shared.items()}
     sentences = [
-        f"{template_dir / relative} is not made from any file in {reference_dir}"
+        f"{template_dir / relative} comes from no file in {reference_dir}"
         for relative in actual.keys() - expected.keys()
     ]
     for relative, content in expected.items():
         if relative not in actual:
             sentences.append(
-                f"{template_dir / relative} is missing (made from "
+                f"{template_dir / relative} is missing (it comes from "
                 f"{sources.get(relative, reference_dir / relative)})"
             )
         elif actual[relative] != content:
             line = _first_difference(actual[relative], content)
             sentences.append(
-                f"{template_dir / relative} differs in line {line} from what is made from "
+                f"{template_dir / relative} is out of date: line {line} does not match "
                 f"{sources.get(relative, reference_dir / relative)}"
             )
     return sorted(sentences)
@@ -359,7 +359,7 @@ def _give_to_owner_of(folder: Path, path: Path) -> None:
 def _template_of(reference_dir: Path, shared: Mapping[str, Path]) -> dict[Path, bytes]:
     reference = _files_in(reference_dir)
     if not reference:
-        raise GraderError(f"{reference_dir} holds no reference for a template")
+        raise GraderError(f"{reference_dir} has no file to make a template from")
     template = {
         relative: _stripped(content, relative) if relative.suffix == ".py" else content
         for relative, content in reference.items()
@@ -386,7 +386,7 @@ def _stripped(content: bytes, relative: Path) -> bytes:
         source = content.decode()
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise GraderError(f"{relative.as_posix()}:{line}: this is not UTF-8") from error
+        raise GraderError(f"{relative.as_posix()}:{line}: not UTF-8; save it as UTF-8") from error
     return strip_solutions(source, relative.as_posix()).encode()
 
 

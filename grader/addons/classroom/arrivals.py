@@ -60,7 +60,7 @@ def read_folder(folder: Path, assembled: Path, zone: tzinfo, naming: Naming) -> 
         ) from None
     # Names that read several ways, by the labels of all these: none of them may be whole.
     unsure = {
-        label: f"{label} may lack a file: {named.problem}"
+        label: f"{label} may be missing a file: {named.problem}"
         for entries in by_label.values()
         for named, _ in entries
         for label in named.maybe_of
@@ -78,7 +78,7 @@ def read_folder(folder: Path, assembled: Path, zone: tzinfo, naming: Naming) -> 
 def _with_files(bare: HandIn, entries: Sequence[tuple[Named, Path]], assembled: Path) -> HandIn:
     try:
         if any(path.is_symlink() for _, path in entries):
-            raise ValueError("it is a link; put a copy of the files in its place")
+            raise ValueError("it is a link; replace it with a copy of the files")
         path = _path(entries, assembled)
         return replace(bare, path=path, digest=digest_of(path))
     except (OSError, ValueError) as error:
@@ -112,7 +112,7 @@ def _by_label(folder: Path, naming: Naming) -> Mapping[str, Sequence[tuple[Named
         if platform := naming.undeclared(path.name):
             title = " and platform_assignment" if platform in BEGIN_WITH_ASSIGNMENT else ""
             raise UsageError(
-                f"{path} is named as {_CALLED[platform]} names hand-ins, but others might not be. "
+                f"{path} is named as {_CALLED[platform]} names hand-ins, but others may not be. "
                 f'Write platform = "{platform}"{title} in class.toml, or rename this one to an id'
             )
         groups.setdefault(named.label, []).append((named, path))
@@ -193,8 +193,8 @@ def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
     for named, path in entries:
         if not _is_regular(path):
             raise ValueError(
-                f"{path.name} is not a file, but the same student also has files; keep only "
-                "what counts"
+                f"{path.name} is not a file, but the same student also handed in files; keep "
+                "only what counts"
             )
         is_free = named.file_before and befores.count(named.file_before) == 1
         name = named.file_before if is_free else named.file

@@ -342,7 +342,7 @@ def _of_what_was_meant(task: Task, outcome: Outcome) -> Outcome:
     if is_same:
         return outcome
     return replace(
-        outcome, exit_code=3, error="it has changed since the command began; start again"
+        outcome, exit_code=3, error="it has changed since the command began; run it again"
     )
 
 
@@ -363,9 +363,9 @@ def _reason(said: str, exit_code: int) -> str:
     """Return the last sentence of a command that graded nothing."""
     sentences = [line.removeprefix("grade: ") for line in said.splitlines() if line.strip()]
     if exit_code < 0:
-        return f"it was killed by {signal_name(-exit_code)}"
+        return f"its grading was killed by {signal_name(-exit_code)}"
     if not sentences:
-        return f"it ended with exit code {exit_code} and without a message"
+        return f"its grading ended with exit code {exit_code} and no message"
     return sentences[-1][:_MAX_ERROR_NUM_CHARS]
 
 

@@ -60,7 +60,7 @@ def grade_class(options: argparse.Namespace) -> int:
     Raises UsageError, GraderError.
     """
     if is_sealed():
-        raise UsageError("`grade class` starts containers; run it outside of them")
+        raise UsageError("`grade class` starts containers; run it outside a container")
     options.regrade = options.regrade or options.judge_again
     if options.publish and not options.regrade:
         raise UsageError(
@@ -73,7 +73,7 @@ def grade_class(options: argparse.Namespace) -> int:
         )
     if missing := [name for module, name in _PACKAGES.items() if find_spec(module) is None]:
         raise UsageError(
-            f"`grade class` needs {', '.join(missing)}: pip install "
+            f"`grade class` needs {', '.join(missing)}; run pip install "
             "--require-hashes -r requirements-class.lock"
         )
     out = options.out or Path(f"graded-{options.folder.resolve().name}")
@@ -149,7 +149,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     if table is not None:
         outputs.give_back(table, found, out)
     elif filled := sorted(out.glob("*-grades.csv")):
-        show(f"{filled[0]} may have earlier marks; --fill FILE writes them again")
+        show(f"{filled[0]} may have earlier marks; --fill FILE writes it again")
     is_whole = all(each.final is not None for each in found)
     return 0 if is_whole and not (strays.hand_ins or strays.authors) else 3
 
@@ -176,7 +176,7 @@ def _remembered(whole: _Class) -> ClassInputs:
     now = erasure.owners_of(left, roster, names)
     if not erasure.is_known(before, now):
         raise UsageError(
-            f"{out} belongs to another class: none of its students has handed in here; name "
+            f"{out} belongs to another class: none of its students has a hand-in here; name "
             "another --out"
         )
     erasure.remember_owners(out, {**before, **now})

@@ -85,7 +85,7 @@ def read_json(file: Path, kind: type[Kind]) -> Kind | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise GraderError(f"{file} cannot be read ({error}); restore it") from None
+        raise GraderError(f"{file} cannot be read ({error}); restore it from a backup") from None
 
 
 class Pseudonyms:

@@ -180,8 +180,8 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     naming = arrivals.naming_of(options.folder, declared)
     if naming != declared:
         print(
-            f"All hand-ins are named as {naming.platform.capitalize()} names them, so they are "
-            f'read that way. To keep this, write platform = "{naming.platform}" in class.toml.'
+            f"All names look like {naming.platform.capitalize()}'s, so they are read that way. "
+            f'To make sure of this, write platform = "{naming.platform}" in class.toml.'
         )
     hand_ins = arrivals.read_folder(options.folder, out / "assembled", said.zone, naming)
     if not hand_ins:
@@ -259,7 +259,7 @@ def require_image_of_course(
     if name and inputs.assignment is not None and inputs.assignment.course != name:
         course = inputs.courses.of(inputs.assignment)
         raise UsageError(
-            f"the image {options.image!r} has the course {name}, and not the assignment "
+            f"the image {options.image!r} has the course {name}, but not the assignment "
             f"{inputs.assignment.name} of {course.name}; {how_to_build(course)}"
         )
     for course in inputs.courses.courses:
@@ -276,7 +276,7 @@ def require_image_of_course(
                 f"To grade all with the same prices, {how_to_build(course)}"
             )
         say_visibly(
-            f"note: {told}. The image gives the marks; for a new one, {how_to_build(course)}"
+            f"note: {told}. The image gives the marks; to update it, {how_to_build(course)}"
         )
 
 

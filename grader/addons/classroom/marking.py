@@ -215,7 +215,7 @@ def mark(grading: Grading | None, given: Mapping[str, Given], questions: Questio
     automatic = None if report.review else report.score
     doubtful = [row.name for row in settled if row.given is None]
     if doubtful:
-        problem = f"review {', '.join(doubtful)}"
+        problem = f"{', '.join(doubtful)} must be reviewed by hand"
         return Mark(automatic, report.max_score, rows, settled, None, problem)
     points = [part.points for part in report.parts if part.name not in given]
     points += [row.given.points for row in (*settled, *rows) if row.given is not None]
@@ -285,8 +285,8 @@ def _require_known(report: Report, rows: Sequence[Row], given: Mapping[str, Give
     most |= {row.name: row.max_points for row in rows}
     for name, each in given.items():
         if name not in most and (whole := given.get(part := name.rpartition("/")[0])):
-            text = f"{whole.where}: {part} also has points in {each.where}; keep only the questions"
-            raise UsageError(f"{text}, or only the whole part")
+            text = f"{whole.where}: {part} also has points in {each.where}; keep only the points"
+            raise UsageError(f"{text} for its questions, or only those for the whole part")
         if name not in most:
             raise UsageError(
                 f"{each.where}: {report.assignment} has no {name!r:.60} to grade by hand; "
@@ -314,7 +314,7 @@ def write_sheet(
         before.unlink()
     for file, name in documents.items():
         write_atomically(folder / file, files[name])
-    documents[REPORT] = "everything that the checks found, with pictures"
+    documents[REPORT] = "the full report of the checks, with pictures"
     # Who marks need not know whose it is.
     nameless = replace(report, submission=student, is_for_owner=True)
     write_atomically(folder / REPORT, formats.named("html").render(nameless, is_full=True))

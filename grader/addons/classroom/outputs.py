@@ -99,10 +99,10 @@ def _write_table_to_fill(
     file = out / marking.TO_FILL
     text = marking.to_fill(list(lines.values()))
     if kept := marking.replace_unread(file, text):
-        show(f"{kept} is the previous {file.name}; some of its points are in no file that")
-        show("  class.toml names")
+        show(f"{kept} is the previous {file.name}. It was kept, because some of its points are")
+        show("  in no file that class.toml names")
     show(f"{out / MARKING} has a sheet for each hand-in; {file} has a line")
-    show("  for each question, and for everything else to settle by hand. Fill it in, and")
+    show("  for each question, and for everything else that you must decide. Fill it in, and")
     show("  name it under `marks` in class.toml")
 
 
@@ -115,7 +115,7 @@ def _read_again(each: Standing, courses: Courses) -> Mapping[str, bytes] | None:
     try:
         return place(intake.read(hand_in.path, assignment.wanted), assignment).everything
     except GraderError as error:  # its mark stands, and so do all others
-        say_visibly(f"{hand_in.label} is not compared and has no sheet: {error}")
+        say_visibly(f"{hand_in.label} is not compared with others and has no sheet: {error}")
         return None
 
 
@@ -152,7 +152,7 @@ def give_back(table: PlatformTable, found: Sequence[Standing], out: Path) -> Non
     for reason in filled.left[:_MOST_SHOWN]:
         show(f"  unchanged: {reason}")
     if len(filled.left) > _MOST_SHOWN:
-        show(f"  other lines that are unchanged: {len(filled.left) - _MOST_SHOWN}")
+        show(f"  other unchanged lines: {len(filled.left) - _MOST_SHOWN}")
 
 
 def write(
@@ -190,12 +190,12 @@ def summary(
     words = ", ".join(f"{number} {status}" for status, number in counts.most_common())
     yield f"{len(standings)} student{'' if len(standings) == 1 else 's'}: {words}"
     if counts["pending"]:
-        yield "pending: some points are given by hand; --sheets writes the sheets for them"
+        yield "pending: some points must still be given by hand; --sheets writes the sheets for it"
     different = {each.identity: each.mark for each in standings if each.mark}.values()
     rows = [row for each in different for row in each.rows]
     if missing := sum(row.is_missing and row.given is None for row in rows):
-        yield f"pending questions whose file was not handed in; you must mark them: {missing}"
-        yield '  not_handed_in = "zero" in class.toml gives them 0 points'
+        yield f"pending questions whose file was not handed in: {missing}; give points by hand, or"
+        yield '  write not_handed_in = "zero" into class.toml to give them 0 points'
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
         yield f"hand-ins without a time, counted as on time: {len(untimed)}; to change this, add"
         yield "  times to the table that `times` in class.toml names"
@@ -218,7 +218,7 @@ def summary(
         if len(problems) > _MOST_SHOWN:
             yield f"  and {len(problems) - _MOST_SHOWN} more, listed in {GRADEBOOK}"
     if counts["cannot be graded"] or counts["not graded"] or counts["needs review"]:
-        yield "  --sheets writes a line for each into to-mark.csv, for you to settle by hand"
+        yield "  --sheets writes a line for each into to-mark.csv; give points there"
     if missing := counts["no hand-in found"]:
         who = "1 student has" if missing == 1 else f"{missing} students have"
         yield f"{who} no hand-in, and no mark until every hand-in has an author"

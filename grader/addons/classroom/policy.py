@@ -88,8 +88,8 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
     is_untimed = any(each.attempt.submitted_at is None for each in accepted)
     if not policy.takes_best and is_untimed and len(different) > 1:
         problem = (
-            f"{len(accepted)} hand-ins, but not all have a time, so which is the last is unknown: "
-            "add their times to the table of times"
+            f"{len(accepted)} hand-ins, but not all have a time, so the last one is unknown: add "
+            "their times to the table of times"
         )
         return Decision(last, None, None, (), problem)
     # Of two that are worth the same, the later one.

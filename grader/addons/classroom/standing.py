@@ -150,7 +150,7 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
         if roster.are_of_groups(hand_in):
             unknown.append(
                 f"{hand_in.label} belongs to several groups of the roster; it counts only "
-                "for the students whom the platform names"
+                "for the students that the platform names"
             )
         sender = roster.sender(hand_in)
         for author in authors:
@@ -180,8 +180,8 @@ def _nobodys(hand_in: HandIn, roster: Roster) -> str:
         )
     if hand_in.is_of_namesakes:
         return (
-            f"other hand-ins have the same name as {hand_in.label}. Add the author's "
-            "number or email to the roster"
+            f"another hand-in has the same student name as {hand_in.label}. Add the "
+            "author's number or email to the roster"
         )
     said = f"{hand_in.label} names no student on the roster. Add its author there"
     if set(hand_in.who) == {"id"}:  # as only without `platform` in class.toml

@@ -100,7 +100,7 @@ def printed_in(descriptor: int) -> str:
     size = os.fstat(descriptor).st_size
     start = max(0, size - _MAX_SHOWN_NUM_BYTES)
     text = os.pread(descriptor, size - start, start).decode(errors="replace")
-    return f"... ({start} bytes before)\n{text}" if start else text
+    return f"... (first {start} bytes left out)\n{text}" if start else text
 
 
 def told(title: str, outputs: Sequence[str]) -> str:
@@ -183,7 +183,7 @@ class OpenMode(SuiteMode):
         if any(case.message_fault is not None for case in cases):
             only = f"--part {part.name} --only {function_of(item)}"
             pytest.skip(
-                f"this check changes messages, which may end the ranks; use grade check {only}"
+                f"this check alters messages, which may crash the ranks; use grade check {only}"
             )
         if ranks > self._world.size:
             # A rule is judged by the cases that there are.
@@ -336,7 +336,7 @@ class OpenMode(SuiteMode):
             if self._most_ranks and isinstance(error, CaseNotRun | TestNotRun):
                 # Whatever it says: with more ranks there might be something to look at.
                 most = self._most_ranks
-                pytest.skip(f"this check needs {most} ranks; start with -n {most}")
+                pytest.skip(f"this check needs {most} ranks; run again with -n {most}")
             if isinstance(error, CaseNotRun):
                 not_run(str(error))
             raise

@@ -106,7 +106,7 @@ class _Session:
             return OpenEnd(exit_code)
         if self._case is None:
             raise GraderError(
-                f"{ranks_text(self._num_ranks)} could not be started; see the output of mpirun"
+                f"mpirun could not start {ranks_text(self._num_ranks)}; see its output"
             )
         return OpenEnd(1, test, self._told(self._crash()))
 
@@ -227,7 +227,7 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
     """Run the suites of a submission openly. Raises UsageError, GraderError."""
     folder, assignment = options.submission, options.assignment
     if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder; an open session runs the files where they are")
+        raise UsageError(f"{folder} is not a folder; `grade open` runs the files where they are")
     submission = intake.read(folder, courses.wanted(assignment))
     found = assignment_of(submission, assignment, courses)
     check_machine(found.needs)
@@ -235,7 +235,7 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
     inside = placement.folder_of(options.part or [])
     if not (folder / inside).is_dir():
         raise UsageError(
-            f"{inside} is not a folder, but holds the files: unpack it and name the new folder"
+            f"the files are inside {inside}, which is not a folder: unpack it and name the new one"
         )
     there = _files_in(inside, placement, options.part or [])
     arguments = (
@@ -262,8 +262,8 @@ def _files_in(inside: str, placement: Placement, parts: Sequence[str]) -> set[st
             is_wanted = part.name in parts if parts else not there
             if is_wanted and file in paths and file not in there:
                 raise UsageError(
-                    f"{paths[file]} must be named {PurePosixPath(inside, file)} for an open "
-                    "session: rename it"
+                    f"{paths[file]} must be named {PurePosixPath(inside, file)} for `grade "
+                    "open`: rename it"
                 )
     return there
 
@@ -272,10 +272,10 @@ def _exit_code(of_pytest: int) -> int:
     """Return 0 or 1. Raises UsageError if no test ran, GraderError if pytest failed."""
     if of_pytest == _NO_TESTS:
         raise UsageError(
-            "no check is left to run; `grade list --prices ASSIGNMENT` names all checks"
+            "these options select no check; `grade list --prices ASSIGNMENT` names all checks"
         )
     if of_pytest not in (0, 1):
-        raise GraderError(f"pytest ended with {of_pytest}; see its output")
+        raise GraderError(f"pytest failed with exit code {of_pytest}; see its output")
     return of_pytest
 
 
@@ -290,8 +290,8 @@ def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tu
     open_to_it = [part for part in chosen if not part.backend.startswith(_TORCH)]
     if not open_to_it:
         raise UsageError(
-            "an open session cannot run parts that start their own processes, such as "
-            f"{chosen[0].name} of {found.name}: use `grade check` with prints in your code"
+            "`grade open` cannot run parts that start their own processes, such as "
+            f"{chosen[0].name} of {found.name}: add prints to your code, and use `grade check`"
         )
     return tuple(found.folder / part.suite for part in open_to_it)
 

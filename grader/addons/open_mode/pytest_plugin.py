@@ -20,7 +20,7 @@ _RESTARTED = "GRADER_OPEN_MODE_TRACE"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that turns open mode on."""
     group = parser.getgroup("grader", "run the checks of a submission inside mpirun")
-    group.addoption("--submission", metavar="DIR", help="folder of the submission to test")
+    group.addoption("--submission", metavar="DIR", help="check the submission in this folder")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -206,4 +206,4 @@ def _nothing_to_show(part: PartResult, cases: list[TracedCase], number: int | No
     if part.verdict is Verdict.JUDGE_ERROR and part.message:
         return GraderError(f"{part.name} could not be graded: {part.message}")
     why = part.message or "no check runs with this --only or --ranks"
-    return UsageError(f"no rank ran anything of {part.name}: {why}")
+    return UsageError(f"no rank ran {part.name}: {why}")

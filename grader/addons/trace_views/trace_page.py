@@ -189,7 +189,7 @@ def _head(page: Page, traced: Traced) -> list[str]:
 
 def _launch_text(case: TracedCase) -> str:
     started = f"{ranks_text(case.ranks)}, started by {case.test.removeprefix('test_')}"
-    return f"launch {case.launch}: {started}" + (f", on our {case.stand_in}" * bool(case.stand_in))
+    return f"launch {case.launch}: {started}" + f", with our {case.stand_in}" * bool(case.stand_in)
 
 
 def _numbers(*titles: str) -> list[Column]:
@@ -322,7 +322,7 @@ def _others(page: Page, traced: Traced) -> list[str]:
         for case in others
     ]
     head, *rest = aligned(columns, cells, page.width - len(INDENT))
-    lines = page.paragraph("Other cases, each shown with --case and its number:", first="")
+    lines = page.paragraph("Other cases (--case NUMBER shows one):", first="")
     lines.append(page.paint(f"{INDENT}{head}", DIM))
     told = zip(others, rest, strict=True)
     for _, found in groupby(told, key=lambda each: each[0].launch):

@@ -175,7 +175,7 @@ def needed(lock: str, names: Iterable[str]) -> list[Locked]:
     wanted, found = set(names), set[str]()
     missing = sorted(wanted - {package.name for package in known})
     if missing:
-        raise GraderError(f"the lock lacks {', '.join(missing)}; make it again with `make lock`")
+        raise GraderError(f"requirements.lock lacks {', '.join(missing)}; run `make lock`")
     while wanted:
         found |= wanted
         wanted = {each.name for each in known if each.wanted_by & found} - found

@@ -55,7 +55,7 @@ def check_suites(course: Course, assignment: Assignment) -> Iterator[Problem]:
         if hidden.is_file():
             yield from _suite_problems(assignment, part, part.hidden_suite, part.hidden_points)
         elif part.hidden_points:
-            text = f"hidden_points is {written(part.hidden_points)}, but there is no such file"
+            text = f"hidden_points is {written(part.hidden_points)}, but this file does not exist"
             yield Problem(part.hidden_suite, f"{text}; write it, or leave hidden_points out")
 
 

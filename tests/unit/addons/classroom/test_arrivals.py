@@ -278,7 +278,7 @@ def test_what_may_lack_a_file_is_not_graded_without_it(
     naming = Naming(platform, roster=Roster((Student("ann", ann),)))
     found, (lacking, _) = read(tmp_path, naming)
     assert not found and [each.id for each in naming.roster.authors(lacking)] == ["ann"]
-    assert lacking.problem.startswith(f"{label} may lack a file: {label}{second} can mean")
+    assert lacking.problem.startswith(f"{label} may be missing a file: {label}{second} can mean")
     number = Student("ann", {**ann, "canvas": "201", "moodle": "5"})
     found, unreadable = read(tmp_path, Naming(platform, roster=Roster((number,))))
     assert list(found) == [label] and not unreadable
@@ -310,7 +310,7 @@ def test_a_platform_that_is_not_declared_is_one_sentence(folder, tmp_path):
     """Before anything is graded: else each file would be a student, or nobody's."""
     name = "Ann_1_assignsubmission_file_"
     (folder / name).mkdir()
-    said = 'names hand-ins, but others might not be. Write platform = "moodle" in'
+    said = 'names hand-ins, but others may not be. Write platform = "moodle" in'
     with pytest.raises(UsageError, match=said):
         read(tmp_path)
     roster = Roster((Student(name, {"id": name}),))
@@ -350,7 +350,7 @@ def test_canvas_is_taken_where_the_roster_has_all_authors(folder, tmp_path):
     assert arrivals.naming_of(folder, Naming(roster=roster)).platform == "canvas"
     (folder / "week_3_2_ann.zip").touch()
     assert arrivals.naming_of(folder, Naming(roster=roster)).platform == ""
-    with pytest.raises(UsageError, match="named as Canvas names hand-ins, but others might not"):
+    with pytest.raises(UsageError, match="named as Canvas names hand-ins, but others may not"):
         read(tmp_path, Naming(roster=roster))
 
 

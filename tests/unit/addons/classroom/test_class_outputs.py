@@ -203,7 +203,7 @@ def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
     works = [Work(hand_in(label, at=None), grading()) for label in ("anna", "anna-secret")]
     (found,), strays = standings(works, Rules(roster, {}, Policy(), Questions(), NAMES))
     assert (found.final, found.status) == (None, "needs review")
-    why = "2 hand-ins, but not all have a time, so which is the last is unknown"
+    why = "2 hand-ins, but not all have a time, so the last one is unknown"
     (row,) = table([found])
     assert why in row["reasons"] and row["final"] == ""
     assert why in gradebook.mark_text(found)
@@ -239,7 +239,7 @@ def test_nobody_has_a_final_mark_while_something_is_pending():
     assert (row["score"], row["final"], row["pending"]) == ("5", "", "3")
     assert gradebook.mark_text(waiting).startswith("no mark yet: 3 of 8 points pending\n")
     told = list(outputs.summary([waiting], Strays(), [], Path("out")))
-    assert any(line.startswith("pending: some points are given by hand") for line in told)
+    assert any(line.startswith("pending: some points must still be given by hand") for line in told)
 
 
 def test_an_extension_of_nobody_is_told():

@@ -119,6 +119,6 @@ def test_without_a_time_nobody_knows_which_is_the_last():
     several = [attempt(70, -60, "a"), Attempt("b", 90, None)]
     found = decide(several, LATE, ["anna"])
     assert (found.raw, found.final) == (None, None)
-    assert "2 hand-ins, but not all have a time, so which is the last is unknown" in found.problem
+    assert "2 hand-ins, but not all have a time, so the last one is unknown" in found.problem
     assert decide(several, Policy(DEADLINE, takes_best=True), ["anna"]).label == "b"
     assert decide([Attempt("b", 90, None)], LATE, ["anna"]).final == 90

@@ -32,9 +32,9 @@ def test_who_has_handed_in_twice_without_times_is_for_a_person():
     (row,) = table(found)
     assert (row["final"], row["status"]) == ("", "needs review")
     page = class_page.render("sums", found, NAMES, [])
-    assert "which is the last" in page and "anna" not in page
+    assert "so the last one is unknown" in page and "anna" not in page
     said = "\n".join(outputs.summary(found, strays, [], Path("out")))
-    assert "anna: 2 hand-ins, but not all have a time, so which is the last is unknown" in said
+    assert "anna: 2 hand-ins, but not all have a time, so the last one is unknown" in said
 
 
 def test_a_deadline_without_times_is_told():

@@ -73,7 +73,7 @@ def test_right_code_holds_and_what_needs_more_ranks_is_skipped():
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed, " in done.stdout and " failed" not in done.stdout
     assert (
-        "SKIPPED [1] mpi_sgd/test_ring_allreduce.py: this check needs 4 ranks; start with -n 4"
+        "SKIPPED [1] mpi_sgd/test_ring_allreduce.py: this check needs 4 ranks; run again with -n 4"
         in done.stdout
     )
 
@@ -238,8 +238,8 @@ def test_parts_in_other_folders_are_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (["nowhere"], 2, "nowhere is not a folder; an open session runs the files where"),
-        ([REFERENCE, "-k", "nonsense"], 2, "no check is left to run"),
+        (["nowhere"], 2, "nowhere is not a folder; `grade open` runs the files where"),
+        ([REFERENCE, "-k", "nonsense"], 2, "these options select no check"),
         ([REFERENCE, "--part", "ring"], 2, ". Did you mean ring_allreduce?"),
         ([REFERENCE, "-n", "0"], 2, "found '0'; expected 1 or more"),
         ([ROOT / "reference/vgg_ddp"], 2, "cannot run parts that start their own processes"),

@@ -27,7 +27,7 @@ def test_the_head_says_which_case_of_which_launch():
         "launch 1: 2 ranks, started by any_length",
     ]
     stand_in = replace(shown.chosen, stand_in="naive")
-    assert "started by any_length, on our naive" in lines_of(replace(shown, chosen=stand_in))[2]
+    assert "started by any_length, with our naive" in lines_of(replace(shown, chosen=stand_in))[2]
 
 
 def test_the_figures_come_first():
@@ -167,7 +167,7 @@ def test_a_test_names_the_case_that_ended_it_or_says_why():
 def test_the_other_cases_are_listed_by_launch():
     """With their numbers, their calls, and what ended them."""
     lines = lines_of(traced(exchange().trace()))
-    at = lines.index("Other cases, each shown with --case and its number:")
+    at = lines.index("Other cases (--case NUMBER shows one):")
     assert lines[at + 1 :] == [
         "  case  calls  label     ended by",
         "launch 1: 2 ranks, started by any_length",

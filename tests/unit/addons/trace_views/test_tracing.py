@@ -130,7 +130,7 @@ def test_a_part_that_was_not_handed_in_says_so(tmp_path):
     (tmp_path / "my_naive_allreduce.py").write_text("")
     done = grade_trace(tmp_path, "--part", "ring_allreduce")
     assert done.returncode == 2
-    assert "no rank ran anything of ring_allreduce: my_ring_allreduce.py was" in done.stderr
+    assert "no rank ran ring_allreduce: my_ring_allreduce.py was" in done.stderr
 
 
 def test_nothing_is_shown_where_a_grading_would_be_sealed(monkeypatch):

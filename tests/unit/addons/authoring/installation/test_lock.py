@@ -60,7 +60,7 @@ def test_a_package_is_kept_with_its_markers_and_hashes():
 
 
 def test_what_a_lock_does_not_have_is_told():
-    with pytest.raises(GraderError, match="the lock lacks plum; make it again"):
+    with pytest.raises(GraderError, match="lacks plum; run `make lock`"):
         folder.needed(LOCK, ["cake", "plum"])
 
 

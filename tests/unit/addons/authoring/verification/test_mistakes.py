@@ -116,7 +116,7 @@ def test_a_new_assignment_is_right(root, ranks):
             "reference/sums/my_sum.py",
             "element-wise",
             "exact",
-            "template: .*my_sum.py differs in line \\d+ .*; write the template again: `grade "
+            "template: .*my_sum.py is out of date: line \\d+ .*; write the template again: `grade "
             "--course",
         ),
         (

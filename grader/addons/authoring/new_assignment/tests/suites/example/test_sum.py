@@ -58,7 +58,7 @@ def assert_sums(case, outcome):
 
 @points(2)
 def test_sums_come_from_messages(run):
-    """computes recv from what the other rank sends, on 2 ranks"""
+    """computes recv from the other rank's messages, on 2 ranks"""
     case, outcome = next(iter(run(2, CASES)))
     # What is plainly wrong is said first: without messages there would be nothing to alter.
     assert_sums(case, outcome)
