@@ -27,7 +27,7 @@ def build(options: argparse.Namespace) -> int:
     if len(named_courses(options)) > 1:
         raise UsageError("--course names several courses; name only the one to build")
     if options.installation is None and options.url is not None:
-        raise UsageError("--url says where an installation is published; add --installation FOLDER")
+        raise UsageError("--url has no effect without --installation FOLDER; add that option")
     course = courses_of(options).courses[0]
     refusals = list(_refusals(course))
     if refusals:

@@ -33,7 +33,7 @@ def write(root: Path, name: str) -> list[Path]:
     files = {root / path: text for path, text in _renamed(name)}
     taken = [path for path in files if path.exists()]
     if taken:
-        raise UsageError(f"{taken[0]} exists: choose another name, so that nothing is overwritten")
+        raise UsageError(f"{taken[0]} exists already: choose another name for the assignment")
     if makes_course:
         text = (_SKELETON / FILE).read_text()
         files = {root / FILE: text.replace(_COURSE, _course_name(root)), **files}

@@ -100,7 +100,7 @@ def _find_solutions(lines: list[str], file: str) -> list[_Solution]:
             if match["indent"] != indent:
                 raise GraderError(
                     f"{file}:{number}: this end is indented by {len(match['indent'])} characters, "
-                    f"but its beginning in line {begin} by {len(indent)}; align them"
+                    f"but its `# solution` in line {begin} by {len(indent)}; align them"
                 )
             solutions.append(_Solution(begin, number, indent, words))
             begin = None

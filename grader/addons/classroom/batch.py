@@ -341,9 +341,8 @@ def _of_what_was_meant(task: Task, outcome: Outcome) -> Outcome:
         is_same = False
     if is_same:
         return outcome
-    return replace(
-        outcome, exit_code=3, error="it has changed since the command began; run it again"
-    )
+    changed = "it has changed since the command began; run `grade class` again"
+    return replace(outcome, exit_code=3, error=changed)
 
 
 def nameless(said: str, path: str) -> str:

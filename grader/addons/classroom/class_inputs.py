@@ -276,7 +276,7 @@ def require_image_of_course(
                 f"To grade all with the same prices, {how_to_build(course)}"
             )
         say_visibly(
-            f"note: {told}. The image gives the marks; to update it, {how_to_build(course)}"
+            f"note: {told}. The marks come from the image; to update it, {how_to_build(course)}"
         )
 
 

@@ -190,7 +190,7 @@ def summary(
     words = ", ".join(f"{number} {status}" for status, number in counts.most_common())
     yield f"{len(standings)} student{'' if len(standings) == 1 else 's'}: {words}"
     if counts["pending"]:
-        yield "pending: some points must still be given by hand; --sheets writes the sheets for it"
+        yield "pending: you must still give some points by hand; --sheets writes the sheets for it"
     different = {each.identity: each.mark for each in standings if each.mark}.values()
     rows = [row for each in different for row in each.rows]
     if missing := sum(row.is_missing and row.given is None for row in rows):
@@ -209,7 +209,7 @@ def summary(
     # Of what is nobody's the gradebook has no line: this is where it is told.
     nobodys = [*strays.hand_ins, *strays.authors, *strays.keys]
     nobodys += [
-        f"the table of times lists {label}; no such hand-in was found" for label in unknown_times
+        f"the table of times lists {label}, but no such hand-in exists" for label in unknown_times
     ]
     problems = grouped((each.student.id, each.problem) for each in standings if each.problem)
     if nobodys or problems:

@@ -162,7 +162,7 @@ def _require_same_worth(table: PlatformTable, standings: Sequence[Standing]) -> 
         worth = cell.strip().replace(",", ".")
         if most and worth.replace(".", "", 1).isdecimal() and float(worth) != most:
             raise UsageError(
-                f"{table.file}: {name} is worth {worth} there, but {written(most)} here; "
+                f"{table.file}: {name} is worth {worth} points there, but {written(most)} here; "
                 f"set {written(most)} in {table.platform.capitalize()} and export again"
             )
 

@@ -193,8 +193,8 @@ def read(file: Path) -> Roster:
     for number, row in rows:
         if (group := row.get("group", "")) in students:
             raise UsageError(
-                f"{file}, line {number}: the group {group} is called like a student's id, so marks "
-                f"and extensions are ambiguous; rename it to group-{group}"
+                f"{file}, line {number}: the group {group} has the same name as a student's id, so "
+                f"marks and extensions are ambiguous; rename it to group-{group}"
             )
     if not students:
         raise UsageError(

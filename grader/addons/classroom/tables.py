@@ -82,7 +82,7 @@ def read_table(
     known: all columns that it may have; None for any. Raises UsageError for columns that are
     missing or unknown, and for lines of another length.
     """
-    what = "a CSV, named in class.toml relative to that file"
+    what = "a CSV, with a path relative to class.toml"
     lines = csv_lines(read_text(file, what), str(file))
     head = [each.strip().lower() for each in lines[0][1]] if lines else []
     problems = [f"has no column {each}" for each in required if each not in head]

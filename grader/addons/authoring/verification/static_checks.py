@@ -149,10 +149,8 @@ def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Pr
         public.append(file)
     for file in public:
         for line in sorted(_telling_lines(file) & secret_lines.keys())[:1]:
-            source = secret_lines[line].name
-            yield Problem(
-                str(file), f"students get this file, but it has a line from {source}: {line!r}"
-            )
+            text = f"students get this file, but it has a line from {secret_lines[line].name}"
+            yield Problem(str(file), f"{text}; remove it: {line!r}")
 
 
 def _telling_lines(file: Path) -> set[str]:

@@ -26,7 +26,7 @@ def test_a_second_one_keeps_the_first(tmp_path):
     skeleton.write(tmp_path, "two")
     assert (tmp_path / "course.toml").read_text() == text
     assert Course.read(tmp_path).names() == ["one", "two"]
-    with pytest.raises(UsageError, match="exists: choose another name"):
+    with pytest.raises(UsageError, match="exists already: choose another name"):
         skeleton.write(tmp_path, "two")
 
 

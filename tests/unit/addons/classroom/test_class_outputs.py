@@ -239,7 +239,7 @@ def test_nobody_has_a_final_mark_while_something_is_pending():
     assert (row["score"], row["final"], row["pending"]) == ("5", "", "3")
     assert gradebook.mark_text(waiting).startswith("no mark yet: 3 of 8 points pending\n")
     told = list(outputs.summary([waiting], Strays(), [], Path("out")))
-    assert any(line.startswith("pending: some points must still be given by hand") for line in told)
+    assert any(line.startswith("pending: you must still give some points by hand") for line in told)
 
 
 def test_an_extension_of_nobody_is_told():

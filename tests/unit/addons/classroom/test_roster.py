@@ -153,7 +153,7 @@ def test_an_author_who_is_not_on_the_roster_is_told(students):
         ("id,name\n", "names no student"),
         (
             "id,group\n7,\n8,7\n",
-            ("line 3: the group 7 is called like a student's id.*rename it to group-7"),
+            ("line 3: the group 7 has the same name as a student's id.*rename it to group-7"),
         ),
         ("id,name,name\na,b,c\n", "has two columns called name"),
         (f"id\n{'a' * 200_000}\n", "is not CSV"),
