@@ -1,4 +1,4 @@
-"""The command that makes what a course hands out: its images, and its students' installation."""
+"""The command that builds the images of a course, and its students' installation."""
 
 import argparse
 import io
@@ -19,7 +19,7 @@ from grader.sealed.container.plan import COURSE_LABEL, SOURCE_LABEL
 
 _IN_IMAGE = PurePosixPath("/opt/course")
 _ROOT_ALONE = 0o600
-"""A submission runs as another user: it may read nothing of the course."""
+"""A submission runs as another user, which may read no file of the course."""
 
 
 def build(options: argparse.Namespace) -> int:
@@ -40,7 +40,7 @@ def build(options: argparse.Namespace) -> int:
 
 
 def _write_editions(folder: Path, course: Course) -> int:
-    """Write what the images of a course hold, for a Dockerfile of its own."""
+    """Write the files of a course's images, for the course's own Dockerfile."""
     template.require_free(folder)
     for kind in ("course", "student"):
         files = edition(course, is_for_students=kind == "student")
@@ -87,7 +87,7 @@ def _build_images(options: argparse.Namespace, course: Course) -> int:
         )
     for name, kind in ((tag, "course"), (f"{tag}-student", "student")):
         files = edition(course, is_for_students=kind == "student")
-        # Without hidden tests, the digest of the students' is another.
+        # The students' image has another digest, because it lacks the hidden tests.
         held = f"{course.name} {course.digest()}" if kind == "course" else course.name
         labels = {COURSE_LABEL: held, "grader.edition": kind}
         say(f"building {name}: {len(files)} files from {course.root} on {options.base}")

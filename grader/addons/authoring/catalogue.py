@@ -1,4 +1,4 @@
-"""The page of all assignments, and that of the prices of one."""
+"""The page that lists all assignments, and the page with the prices of one."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -136,7 +136,7 @@ def prices(assignment: Assignment, prices_by_part: Mapping[str, "Sequence[Price]
 
 
 def _stages(found: "Sequence[Price]") -> list[str]:
-    """Return what a part is paid at least, the most first."""
+    """Return the minimum points for each stage of a part, the most first."""
     stages = sorted(
         ((each.at_least, each.asks) for each in found if each.at_least is not None), reverse=True
     )

@@ -1,4 +1,4 @@
-"""A new assignment that grades at once: a small one, copied under another name."""
+"""Writes a new assignment that works at once: a small one, copied under a new name."""
 
 import keyword
 import re
@@ -13,19 +13,19 @@ from grader.model.errors import UsageError
 
 _SKELETON = Path(__file__).parent / "new_assignment"
 _NAME = "example"
-"""What the assignment of the skeleton is called."""
+"""The name of the skeleton's assignment."""
 _RENAMED = {"solution": "reference"}
-"""Folders that go by another name here: what students install has no folder called reference."""
+"""Folders with another name here, because students' installations may contain no `reference`."""
 _COURSE = "my-course"
-"""What its course is called."""
+"""The name of the skeleton's course."""
 
 
 def write(root: Path, name: str) -> list[Path]:
-    """Write a new assignment into the course in a folder, which is made one if it is not yet.
+    """Write a new assignment into the course in a folder, which becomes a course if it is none.
 
-    Returns the files that were written, the template among them. Raises UsageError, before anything
-    is written, for a name that cannot be one, or files that are in the way, GraderError where the
-    folder's course.toml is not right.
+    Returns the files that were written, including the template. Before it writes anything, raises
+    UsageError for an invalid name or for files that exist already, and GraderError if the folder's
+    course.toml is invalid.
     """
     _require_name(name)
     makes_course = not (root / FILE).exists()

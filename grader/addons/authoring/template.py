@@ -1,6 +1,6 @@
 """Makes the template that students start from: the reference without its marked solutions.
 
-What many assignments share is copied in beside it. A solution stands between two comments of equal
+Files that many assignments share are added. A solution stands between two comments of equal
 indentation, inside a function:
 
     # solution: the sum over all ranks
@@ -178,8 +178,8 @@ _POINTS = re.compile(r"\|\s*(\d+(?:\.\d+)?)\s*\|\s*$")
 def of_parts(text: str, assignment: Assignment, wanted: Collection[str]) -> str:
     """Return a handout without the sections, rows and questions of parts that are not wanted.
 
-    Questions are numbered anew, and the row of what a person marks has the points that are left. A
-    section goes whose questions are all gone. What prose says of other parts stays.
+    Questions are numbered again, and the row of points given by hand has the points that are left.
+    A section without questions left is removed. Prose about other parts stays.
     """
     marked = {each.name: each.points for each in assignment.manual}
     known = {each.name for each in assignment.parts} | marked.keys()
@@ -246,7 +246,7 @@ NOTHING_SHARED: Mapping[str, Path] = {}
 
 
 def require_free(output_dir: Path) -> None:
-    """Raise UsageError for a folder that cannot be looked into, or already holds something."""
+    """Raise UsageError for a folder that cannot be read, or is not empty."""
     try:
         is_free = not output_dir.exists() or not any(output_dir.iterdir())
     except OSError as error:
@@ -260,9 +260,9 @@ def require_free(output_dir: Path) -> None:
 
 
 def write(assignment: Assignment, output_dir: Path, parts: Collection[str] | None = None) -> None:
-    """Write the template of an assignment: from its reference where that is installed, else as is.
+    """Write the template of an assignment: from its reference if installed, else the ready one.
 
-    parts: that its handout is about; None for all. All files are written, since given programs may
+    parts: those in its handout; None for all. All files are written, since provided programs may
     import them. Raises UsageError for an unknown part, and as `generate` does.
     """
     if parts is not None and (sentence := assignment.wrong_part(parts)):
@@ -348,10 +348,10 @@ def _missing_folders(path: Path) -> Iterator[Path]:
 
 
 def _give_to_owner_of(folder: Path, path: Path) -> None:
-    """Give what root has made to the owner of the folder: in a container everybody is root."""
+    """Give a path made by root to the owner of its folder: containers run as root."""
     wanted, found = folder.stat(), path.stat()
     if os.geteuid() == 0 and (found.st_uid, found.st_gid) != (wanted.st_uid, wanted.st_gid):
-        # Some file systems know no owners; what is there can be read in any case.
+        # Some file systems know no owners; the files can be read anyway.
         with contextlib.suppress(OSError):
             os.chown(path, wanted.st_uid, wanted.st_gid)
 
@@ -370,8 +370,8 @@ def _template_of(reference_dir: Path, shared: Mapping[str, Path]) -> dict[Path, 
 def _files_in(folder: Path) -> dict[Path, bytes]:
     """Return the contents of all files below folder but hidden ones and compiled Python.
 
-    Bytecode of an image is never compared with its source: it would run in place of what a student
-    has written.
+    Python does not compare an image's bytecode with its source, and would run it instead of the
+    student's code.
     """
     relatives = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file())
     return {

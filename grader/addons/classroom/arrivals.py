@@ -1,4 +1,4 @@
-"""Reads the folder of a class: which hand-ins are there, and what could not become one."""
+"""Reads the folder of a class: its hand-ins, and entries that cannot be graded."""
 
 import hashlib
 import os
@@ -27,11 +27,11 @@ _MAX_NUM_BYTES = 64 << 20
 _MAX_FILES = 20_000
 _OF_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 _NOT_HANDED_IN = (".", "__MACOSX", *_OF_SYSTEMS)
-"""How names begin that systems make beside what somebody has put there."""
+"""Beginnings of names that operating systems create next to the hand-ins."""
 _OURS = (".csv", ".toml", ".yml", ".yaml", ".md", ".pdf", ".html")
-"""What an instructor keeps beside the hand-ins."""
+"""Suffixes of files that an instructor keeps next to the hand-ins."""
 _OF_PLATFORMS = ("_assignsubmission_", "_attempt_")
-"""What no instructor writes into a name, also where the rest is not as the platform has it."""
+"""Only platforms write these into names, even if the rest does not fit the platform."""
 _CALLED = {each: each.capitalize() for each in PLATFORMS} | {"github": "GitHub"}
 _TIMES_COLUMNS = ("hand_in", "submitted_at")
 _IDENTIFIER, _WHEN = "identifier", "last modified (submission)"
@@ -41,11 +41,11 @@ _MOODLE_TIMES = (
     "%A, %d %B %Y, %H:%M",
     "%A, %B %d, %Y, %H:%M",
 )
-"""As Moodle writes times in English: of England and of America, with 12 hours and with 24."""
+"""How Moodle writes times in British and American English, with 12 and with 24 hours."""
 
 
 def read_folder(folder: Path, assembled: Path, zone: tzinfo, naming: Naming) -> list[HandIn]:
-    """Return what was handed in, in the order of the names, also what cannot be graded.
+    """Return all hand-ins in the order of their names, including those that cannot be graded.
 
     assembled: where loose files of one submission are put together, each in a folder of its own.
     zone: of times that a platform writes without one. Raises UsageError for
@@ -58,7 +58,7 @@ def read_folder(folder: Path, assembled: Path, zone: tzinfo, naming: Naming) -> 
         raise UsageError(
             f"{folder} cannot be read: {error.strerror}; make it readable for yourself"
         ) from None
-    # Names that read several ways, by the labels of all these: none of them may be whole.
+    # Names with several readings, by the label of each: every such hand-in may be incomplete.
     unsure = {
         label: f"{label} may be missing a file: {named.problem}"
         for entries in by_label.values()
@@ -89,10 +89,10 @@ def _with_files(bare: HandIn, entries: Sequence[tuple[Named, Path]], assembled: 
 
 
 def naming_of(folder: Path, naming: Naming) -> Naming:
-    """Return how the files of a folder are called, where class.toml does not declare it."""
+    """Return the naming of a folder's files, inferred if class.toml does not declare it."""
     try:
         entries = [each for each in folder.iterdir() if not each.name.startswith(_NOT_HANDED_IN)]
-    except OSError:  # of which read_folder tells
+    except OSError:  # read_folder reports it
         return naming
     return naming.or_inferred(
         each.name for each in entries if each.is_dir() or each.suffix.lower() not in _OURS
@@ -120,7 +120,7 @@ def _by_label(folder: Path, naming: Naming) -> Mapping[str, Sequence[tuple[Named
 
 
 def _without_files(label: str, entries: Sequence[tuple[Named, Path]], zone: tzinfo) -> HandIn:
-    """Return what names say of a hand-in; nothing of it is opened."""
+    """Return what names say about a hand-in, without opening it."""
     named, path = min(entries, key=lambda entry: entry[0].is_about)
     return HandIn(
         label=label,
@@ -173,7 +173,7 @@ def _facts(name: str, entry: Mapping[str, Any], zone: tzinfo) -> Mapping[str, An
 
 
 def _path(entries: Sequence[tuple[Named, Path]], assembled: Path) -> Path:
-    """Return what is to be graded. Raises ValueError or OSError where there is nothing."""
+    """Return the path to grade. Raises ValueError or OSError if there is none."""
     entries = [(named, path) for named, path in entries if not named.is_about]
     if not entries:
         raise ValueError("no file was handed in, only text typed into the platform")
@@ -208,7 +208,7 @@ def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
 
 
 def _only_archive_in(folder: Path) -> Path | None:
-    """Return the archive that is all a folder holds, as platforms deliver them; None without."""
+    """Return the archive if a folder contains nothing else, as platforms deliver it, else None."""
     inside = [path for path in folder.iterdir() if not path.name.startswith(_NOT_HANDED_IN)]
     if len(inside) == 1 and is_archive(inside[0].name) and _is_regular(inside[0]):
         return inside[0]
@@ -216,7 +216,7 @@ def _only_archive_in(folder: Path) -> Path | None:
 
 
 def _is_regular(path: Path) -> bool:
-    """Return whether it is a file, and no link to one: what it leads to was not handed in."""
+    """Return whether it is a file and not a link: the target of a link was not handed in."""
     return stat.S_ISREG(path.lstat().st_mode)
 
 
@@ -244,7 +244,7 @@ def _files(path: Path) -> Iterator[tuple[bytes, Path]]:
         yield b"", path
         return
     for folder, folders, files in os.walk(path, onerror=_raise):
-        # What git, Python and systems keep there changes without the hand-in being another.
+        # Files of git, Python and the system may change without a change to the hand-in.
         folders[:] = sorted(each for each in folders if not is_skipped(each))
         links = [each for each in folders if (Path(folder) / each).is_symlink()]
         for name in sorted([*(each for each in files if each not in _OF_SYSTEMS), *links]):
@@ -310,7 +310,7 @@ def _of_worksheet(
                 f"{file}, line {number}: found the identifier {row[_IDENTIFIER]!r:.60}; expected "
                 "one as Moodle writes it in English, such as Participant 4711"
             )
-        # As Moodle does: what a student is called has no part in whose the number is.
+        # As in Moodle's own names; the number alone decides whose it is.
         name = (row.get("full name") or "Participant").replace("_", " ")
         yield f"{name}_{participant}_assignsubmission_file_", at.replace(tzinfo=zone)
 
@@ -325,14 +325,14 @@ def _parsed(text: str, form: str) -> datetime | None:
 def with_times(
     hand_ins: Sequence[HandIn], times: Mapping[str, datetime], naming: Naming
 ) -> tuple[list[HandIn], list[str]]:
-    """Return the hand-ins with the times of a table, and the names in it that nothing has."""
-    # A table may name the folder, the archive or the file: all are the label to who reads names.
+    """Return the hand-ins with the times of a table, and its names without a hand-in."""
+    # A table may name the folder, the archive or the file: all of them have the same label.
     by_key: dict[str, datetime] = {}
     labels: dict[str, str] = {}
     for name, at in times.items():
         named = naming.parse(name)
         key = _key(named)
-        # Of several files of one submission it is the last that makes it whole.
+        # A submission of several files is complete with the last one.
         by_key[key] = max(at, by_key.get(key, at), key=datetime.timestamp)
         labels[key] = named.label
     timed = [
@@ -343,7 +343,7 @@ def with_times(
 
 
 def _key(each: HandIn | Named) -> str:
-    """Return what tells a hand-in from others: of Moodle its number, for it may change the name."""
+    """Return what identifies a hand-in: Moodle's number, because names may change, or the label."""
     return f"moodle {each.who['moodle']}" if "moodle" in each.who else each.label
 
 

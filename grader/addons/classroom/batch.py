@@ -1,8 +1,8 @@
-"""Grades what is not graded yet, side by side: on this machine, or on a cluster through Parsl.
+"""Grades ungraded hand-ins in parallel: on this machine, or on a cluster through Parsl.
 
-Each hand-in has a process of its own, on cores that no other grading has. A lock for each core
-holds that for all gradings of a user on a machine, whichever command they belong to. It goes with
-the processes that hold it, however they end.
+Each hand-in has its own process, on cores that no other grading uses. A lock for each core ensures
+that for all gradings of a user on a machine, whichever command they belong to. The lock is released
+when the processes that hold it end, however they end.
 """
 
 import contextlib
@@ -80,7 +80,7 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """One hand-in to grade, as it travels to where it is graded."""
+    """One hand-in to grade, as it is sent to the machine that grades it."""
 
     key: str
     digest: str
@@ -88,9 +88,9 @@ class Task:
     path: str
     """Of the hand-in, where every machine that grades sees it."""
     gradings: str
-    """The folder that keeps what comes of it, likewise."""
+    """The folder that keeps the results, likewise."""
     arguments: tuple[str, ...]
-    """What follows `grade`, without the hand-in and what is made of it."""
+    """What follows `grade`, without the hand-in and the files to write."""
     recording: str = ""
     """Of an earlier grading, which is judged again; empty where it is graded."""
     secret_file: str = ""
@@ -98,7 +98,7 @@ class Task:
     key_file: str = ""
     """Of the key that signs recordings, likewise; empty where nothing is sealed."""
     cores: int
-    """Physical ones, that no other grading has meanwhile."""
+    """Physical cores, which no other grading uses meanwhile."""
     memory_num_bytes: int
 
 
@@ -108,9 +108,9 @@ Submit = Callable[[Task], "Future[Outcome]"]
 def grade_all(
     tasks: Sequence[Task], labels: Mapping[str, str], submit: Submit, say: Callable[[str], None]
 ) -> dict[str, str]:
-    """Grade each; return why some have no grading that is kept, by the digests of hand-ins.
+    """Grade each; return why some gradings were not kept, by the digests of hand-ins.
 
-    labels: of hand-ins, likewise. say: is told of each end, and once a minute how far it is.
+    labels: of hand-ins, likewise. say: is called at each end, and once a minute with the progress.
     Raises GraderError when it is interrupted.
     """
     started_s = time.monotonic()
@@ -136,7 +136,7 @@ def grade_all(
 
 
 def _progress(num_tasks: int, num_left: int, started_s: float) -> str:
-    """Return how many are graded, and how long the others take if they are like these."""
+    """Return how many are graded, and estimate how long the others take."""
     num_done = num_tasks - num_left
     words = f"{num_done} of {num_tasks}"
     if not (num_done and num_left):
@@ -148,7 +148,7 @@ def _progress(num_tasks: int, num_left: int, started_s: float) -> str:
 
 
 def _result(future: "Future[Outcome]") -> tuple[str, str]:
-    """Return what is said of how a grading ended, and why none is kept; empty where one is."""
+    """Return how a grading ended, in words, and why it was not kept; empty if it was."""
     error = future.exception()
     if isinstance(error, (KeyboardInterrupt, SystemExit)):
         raise error
@@ -166,12 +166,12 @@ def _result(future: "Future[Outcome]") -> tuple[str, str]:
 
 @contextlib.contextmanager
 def on_this_machine(num_jobs: int) -> Iterator[Submit]:
-    """Yield what takes a task and returns its future. num_jobs: how many go on at once."""
+    """Yield a function that takes a task and returns its future. num_jobs: how many run at once."""
     pool, ended = ThreadPoolExecutor(num_jobs), threading.Event()
     try:
         yield lambda task: pool.submit(grade, task, ended)
     except BaseException:
-        # Those that wait for cores must not take what the killed ones leave.
+        # Gradings that wait for cores must not take the cores of killed ones.
         ended.set()
         pool.shutdown(wait=False, cancel_futures=True)
         for pid in descendants(os.getpid()):
@@ -184,10 +184,10 @@ def on_this_machine(num_jobs: int) -> Iterator[Submit]:
 
 @contextlib.contextmanager
 def on_cluster(file: Path, cores: int, memory_num_bytes: int, folder: Path) -> Iterator[Submit]:
-    """Yield what takes a task and returns its future, which nodes of a cluster grade.
+    """Yield a function that takes a task and returns its future; a node of a cluster grades it.
 
-    file: says how it is reached. cores, memory_num_bytes: of each grading. folder: for what Parsl
-    writes. Raises UsageError where the file, or its options of Parsl's provider, cannot be right.
+    file: describes the cluster. cores, memory_num_bytes: of each grading. folder: for Parsl's
+    files. Raises UsageError if the file, or its options for Parsl's provider, are invalid.
     """
     cluster = read_settings(file, Cluster, lambda _: ())
     import parsl
@@ -227,7 +227,7 @@ def _executor(cluster: Cluster, file: Path, cores: int, memory_num_bytes: int, f
             f"{file}: [provider] does not fit Parsl's {name}: {reason}; see Parsl's documentation "
             f"of {name}"
         ) from None
-    # Not by names on a PATH: the same Python, which nodes see at the same place.
+    # Not by a name on the PATH: nodes have this same Python at the same path.
     package = f"{shlex.quote(sys.executable)} -m parsl.executors.high_throughput"
     return HighThroughputExecutor(
         label=cluster.kind,
@@ -239,7 +239,7 @@ def _executor(cluster: Cluster, file: Path, cores: int, memory_num_bytes: int, f
         address=cluster.address or None,
         cores_per_worker=cores,
         mem_per_worker=memory_num_bytes / (1 << 30),
-        # Which cores are a grading's is settled by locks on its node: see `taken`.
+        # Locks on the node decide which cores a grading gets: see `taken`.
         cpu_affinity="none",
         heartbeat_period=_HEARTBEAT_S,
         heartbeat_threshold=_LOST_AFTER_S,
@@ -248,11 +248,11 @@ def _executor(cluster: Cluster, file: Path, cores: int, memory_num_bytes: int, f
 
 
 def grade(task: Task, ended: threading.Event | None = None) -> Outcome:
-    """Grade a hand-in, unless somebody has; keep what came of it, and return how it ended.
+    """Grade a hand-in unless that is already done; keep the result, and return how it ended.
 
-    Called where it is graded, perhaps on another machine. The processors are given to the container
-    by name: it inherits none of what we are limited to. Raises OSError where the folder of the
-    gradings cannot be written to, GraderError where the command has ended meanwhile.
+    Runs where the hand-in is graded, perhaps on another machine. The container gets the processors
+    by name, because it does not inherit our limits. Raises OSError if the folder of the gradings
+    cannot be written to, GraderError if the command has ended meanwhile.
     """
     gradings = Gradings(Path(task.gradings))
     if not task.recording and (outcome := _of_empty(task)) is not None:
@@ -275,7 +275,7 @@ def grade(task: Task, ended: threading.Event | None = None) -> Outcome:
 
 
 def _of_empty(task: Task) -> Outcome | None:
-    """Return how the grading of an empty hand-in ends, without a container; None of any other."""
+    """Return the outcome of an empty hand-in, without a container; None for any other."""
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     said = ""
     try:
@@ -285,7 +285,7 @@ def _of_empty(task: Task) -> Outcome | None:
     except GraderError:
         return None
     outcome = Outcome(task.digest, 2, said, started_at, 0.0, (), socket.gethostname())
-    # What has changed since is graded, and said to have changed.
+    # A hand-in that changed meanwhile is graded normally, and reported as changed.
     return outcome if _of_what_was_meant(task, outcome).is_empty else None
 
 
@@ -313,7 +313,7 @@ def _run(
     said = nameless(ended.stderr.decode(errors="replace"), task.path)
     return Outcome(
         digest=task.digest,
-        # What cannot be judged again may well be graded again.
+        # If it cannot be judged again, it may still be graded again.
         exit_code=3 if task.recording and not has_report else ended.returncode,
         error="" if has_report else _reason(said, ended.returncode),
         started_at=started_at,
@@ -324,16 +324,16 @@ def _run(
 
 
 def _environment(task: Task) -> dict[str, str]:
-    """Return ours, with the secret and the key of the class in place of those named here."""
+    """Return our environment, with the secret and the key of the class."""
     ours = {"GRADER_SECRET_FILE": task.secret_file, "GRADER_RECORDING_KEY_FILE": task.key_file}
     kept = {name: value for name, value in os.environ.items() if name not in ours}
     return without_launcher(kept) | {name: file for name, file in ours.items() if file}
 
 
 def _of_what_was_meant(task: Task, outcome: Outcome) -> Outcome:
-    """Return the outcome; none that could be kept where other files were graded meanwhile.
+    """Return the outcome, or one that is not kept if the files have changed meanwhile.
 
-    It is kept by the digest of the files, and would be the mark of whoever hands in those.
+    Outcomes are kept by the digest of the files, and would give others a wrong mark.
     """
     try:
         is_same = digest_of(Path(task.path)) == task.digest
@@ -346,10 +346,10 @@ def _of_what_was_meant(task: Task, outcome: Outcome) -> Outcome:
 
 
 def nameless(said: str, path: str) -> str:
-    """Return what was said of a hand-in without where it is kept, and without its name.
+    """Return a message about a hand-in without its path and its name.
 
-    It is told to its author, who need not know the one, and to whoever has handed in the same files
-    and may not know the other.
+    Its author need not know where it is kept, and others who handed in the same files must not
+    learn its name.
     """
     forms = {path, names.shortened(path)}
     forms |= {one_line(each) for each in forms}
@@ -371,8 +371,8 @@ def _reason(said: str, exit_code: int) -> str:
 def blocks(cores: Sequence[Core], cores_per_grading: int) -> list[tuple[Core, ...]]:
     """Return the cores of each grading that can go on at the same time.
 
-    A machine with fewer than a grading wants has one block of them all. What is left over stays
-    idle: of two gradings on one core, each would measure what the other does.
+    If a machine has fewer cores than one grading needs, all form one block. Cores left over stay
+    idle: two gradings on one core would disturb each other's measurements.
     """
     size = min(cores_per_grading, len(cores))
     return [tuple(cores[first : first + size]) for first in range(0, len(cores) - size + 1, size)]
@@ -400,7 +400,7 @@ def _siblings(cpu: int) -> set[int]:
 def taken(
     free: Sequence[tuple[Core, ...]], ended: threading.Event | None = None
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Wait for a block of cores that no grading has; yield (its processors, descriptors).
+    """Wait for a block of cores that no grading uses; yield (its processors, descriptors).
 
     The descriptors hold the locks: a process that inherits them has the cores for as long as it
     lives. Raises GraderError where the locks cannot be made, or the command has ended meanwhile.

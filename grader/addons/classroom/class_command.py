@@ -1,4 +1,4 @@
-"""The command that grades what a whole class has handed in: class."""
+"""The command that grades the hand-ins of a whole class: class."""
 
 import argparse
 import os
@@ -30,7 +30,7 @@ from grader.model.errors import GraderError, UsageError
 
 _REGRADE = "regrade.csv"
 _PACKAGES = {"copydetect": "copydetect", "parsl": "parsl", "yaml": "pyyaml"}
-"""What a class needs beside what grades one submission, by what is imported."""
+"""Extra packages that a class needs, by the module that is imported."""
 
 
 _NOT_RECORDED = "the grading was not recorded; grade again with --regrade"
@@ -39,7 +39,7 @@ _NOT_GRADED = "nothing was recorded yet; run this command without --judge-again 
 
 @dataclass(frozen=True)
 class _Class:
-    """What is graded, and where to."""
+    """What is graded, and where the results go."""
 
     options: argparse.Namespace
     inputs: ClassInputs
@@ -48,7 +48,7 @@ class _Class:
     out: Path
 
     def named(self, problems: Mapping[str, str]) -> list[str]:
-        """Return why hand-ins have no grading, by their digests, with what they are called."""
+        """Return why hand-ins have no grading, with their names; problems: by their digests."""
         hand_ins = [each for each in self.inputs.hand_ins if each.digest in problems]
         return grouped((each.label, problems[each.digest]) for each in hand_ins)
 
@@ -56,7 +56,7 @@ class _Class:
 def grade_class(options: argparse.Namespace) -> int:
     """Grade what is not graded yet, and write everything.
 
-    Return 0 if every student has a mark and nothing is nobody's, 3 if a person has to look.
+    Return 0 if all students have marks and all hand-ins authors, 3 if the instructor must decide.
     Raises UsageError, GraderError.
     """
     if is_sealed():
@@ -117,7 +117,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     judged = recordings if options.judge_again else {}
     newest = {digest: key_of(current, digest, judged.get(digest)) for digest in digests}
     keys = newest if options.regrade else {**newest, **known}
-    if options.judge_again:  # what could not be graded has nothing to be judged
+    if options.judge_again:  # without a grading, there is nothing to judge
         keys = {**keys, **_refused(digests, gradings)}
     for key in {*keys.values()} & {*newest.values()}:
         if gradings.may_change(key):
@@ -130,7 +130,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
         say_visibly(f"not graded again; the earlier mark stays: {problem}")
     keys, problems = publication.falling_back(keys, known, problems)
     works = [_work(each, keys[each.digest], gradings, problems) for each in inputs.hand_ins]
-    # What cannot be graded is no mark to be kept, unless a regrade has put it in place of one.
+    # "Cannot be graded" is not kept as a mark, unless a regrade has replaced a mark by it.
     graded = {
         work.hand_in.digest
         for work in works
@@ -155,7 +155,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
 
 
 def _remembered(whole: _Class) -> ClassInputs:
-    """Return the inputs without who was forgotten, also just now."""
+    """Return the inputs without forgotten students, including one forgotten by this command."""
     inputs, names, out, forget = whole.inputs, whole.names, whole.out, whole.options.forget
     before = erasure.owners(out)
     gone = erasure.forgotten(out)
@@ -185,7 +185,7 @@ def _remembered(whole: _Class) -> ClassInputs:
 
 
 def _make_apart(out: Path, folder: Path) -> None:
-    """Make the folder that is written into. Raises UsageError where hand-ins would be beside it."""
+    """Make the output folder. Raises UsageError if it is inside the folder of the hand-ins."""
     if not folder.is_dir():
         raise UsageError(
             f"{folder} is not a folder; name the folder that holds the platform's "
@@ -208,7 +208,7 @@ def _grade_missing(
     recordings: Mapping[str, Path | None],
     secret_file: Path | None,
 ) -> dict[str, str]:
-    """Grade each hand-in that is not; return why some have none. All are by digest."""
+    """Grade each ungraded hand-in; return why some have no grading. All are by digest."""
     options, gradings = whole.options, whole.gradings
     different = {each.digest: each for each in whole.inputs.hand_ins}
     missing = [each for each in different.values() if not gradings.has(keys[each.digest])]
@@ -256,7 +256,7 @@ def _grade_missing(
 
 
 def _path(file: Path | None) -> str:
-    """Return a path as every machine that grades has it; empty for none."""
+    """Return a path that is valid on every machine that grades; empty for none."""
     return "" if file is None else str(file.resolve())
 
 

@@ -1,4 +1,4 @@
-"""The folder that a class is graded into: who may write there, and what it keeps for good."""
+"""The output folder of a class: a lock for it, its keys, and how its files are written."""
 
 import contextlib
 import fcntl
@@ -29,9 +29,9 @@ Kind = TypeVar("Kind")
 
 @contextlib.contextmanager
 def alone_in(out: Path) -> Iterator[None]:
-    """Hold the folder; the system lets go of it however the command ends.
+    """Lock the folder; the system releases the lock however the command ends.
 
-    Raises UsageError where another command has it: each would tidy away what the other writes.
+    Raises UsageError if another command has it: each would remove the other's unfinished files.
     """
     descriptor = os.open(out / _IN_USE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -48,7 +48,7 @@ def alone_in(out: Path) -> Iterator[None]:
 
 
 def write_through(file: Path, content: bytes) -> None:
-    """Write a file that is on the disk before it is called by its name. Raises OSError."""
+    """Write a file, and return once it is on the disk. Raises OSError."""
     with file.open("wb") as stream:
         stream.write(content)
         stream.flush()
@@ -72,14 +72,14 @@ def write_atomically(file: Path, content: Mapping[str, object] | str | bytes) ->
 
 
 def remove_unfinished(out: Path) -> None:
-    """Remove what was killed while it wrote into the folder of a class: it may have names in it."""
+    """Remove unfinished files of killed commands from a class's folder: they may contain names."""
     for folder in ("", "students/*/", "marking/*/", "pairs/"):
         for left in out.glob(f"{folder}{UNFINISHED}*"):
             left.unlink(missing_ok=True)
 
 
 def read_json(file: Path, kind: type[Kind]) -> Kind | None:
-    """Return what a file of ours says; None without it. Raises GraderError for another one."""
+    """Return the content of our file; None if it is missing. Raises GraderError if invalid."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=kind)
     except FileNotFoundError:
@@ -89,7 +89,7 @@ def read_json(file: Path, kind: type[Kind]) -> Kind | None:
 
 
 class Pseudonyms:
-    """Ids without names: who has the class's key, and nobody else, can tell whose they are."""
+    """Ids without names: only the class's key can tell which student they belong to."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -103,10 +103,10 @@ class Pseudonyms:
 
 
 def pseudonyms_in(out: Path) -> Pseudonyms:
-    """Return the pseudonyms of the key in `out`, which is drawn where there is none.
+    """Return the pseudonyms of the key in `out`, which is drawn if there is none.
 
-    Raises GraderError for a file that holds no key: with another one, what was written before
-    would be of nobody, and with an empty one anybody could tell whose it is.
+    Raises GraderError for a file without a valid key: with another key, earlier pseudonyms would
+    match no student, and with an empty one anybody could resolve them.
     """
     file = out / _PSEUDONYMS_KEY
     try:
@@ -125,10 +125,10 @@ def pseudonyms_in(out: Path) -> Pseudonyms:
 
 
 def secret_in(out: Path) -> Path:
-    """Return the file of the secret that inputs of all hand-ins follow from.
+    """Return the file of the secret from which the inputs for all hand-ins are derived.
 
-    It is the course's own, or one drawn where none is named. Raises UsageError where the course
-    names another one than its class was graded with.
+    It is the course's own, or a new one if none is named. Raises UsageError if the course names
+    another secret than the class was graded with.
     """
     file, named = out / _SECRET, course_secret()
     if not file.exists():

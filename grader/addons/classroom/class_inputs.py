@@ -1,4 +1,4 @@
-"""All that is read before anything is graded: class.toml, what it names, and what was handed in."""
+"""Reads everything before grading starts: class.toml, the files that it names, and the hand-ins."""
 
 import argparse
 import hashlib
@@ -62,11 +62,11 @@ class ClassFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     assignment: Text | None = None
     parts: Texts | None = None
-    """That the class was set, of those for tests and those for people; None for all."""
+    """The parts of the class, including those graded by hand; None for all."""
     platform: Platform = ""
-    """That has delivered the hand-ins; empty where each is called by an id on the roster."""
+    """The platform of the hand-ins; empty if each is named by an id on the roster."""
     platform_assignment: Text = ""
-    """What the assignment is called there, where names of hand-ins begin with that."""
+    """The assignment's name there, if names of hand-ins begin with it."""
     deadline: Time | None = None
     timezone: Text = "UTC"
     """Of times that a platform writes without one, and of a deadline without one."""
@@ -76,7 +76,7 @@ class ClassFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     times: Text | None = None
     marks: Files = ()
     not_handed_in: Missing = "person"
-    """Who gives points for a file, or a whole hand-in, that is not there."""
+    """What happens to a missing file or an empty hand-in: by hand, or 0 points."""
     teams: Teams = field(default_factory=dict)
     late: LateTable = field(default_factory=LateTable)
     extensions: Times = field(default_factory=dict)
@@ -100,7 +100,7 @@ class ClassFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 def class_file_mistakes(table: strict_toml.Table) -> Iterator[str]:
-    """Yield what is wrong between several keys of class.toml."""
+    """Yield mistakes that involve several keys of class.toml."""
     name = table.get("timezone")
     if name is not None and name != "UTC":
         try:
@@ -135,23 +135,23 @@ def class_file_mistakes(table: strict_toml.Table) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class ClassInputs:
-    """What was handed in, and what is known beside it."""
+    """The hand-ins, and everything else that is known about the class."""
 
     hand_ins: list[HandIn]
     unreadable: list[HandIn]
-    """What of it cannot be graded, and why."""
+    """Hand-ins that cannot be graded, and why."""
     said: ClassFile
     roster: Roster
     marks: Marks
     unknown_times: list[str]
-    """Labels in the table of times that nothing has."""
+    """Labels in the table of times without a hand-in."""
     courses: Courses
     assignment: Assignment | None
     """None: each hand-in is recognised by its files."""
 
     @property
     def questions(self) -> Questions:
-        """Return what people mark, and what counts where nothing was handed in for it."""
+        """Return the questions graded by hand, and what counts if nothing was handed in."""
         if self.assignment is None:
             return Questions(missing_is_zero=self.said.not_handed_in == "zero")
         manual = self.assignment.manual
@@ -169,7 +169,7 @@ class ClassInputs:
 
 
 def read(options: argparse.Namespace, out: Path) -> ClassInputs:
-    """Return all of it. Raises UsageError or GraderError for what cannot be right."""
+    """Return all inputs. Raises UsageError or GraderError for invalid ones."""
     file = options.config or options.folder / _CLASS_FILE
     is_given = options.config is not None or file.exists()
     said = read_settings(file, ClassFile, class_file_mistakes) if is_given else ClassFile()
@@ -218,10 +218,10 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
 def circumstances(
     options: argparse.Namespace, inputs: ClassInputs, secret: bytes
 ) -> Mapping[str, object]:
-    """Return all but the hand-in that a mark follows from, as the keys of gradings have it.
+    """Return everything but the hand-in that a mark depends on, for the keys of gradings.
 
-    secret: of the class; empty where its inputs are public. Nobody learns it from a key. Raises
-    GraderError where nothing could be graded at all.
+    secret: of the class; empty if its inputs are public. A key does not reveal it. Raises
+    GraderError if nothing could be graded at all.
     """
     image = ""
     if not options.unsealed and not options.judge_again:
@@ -230,11 +230,11 @@ def circumstances(
 
         image = DockerEngine.connect().image_id(options.image)
     found = grading_options(options, inputs)
-    if options.judge_again:  # Neither has an image, and the one makes marks.
+    if options.judge_again:  # Sealed and unsealed must differ, although neither has an image.
         found.append(f"judged again, {'unsealed' if options.unsealed else 'sealed'}")
     courses = () if image else inputs.courses.courses
     return {
-        # An image holds the engine and the course that grade; those at hand do not matter then.
+        # An image contains the engine and the course that grade; the local ones do not matter.
         "engine_digest": "" if image else engine_digest(),
         "image": image,
         "courses": [f"{course.name} {course.digest()}" for course in courses],
@@ -247,10 +247,10 @@ def circumstances(
 def require_image_of_course(
     options: argparse.Namespace, inputs: ClassInputs, marked_by: Collection[str]
 ) -> None:
-    """Say that the image has another version of the course than this folder, before it grades.
+    """Warn before grading if the image has another version of the course than this folder.
 
-    marked_by: digests of the courses that gave marks. Raises UsageError where later hand-ins would
-    get other prices by it, and for an image of another course than the assignment's.
+    marked_by: digests of the courses that gave marks. Raises UsageError if later hand-ins would get
+    other prices, or if the image is of another course than the assignment's.
     """
     from grader.sealed.container.docker_engine import DockerEngine
 

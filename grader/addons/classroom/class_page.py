@@ -1,4 +1,4 @@
-"""The pages of a class, for its teachers: no names, and nothing that is loaded or run."""
+"""Renders the pages of a class for its instructors: no names, and nothing that loads or runs."""
 
 import re
 from collections import Counter, defaultdict
@@ -13,7 +13,7 @@ from grader.report.html.page import page
 from grader.report.safe_text import one_line
 
 MOST_PAIRS = 50
-"""Of hand-ins that are nearly the same, the most alike."""
+"""The most alike of the nearly identical pairs are shown."""
 _MOST_SLOW = 10
 _NO_CAUSE = (Verdict.NOT_ATTEMPTED, Verdict.SKIPPED)
 
@@ -53,9 +53,9 @@ def render_pair(pair: Pair) -> str:
 
 
 def _scores(standings: Sequence[Standing]) -> list[tuple[float, float, int, float]]:
-    """Return the distribution of what tests and people gave, before rules about lateness.
+    """Return the distribution of scores from tests and people, before deductions for lateness.
 
-    For each tenth of what can be reached: from, to, how many, and their share of the most.
+    For each tenth of the maximum: from, to, the number of scores, and its share of the largest.
     """
     marked = [(each.mark.score, each.mark.max_score) for each in standings if each.mark]
     scores = [score for score, _ in marked if score is not None]
@@ -69,7 +69,7 @@ def _scores(standings: Sequence[Standing]) -> list[tuple[float, float, int, floa
 
 
 def _nameless(each: Standing) -> str:
-    """Return why a person has to look, without names of hand-ins, which tell whose they are."""
+    """Return why the instructor must decide, without names of hand-ins, which reveal authors."""
     names = {name for work in each.works for name in (work.hand_in.path.name, work.hand_in.label)}
     found = each.problem
     for name in sorted(names, key=len, reverse=True):
@@ -86,7 +86,7 @@ def histogram(scores: Sequence[float], max_score: float, num_bins: int = 10) -> 
 
 
 def reports_of(standings: Iterable[Standing]) -> list[tuple[Standing, Report]]:
-    """Return the reports that count, with whose they are; that of a group once."""
+    """Return the reports that count, with their students; a group's only once."""
     found: dict[tuple[str, str], tuple[Standing, Report]] = {}
     for each in standings:
         if each.report is not None:
@@ -95,9 +95,9 @@ def reports_of(standings: Iterable[Standing]) -> list[tuple[Standing, Report]]:
 
 
 def rates(reports: Sequence[Report]) -> list[tuple[str, str, int, int]]:
-    """Return of each test its part, its sentence, how many pass it, and how many had it run.
+    """Return for each test its part, its sentence, how many passed it, and how many ran it.
 
-    Who did not attempt a part does not count. The order is that of the reports.
+    Students who did not attempt a part do not count. The order is that of the reports.
     """
     runs: dict[tuple[str, str], list[TestResult]] = defaultdict(list)
     for report in reports:
@@ -117,10 +117,10 @@ def rates(reports: Sequence[Report]) -> list[tuple[str, str, int, int]]:
 
 
 def causes(reports: Sequence[tuple[str, Report]]) -> list[tuple[list[str], str, Verdict, str]]:
-    """Return who lost points, in which part, by which verdict and why; what most have comes first.
+    """Return who lost points, in which part, with which verdict, and why; the most common first.
 
-    reports: with the pseudonym of whom. A part counts once, by the cause that costs it most. Why:
-    as it was said to the first of them.
+    reports: with pseudonyms. A part counts once, by its most expensive cause. Why: in the words of
+    the first student's report.
     """
     groups: dict[tuple[str, Verdict, str], list[tuple[str, str]]] = defaultdict(list)
     for student, report in reports:

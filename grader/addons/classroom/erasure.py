@@ -1,6 +1,6 @@
-"""Removes all that is kept of a student, and keeps it from coming back.
+"""Removes everything about a student, and keeps it from coming back.
 
-Who is forgotten may have handed in more before: owners.json says whose each hand-in was.
+A forgotten student may have handed in more before: owners.json lists the owners of each hand-in.
 """
 
 import shutil
@@ -22,7 +22,7 @@ _WITH_NAMES = (
     *("gradebook.csv", "class.html", "regrade.csv", "to-mark*.csv"),
     *("canvas-feedback.zip", "moodle-feedback.zip", "canvas-grades.csv", "moodle-grades.csv"),
 )
-"""What has a line of everybody: it is written again of who is left."""
+"""Files with a line for each student: they are written again for the students who are left."""
 
 
 @dataclass(frozen=True)
@@ -31,23 +31,23 @@ class _Forgotten:
 
 
 def forgotten(out: Path) -> set[str]:
-    """Return the pseudonyms of who was forgotten. Raises GraderError for a file of other make."""
+    """Return the pseudonyms of forgotten students. Raises GraderError for a damaged file."""
     found = read_json(out / _FORGOTTEN, _Forgotten)
     return set(found.students) if found is not None else set()
 
 
 def remember_to_forget(out: Path, students: Collection[str]) -> None:
-    """Write down who was forgotten, by pseudonyms. Raises OSError."""
+    """Write down the pseudonyms of forgotten students. Raises OSError."""
     write_atomically(out / _FORGOTTEN, {"students": sorted(students)})
 
 
 def owners(out: Path) -> Owners:
-    """Return whose hand-ins are; nobody's without the file. Raises GraderError for another file."""
+    """Return the owners of hand-ins; none without the file. Raises GraderError if it is damaged."""
     return read_json(out / _OWNERS, dict[str, list[str]]) or {}
 
 
 def owners_of(hand_ins: Sequence[HandIn], roster: Roster, names: Pseudonyms) -> Owners:
-    """Return whose hand-ins are; what several have handed in is all theirs."""
+    """Return the owners of hand-ins; several students may own the same."""
     found: dict[str, set[str]] = {}
     for each in hand_ins:
         authors = {names.of(student.id) for student in roster.authors(each)}
@@ -56,21 +56,21 @@ def owners_of(hand_ins: Sequence[HandIn], roster: Roster, names: Pseudonyms) -> 
 
 
 def is_known(before: Owners, now: Owners) -> bool:
-    """Return whether these can be hand-ins of the class of before: one of them, or of one in it."""
+    """Return whether these can be the same class: they share a hand-in or a student."""
     known, present = ({name for own in each.values() for name in own} for each in (before, now))
     is_shared = known & present or before.keys() & now.keys()
     return not before or not present or bool(is_shared)
 
 
 def remember_owners(out: Path, owned: Owners) -> None:
-    """Write down whose hand-ins are. Raises OSError."""
+    """Write down the owners of hand-ins. Raises OSError."""
     write_atomically(out / _OWNERS, owned)
 
 
 def student_called(
     identity: str, hand_ins: Sequence[HandIn], roster: Roster, names: Pseudonyms, owned: Owners
 ) -> Student:
-    """Return the student of an id. Raises UsageError where nobody has it, or ever had."""
+    """Return the student with an id. Raises UsageError if no student has or ever had it."""
     known = [*roster.students, *(who for each in hand_ins for who in roster.authors(each))]
     if found := next((each for each in known if each.id == identity), None):
         return found
@@ -82,7 +82,7 @@ def student_called(
 def without(
     hand_ins: Sequence[HandIn], roster: Roster, names: Pseudonyms, gone: Collection[str]
 ) -> tuple[list[HandIn], Roster]:
-    """Return what is left: hand-ins of somebody else as well, and the others on the roster."""
+    """Return the hand-ins that others own or share, and the roster without the gone students."""
     left = replace(roster, is_gone=lambda student: names.of(student.id) in gone)
     return [each for each in hand_ins if left.authors(each) or not roster.authors(each)], left
 
@@ -96,8 +96,8 @@ def remove(
 ) -> int:
     """Remove reports, gradings and copies of a student; return how many gradings there were.
 
-    gone: hand-ins of nobody else. left: those of others; a grading of the same files stays theirs.
-    What the platform delivered is not ours to remove.
+    gone: hand-ins of this student alone. left: those of others, who keep gradings of equal files.
+    The platform's download stays: removing it is up to the instructor.
     """
     before = owners(out)
     left_to = {

@@ -1,4 +1,4 @@
-"""Where students stand, told: in a line of the gradebook each, and in the files of each student."""
+"""Writes where students stand: a line of the gradebook each, and the files of each student."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ _MAX_PATHS = 5
 _PROMISE = re.compile(
     r"(\A|[;.,] )(otherwise )?your instructor reviews (this part|this|it)\b", re.IGNORECASE
 )
-"""What a sentence of a finding says will happen, which has happened once a part is settled."""
+"""The promise in a finding that an instructor reviews a part: untrue once the part is settled."""
 _HEAD = (
     *("id", "name", "group", "pseudonym", "status", "score", "final", "max", "pending"),
     *("tests", "tests_max", "by_people", "marked_by", "reasons"),
@@ -33,8 +33,8 @@ _HEAD = (
 def render(standings: Sequence[Standing], pseudonyms: Pseudonyms) -> str:
     """Return the CSV; a part has a column of its points and one of its verdict.
 
-    `score` is what tests and people gave, `final` what is left of it by the rules of the course;
-    both are empty as long as there is none.
+    `score` has the points from tests and people, `final` those after the rules of the course;
+    both are empty as long as there is no mark.
     """
     rows = [_row(each, pseudonyms) for each in standings]
     of_parts = dict.fromkeys(column for row in rows for column in row if column not in _HEAD)
@@ -44,7 +44,7 @@ def render(standings: Sequence[Standing], pseudonyms: Pseudonyms) -> str:
 
 
 def _row(each: Standing, pseudonyms: Pseudonyms) -> dict[str | tuple[str, str], str]:
-    """Return the cells that are not empty, by their columns; those of parts are two words each."""
+    """Return the cells that are not empty, by their columns; a part's column is a pair of words."""
     student, mark, report = each.student, each.mark, each.report
     row: dict[str | tuple[str, str], str] = {
         **{"id": student.id, "name": student.name, "group": student.group},
@@ -111,9 +111,9 @@ def _of_zeros(report: Report, mark: Mark | None) -> list[str]:
 
 
 def shown(report: Report, standing: Standing, name: str) -> Report:
-    """Return the report as its student may see it, with the mark that stands beside it.
+    """Return the report as its student may see it, with the mark next to it.
 
-    Nothing in it says where the course keeps it, or calls pending what a person has given.
+    It never says where the course keeps it, nor calls points pending that were already given.
     """
     first, *lines = mark_lines(standing)
     notes = [*lines, *(each for each in report.notes if each != UNSIGNED)]
@@ -132,7 +132,7 @@ def shown(report: Report, standing: Standing, name: str) -> Report:
 
 
 def _settled(part: PartResult) -> PartResult:
-    """Return a part that a person has settled, without a word that somebody will."""
+    """Return a part that was settled by hand, without the promise that it will be reviewed."""
     return replace(
         part,
         message=_PROMISE.sub("", part.message),
@@ -152,7 +152,7 @@ def _kept(finding: Finding) -> Finding:
 
 
 def write_files(folder: Path, standing: Standing) -> None:
-    """Write a student's files; none of an earlier time is left. Raises OSError."""
+    """Write a student's files, and remove outdated ones. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = files_of(standing)
     for name in FORMATS.values():

@@ -1,4 +1,4 @@
-"""What has been graded, on disk: a folder for each grading, there in whole or not at all."""
+"""Stores gradings on disk: a folder for each, which is there as a whole or not at all."""
 
 import json
 import shutil
@@ -25,10 +25,10 @@ _TIMES = ("started_at", "wall_time_s", "num_launches")
 
 
 def key_of(circumstances: Mapping[str, object], digest: str, recording: Path | None = None) -> str:
-    """Return what a grading of the hand-in with this digest is called.
+    """Return the name of a grading of the hand-in with this digest.
 
-    circumstances: all else that a mark follows from. recording: what was seen of it, where that is
-    judged again. Raises OSError.
+    circumstances: everything else that the mark depends on. recording: of an earlier grading, if
+    that is judged again. Raises OSError.
     """
     text = json.dumps([circumstances, digest], sort_keys=True)
     if recording is not None:
@@ -55,7 +55,7 @@ class Outcome:
 
     @property
     def is_final(self) -> bool:
-        """Return whether another try now would find the same; without a report, a bad hand-in."""
+        """Return whether grading again would end the same; without a report, a bad hand-in."""
         return not self.error or self.exit_code == 2
 
     @property
@@ -91,7 +91,7 @@ class Gradings:
     def may_change(self, key: str) -> bool:
         """Return whether it says that a hand-in with files cannot be graded.
 
-        It may have been the data, or a right to read, and that is in no key.
+        Missing data or permissions may have been the reason, and no key contains those.
         """
         outcome = self._outcome(key)
         return outcome is not None and bool(outcome.error) and not outcome.is_empty
@@ -116,16 +116,16 @@ class Gradings:
         return digests
 
     def recording(self, key: str) -> Path | None:
-        """Return where what was seen of a grading lies; None where nothing was kept."""
+        """Return the file of a grading's recording; None if none was kept."""
         file = self.folder / key / _RECORDING
         return file if file.is_file() else None
 
     def keep(
         self, key: str, outcome: Outcome, report: bytes | None, recording: bytes | None = None
     ) -> None:
-        """Write a grading, in one step: whoever is killed leaves nothing that looks like one.
+        """Write a grading in one step: a process that is killed leaves nothing that looks like one.
 
-        What another has written meanwhile stays, since it follows from the same.
+        If another process has written it meanwhile, that one stays, since both must be equal.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=self.folder))
@@ -145,7 +145,7 @@ class Gradings:
     def keys_of(self, digests: Collection[str]) -> list[str]:
         """Return the keys of all gradings of hand-ins with these digests, also of earlier ones.
 
-        With them those that are damaged: nobody can say that they are somebody else's.
+        Damaged gradings are included, because they might belong to these hand-ins.
         """
         keys = [path.parent.name for path in sorted(self.folder.glob(f"[!.]*/{_OUTCOME}"))]
         outcomes = {key: self._outcome(key) for key in keys}
@@ -169,7 +169,7 @@ class Gradings:
         shutil.rmtree(self.folder / key, ignore_errors=True)
 
     def tidy(self) -> None:
-        """Remove what gradings have left that were killed while they wrote."""
+        """Remove the remains of gradings that were killed while they wrote."""
         for left in self.folder.glob(f"{UNFINISHED}*"):
             shutil.rmtree(left, ignore_errors=True)
 
@@ -177,7 +177,7 @@ class Gradings:
 def with_times_of(recording: Path, report: bytes) -> bytes:
     """Return the report of a recording that was judged again, with the times of its grading.
 
-    How long the judge took says nothing of the submission.
+    The time that the judge took says nothing about the submission.
     """
     try:
         old, new = json.loads(recording.with_name(_REPORT).read_bytes()), json.loads(report)

@@ -1,7 +1,7 @@
-"""Whose a file in the folder of a class is: by the platform's part of its name, and by the roster.
+"""Finds the author of a file in the folder of a class, by the platform's part of its name.
 
-A student chooses the rest of a name, and may write there what a platform writes. So a name is read
-as one declared platform writes it, and counts for nobody where the roster allows two readings.
+A student chooses the rest of the name, and could imitate a platform there. So names are read as one
+declared platform writes them, and have no author if the roster allows two readings.
 """
 
 import re
@@ -55,13 +55,13 @@ class Named:
     """When it was submitted, on the clock of the platform."""
     is_called_late: bool = False
     is_about: bool = False
-    """It is no file of a submission: what was typed in, or the text that Blackboard adds."""
+    """Not a file of a submission, but text typed into the platform, or added by Blackboard."""
     sent_as: str = ""
     """How the name of feedback begins, where that is not the label."""
     problem: str = ""
-    """Why the name says nobody's: a text for a person; empty where it does not."""
+    """Why the name has no author, as a sentence for the instructor; empty if it has one."""
     maybe_of: tuple[str, ...] = ()
-    """The labels of all readings, where there are several: of each submission it may be a file."""
+    """The labels of all readings, if there are several: the file may belong to any of them."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ class Naming:
     def or_inferred(self, names: Iterable[str]) -> "Naming":
         """Return the naming by the only platform that can have written all names of a folder.
 
-        Itself where a platform is declared, where none or several can have, and for platforms
-        whose names begin with the assignment's. `week_3_2_ann` is Canvas's only by a roster.
+        Returns itself if a platform is declared, or if none or several fit. Platforms whose names
+        begin with the assignment's are never inferred, and Canvas only if the roster agrees.
         """
         theirs = [each for each in names if not self.roster.is_called("id", without_suffix(each))]
         known = [replace(self, platform=each) for each in ("moodle", "canvas", "gradescope")]
@@ -118,7 +118,7 @@ class Naming:
         return fitting[0] if is_sure else self
 
     def undeclared(self, name: str) -> str:
-        """Return whose pattern a name has, where no platform is declared; empty for an id."""
+        """Return the platform whose pattern a name has, if none is declared; empty for an id."""
         if self.platform or self.roster.is_called("id", without_suffix(name)):
             return ""
         platforms = ("moodle", "canvas", "blackboard", "gradescope")
@@ -156,12 +156,12 @@ class Naming:
         return f"{name} can mean {first} or {second}, and the roster does not say which. {remedy}"
 
     def _is_possible(self, reading: Named) -> bool:
-        """Return whether the roster may have this author: it has not where it has all others."""
+        """Return whether the author may be on the roster: not if all there have other numbers."""
         return self.roster.may_have(self.platform, reading.who[self.platform])
 
 
 def _behind(beginning: str, name: str) -> str:
-    """Return the rest of a name that begins so; empty where it does not."""
+    """Return the rest of a name after this beginning; empty if it begins otherwise."""
     return name[len(beginning) :] if name.startswith(beginning) else ""
 
 
@@ -205,7 +205,7 @@ _READERS = {"moodle": _of_moodle, "canvas": _of_canvas, "blackboard": _of_blackb
 
 
 def without_suffix(name: str) -> str:
-    """Return a name without what says that it is an archive."""
+    """Return a name without the suffix of an archive."""
     known = (*ARCHIVES, *NOT_OPENED)
     suffix = max((each for each in known if name.lower().endswith(each)), key=len, default="")
     return name.removesuffix(name[len(name) - len(suffix) :]) if suffix else name

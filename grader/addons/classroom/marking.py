@@ -1,4 +1,4 @@
-"""The mark of one hand-in: what tests and people gave, and the sheets that people fill in."""
+"""The mark of one hand-in: points from tests and by hand, and the sheets to fill in."""
 
 import csv
 import io
@@ -28,11 +28,11 @@ from grader.report.html.page import page
 from grader.report.safe_text import one_line, visible_lines
 
 WHOLE = "all"
-"""The row in which a person settles a whole hand-in."""
+"""The row with points for a whole hand-in."""
 BY_CLASS_FILE = "class.toml"
 COLUMNS = ("id", "row", "points", "max_points", "title", "comment", "by", "digest")
 _DIGEST_PREFIX = "sha256:"
-"""A spreadsheet takes 12e4567 for a number."""
+"""Without it, a spreadsheet would take 12e4567 for a number."""
 _DIGEST_NUM_CHARS = 12
 SHEET = "sheet.html"
 REPORT = "report.html"
@@ -43,16 +43,16 @@ _MAX_NUM_CHARS = 100_000
 
 @dataclass(frozen=True)
 class Given:
-    """What a person gave for one line."""
+    """Points given by hand for one line."""
 
     points: float
     comment: str
     where: str
     """The file and line, for whoever has to correct it."""
     digest: str = ""
-    """How the digest of the hand-in begins that the person has marked; empty for any."""
+    """The beginning of the digest of the marked hand-in; empty for any."""
     by: str = ""
-    """Who gave them; empty where nobody says."""
+    """Who gave them; empty if unknown."""
 
     def is_for(self, digest: str) -> bool:
         """Return whether it was given for the hand-in with this digest."""
@@ -120,16 +120,16 @@ def _points(value: object, where: str) -> float:
 
 @dataclass(frozen=True)
 class Questions:
-    """What people mark of an assignment, and what counts where nothing was handed in for it."""
+    """The questions graded by hand, and what counts if nothing was handed in for one."""
 
     rubrics: Mapping[str, Sequence[tuple[float, str]]] = field(default_factory=dict)
     """Points and question of each line of a manual part's rubric, by the name of the part."""
     files: Mapping[str, str] = field(default_factory=dict)
     """The file that each manual part asks for."""
     max_points: float = 0.0
-    """Of all that the class was set; 0 where nobody names the assignment."""
+    """Of all parts of the class; 0 if no assignment is named."""
     missing_is_zero: bool = False
-    """What was not handed in has 0 points; else a person gives them."""
+    """A missing file gets 0 points; otherwise its points are given by hand."""
 
 
 @dataclass(frozen=True)
@@ -152,20 +152,20 @@ class Mark:
     """What a hand-in is worth before any rule about lateness."""
 
     automatic: float | None
-    """Of the tests alone, as they found it; None where they give no mark."""
+    """From the tests alone; None if they give no mark."""
     automatic_max: float
     rows: tuple[Row, ...]
     """What a person marks."""
     settled: tuple[Row, ...]
-    """What a person settles in place of the tests: parts, or WHOLE."""
+    """Rows that replace the tests' points: parts, or WHOLE."""
     score: float | None
-    """Of both together; None as long as a person has to look."""
+    """Of both together; None while a row must be reviewed."""
     problem: str
     """Why there is no score: one sentence, empty where there is one."""
 
     @property
     def overruled(self) -> Mapping[str, Given]:
-        """Return what stands in place of the tests' points."""
+        """Return the points given in place of the tests' points."""
         return {row.name: row.given for row in self.settled if row.given is not None}
 
     @property
@@ -175,12 +175,12 @@ class Mark:
 
     @property
     def markers(self) -> list[str]:
-        """Return who gave points, as far as anybody says."""
+        """Return who gave points, as far as known."""
         return sorted({row.given.by for row in self.lines if row.given and row.given.by})
 
     @property
     def pending(self) -> float:
-        """Return the points that a person has still to give."""
+        """Return the points that must still be given by hand."""
         return total(row.max_points for row in self.rows if row.given is None)
 
     @property
@@ -198,8 +198,8 @@ def mark(grading: Grading | None, given: Mapping[str, Given], questions: Questio
     """Return the mark of a hand-in; None where it has no grading and nobody has settled it.
 
     given: by the name of a manual part, of a line of its rubric such as `method/2`, of a part
-    whose points a person has settled, or WHOLE. Raises UsageError for points of something that is
-    not there, or for more than it is worth.
+    whose points were given by hand, or WHOLE. Raises UsageError for points for something that does
+    not exist, or for more than it is worth.
     """
     report = grading.report if grading is not None else None
     if report is None or WHOLE in given:
@@ -223,14 +223,14 @@ def mark(grading: Grading | None, given: Mapping[str, Given], questions: Questio
 
 
 def to_settle(problem: str, questions: Questions) -> Row:
-    """Return the line in which a person settles what has no grading."""
+    """Return the line for a hand-in that has no grading."""
     return Row(WHOLE, problem, questions.max_points, "")
 
 
 def _as_a_whole(
     grading: Grading | None, given: Mapping[str, Given], questions: Questions
 ) -> Mark | None:
-    """Return the mark of what has no report, or has points for all of it."""
+    """Return the mark of a hand-in without a report, or with points for the whole of it."""
     report = grading.report if grading is not None else None
     most = questions.max_points
     if report is not None:
@@ -252,7 +252,7 @@ def _as_a_whole(
 
 
 def _zero(why: str, questions: Questions) -> Given | None:
-    """Return what class.toml gives for what is not there; None where a person does."""
+    """Return the zero that class.toml gives for missing work; None if it is marked by hand."""
     if not questions.missing_is_zero:
         return None
     return Given(0.0, why, BY_CLASS_FILE, by=BY_CLASS_FILE)
@@ -261,9 +261,9 @@ def _zero(why: str, questions: Questions) -> Given | None:
 def _rows(
     part: ManualPart, report: Report, given: Mapping[str, Given], questions: Questions
 ) -> Iterator[Row]:
-    """Yield what a person marks of a manual part: it as a whole, or else each line of its rubric.
+    """Yield the rows of a manual part: one for the whole, or one for each line of its rubric.
 
-    As a whole where it has no rubric, or where points were given for the whole.
+    One for the whole if it has no rubric, or if points were given for the whole.
     """
     file = questions.files.get(part.name)
     # Reports of earlier versions have no table of files.
@@ -315,7 +315,7 @@ def write_sheet(
     for file, name in documents.items():
         write_atomically(folder / file, files[name])
     documents[REPORT] = "the full report of the checks, with pictures"
-    # Who marks need not know whose it is.
+    # Markers need not know the author.
     nameless = replace(report, submission=student, is_for_owner=True)
     write_atomically(folder / REPORT, formats.named("html").render(nameless, is_full=True))
     write_atomically(folder / SHEET, render_sheet(student, report, mark, documents, files))
@@ -341,11 +341,11 @@ def render_sheet(
 
 
 def to_fill(lines: Sequence[tuple[str, str, Sequence[Row]]]) -> str:
-    """Return a CSV of what is to be filled in: by pseudonym and digest, a line a row."""
+    """Return the CSV to fill in: by pseudonym and digest, with a line for each row."""
     table: list[Sequence[str]] = [COLUMNS]
     for student, digest, rows in lines:
         for row in rows:
-            # What class.toml decides stays for a person to decide otherwise.
+            # A zero from class.toml is left out, so that a marker can still give points.
             given = row.given if row.given and row.given.by != BY_CLASS_FILE else None
             points, comment, by = "", "", ""
             if given is not None:
@@ -375,10 +375,10 @@ def _file_name(number: int, name: str) -> str:
 
 
 def replace_unread(file: Path, text: str) -> Path | None:
-    """Write the file that people fill in anew; what they have put there is never written over.
+    """Write the file to fill in again, and never lose what was filled in before.
 
-    Return where the one of before is, where it says what this does not: somebody has filled it in,
-    and class.toml does not name it. Raises OSError.
+    If the old file has entries that the new one has not, it is kept under another name, which is
+    returned: class.toml does not name it. Raises OSError.
     """
     kept = None
     if file.exists() and set(

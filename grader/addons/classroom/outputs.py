@@ -1,4 +1,4 @@
-"""What comes of a class, as files and as lines of text."""
+"""Writes the results of a class, as files and as lines of text."""
 
 import argparse
 import os
@@ -31,11 +31,11 @@ MARKING = "marking"
 PAIRS = "pairs"
 _MOST_SHOWN = 20
 _MOST_NAMES = 10
-"""That have the same problem."""
+"""Of hand-ins with the same problem, in one line."""
 
 
 def grouped(problems: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a line for each problem, which begins with the names of all who have it."""
+    """Return a line for each problem, which begins with the names of all that have it."""
     names: dict[str, list[str]] = {}
     for name, problem in problems:
         names.setdefault(problem, []).append(name)
@@ -47,7 +47,7 @@ def grouped(problems: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def show(line: str) -> None:
-    """Print a line that may repeat a name: all of it visible, and no command to a CI runner."""
+    """Print a line that may contain a name: all of it visible, and no command to a CI runner."""
     print(disarm(visible(line)))
 
 
@@ -58,7 +58,7 @@ def write_all(
     names: Pseudonyms,
     out: Path,
 ) -> int:
-    """Write all that comes of a class; return how many pairs of files are nearly the same."""
+    """Write all results of a class; return how many pairs of files are nearly the same."""
     counted = [each for each, _ in reports_of(found)]
     # Each is read by a process of its own, which is what takes the time.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -89,7 +89,7 @@ def write_all(
 def _write_table_to_fill(
     inputs: ClassInputs, found: Sequence[Standing], names: Pseudonyms, out: Path
 ) -> None:
-    """Write what is filled in by hand of each hand-in that counts: that of a group once."""
+    """Write the table to fill in by hand, with each hand-in that counts; a group's only once."""
     lines: dict[tuple[str, str], tuple[str, str, Sequence[Row]]] = {}
     for each in found:
         if each.counted is not None:
@@ -140,7 +140,7 @@ def _pairs(graded: Iterable[tuple[Assignment, Mapping[str, Mapping[str, bytes]]]
 
 
 def give_back(table: PlatformTable, found: Sequence[Standing], out: Path) -> None:
-    """Write the platform's table, filled in, and the feedback; say what was left as it was."""
+    """Write the platform's table, filled in, and the feedback; say which lines are unchanged."""
     filled = platform_return.fill(table, found)
     grades = out / f"{table.platform}-grades.csv"
     feedback = out / f"{table.platform}-feedback.zip"
@@ -171,7 +171,7 @@ def write(
 
 
 def _shared_notes(standings: Sequence[Standing]) -> list[str]:
-    """Return the notes that all reports have: they are on the grader, and on no hand-in."""
+    """Return the notes that all reports have: they are about the grader, not about a hand-in."""
     noted = [report.notes for _, report in reports_of(standings)]
     first = noted[0] if noted else ()
     shared = [each for each in first if all(each in other for other in noted)]
@@ -206,7 +206,7 @@ def summary(
         numbers = " and ".join(str(number) for _, number in versions.most_common())
         yield f"hand-ins graded with different versions of the course: {numbers}; --regrade or"
         yield "  --judge-again shows whose mark would change if all used the current one"
-    # Of what is nobody's the gradebook has no line: this is where it is told.
+    # The gradebook has no line for hand-ins without an author, so they are listed here.
     nobodys = [*strays.hand_ins, *strays.authors, *strays.keys]
     nobodys += [
         f"the table of times lists {label}, but no such hand-in exists" for label in unknown_times

@@ -1,4 +1,4 @@
-"""What goes back to a platform: its own table of grades, filled in, and feedback for each.
+"""Writes what goes back to a platform: its own table of grades, filled in, and the feedback.
 
 Canvas takes back the gradebook that it exports (Student, ID, SIS User ID, ..., a column for each
 assignment, a line of possible points); Moodle the offline grading worksheet of an assignment
@@ -22,7 +22,7 @@ from grader.report.safe_text import visible
 _WHEN = (1980, 1, 1, 0, 0, 0)
 """Of the files in a zip: the same marks make the same zip."""
 _OURS = ("identifier", "grade", "maximum grade", "feedback comments")
-"""Columns of Moodle's worksheet that no student fills in, beside times."""
+"""Columns of Moodle's worksheet, besides times, that no student fills in."""
 _NO_FILE_NAME = re.compile(r'[\\:*?"<>|]')
 _CANVAS_ASSIGNMENT = re.compile(r".+ \(\d+\)")
 _POSSIBLE = "points possible"
@@ -30,18 +30,18 @@ _KEYS = {
     "canvas": {"ID": "canvas", "SIS User ID": "id", "SIS Login ID": "id"},
     "moodle": {"Identifier": "moodle", "ID number": "id", "Email address": "email"},
 }
-"""Columns that say whose a line is, what tells best first, with those of the roster."""
+"""Columns that identify the student of a line, the most reliable first, and the roster's."""
 
 
 @dataclass(frozen=True)
 class PlatformTable:
-    """A table of grades, with what is known of its columns."""
+    """A table of grades, and which of its columns mean what."""
 
     file: str
     platform: str
     """`canvas` or `moodle`."""
     rows: Sequence[Sequence[str]]
-    """With the head, as it is written."""
+    """Including the head, unchanged."""
     head: Sequence[str]
     """The names of the columns."""
     delimiter: str
@@ -57,8 +57,8 @@ class PlatformTable:
 def parse(text: str, file: str, column: str | None) -> PlatformTable:
     """Return a platform's table.
 
-    file: its name, for what is wrong with it. column: of Canvas, which assignment; None where there
-    is but one. Raises UsageError for a table of neither platform.
+    file: its name, for messages. column: the assignment's, on Canvas; None if there is only one.
+    Raises UsageError for a table of neither platform.
     """
     delimiter = delimiter_of(text)
     rows = [row for _, row in csv_lines(text, file) if row]
@@ -76,7 +76,7 @@ def parse(text: str, file: str, column: str | None) -> PlatformTable:
 
 def _canvas_column(head: Sequence[str], file: str, column: str | None) -> int:
     known = [cell for cell in head if _CANVAS_ASSIGNMENT.fullmatch(cell)]
-    # All of a title says it better than how others begin: HW 1, beside HW 1 again.
+    # A full title wins over the beginning of others: HW 1, next to HW 1 again.
     whole = [cell for cell in known if column in (cell, cell.rpartition(" (")[0])]
     # Whole words: HW 10 does not begin with HW 1.
     wanted = whole or [
@@ -99,15 +99,15 @@ class Filled:
     """CSV."""
     num_filled: int
     left: tuple[str, ...]
-    """Why lines were left as they were: a sentence each."""
+    """Why lines are unchanged: a sentence each."""
 
 
 def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
-    """Return a platform's table with the final marks; pending ones are left as they are.
+    """Return a platform's table with the final marks; lines of pending ones stay unchanged.
 
-    Its other cells are as they were, but for what students may have written: a spreadsheet must
-    not calculate it. Raises UsageError where the platform counts to another number of points than
-    we do.
+    Other cells also stay unchanged, except text that students may have written: a spreadsheet must
+    not take it for a formula. Raises UsageError if the platform's maximum number of points differs
+    from ours.
     """
     _require_same_worth(table, standings)
     known = _by_key(standings, set(_KEYS[table.platform].values()))
@@ -144,14 +144,14 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
 
 
 def _is_students(column: str, platform: str) -> bool:
-    """Return whether a student may have filled in a column: on Canvas the own name alone."""
+    """Return whether a student may have filled in a column: on Canvas, only the name."""
     if platform == "canvas":
         return column == "Student"
     return column.lower() not in _OURS and not column.lower().startswith("last modified")
 
 
 def _require_same_worth(table: PlatformTable, standings: Sequence[Standing]) -> None:
-    """Raise UsageError where the platform says how many points there are, and we have others."""
+    """Raise UsageError if the platform states a maximum number of points that differs from ours."""
     most = max((each.mark.max_score for each in standings if each.mark), default=0.0)
     rows, columns, name = table.rows[1:], [table.at], "the assignment"
     if table.platform == "canvas":
@@ -168,12 +168,12 @@ def _require_same_worth(table: PlatformTable, standings: Sequence[Standing]) -> 
 
 
 def _by_key(standings: Sequence[Standing], columns: set[str]) -> Mapping[tuple[str, str], Standing]:
-    """Return who has which number or name on the platform; what two have is nobody's."""
+    """Return who has which number or name on the platform; those of several are left out."""
     found: dict[tuple[str, str], list[Standing]] = {}
     for each in standings:
         for column in columns:
             value = each.student.id if column == "id" else each.student.known_as.get(column, "")
-            # Not of what another one of the group has handed in.
+            # Not from hand-ins by other members of the group.
             own = [work for work in each.works if work.sender == each.student.id]
             for work in own if not value else ():
                 value = value or work.hand_in.who.get(column, "")
@@ -194,9 +194,9 @@ def _whose(
 
 
 def feedback_zip(standings: Sequence[Standing]) -> bytes:
-    """Return a zip of feedback, named as the platform had named what was handed in.
+    """Return a zip of feedback, with the names that the platform gave the hand-ins.
 
-    Moodle reads whose a file is from its folder, Canvas from the numbers in the name of the file.
+    Moodle finds the student by the folder, Canvas by the numbers in the name of the file.
     """
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -212,7 +212,7 @@ def feedback_zip(standings: Sequence[Standing]) -> bytes:
 
 
 def entry_name(name: str) -> str:
-    """Return the name of a file in a zip: visible, and one that any system unpacks where it says.
+    """Return the name of a file in a zip: visible, and valid on every system that unpacks it.
 
     `/` stands between folders.
     """
@@ -221,10 +221,10 @@ def entry_name(name: str) -> str:
 
 
 def _sent_back(standings: Sequence[Standing]) -> Mapping[str, Standing]:
-    """Return whose feedback goes back under which name.
+    """Return under which name each student's feedback goes back.
 
-    Of a team, under the name of the hand-in goes that of who has sent it. On Moodle the others
-    have folders of their own, as far as the roster has their numbers.
+    In a team, the sender's feedback has the name of the hand-in. On Moodle, the others have their
+    own folders if the roster has their numbers.
     """
     found: dict[str, Standing] = {}
     for each in standings:

@@ -1,4 +1,4 @@
-"""What a mark becomes by the rules of a course; verdicts are not touched."""
+"""Applies the rules of a course to a mark; verdicts stay as they are."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,18 +15,18 @@ class Policy:
     deadline: datetime | None = None
     """None: nothing is late."""
     grace: timedelta = timedelta()
-    """What is later than the deadline by no more than this is in time."""
+    """A hand-in that is late by no more than this counts as on time."""
     late_per_day: float = 0.0
-    """The share of the score that each day takes that has begun, from 0 to 1."""
+    """The share of the score deducted for each day or part of a day, from 0 to 1."""
     last_day: int | None = None
-    """How many days late a hand-in is still accepted; None: for ever."""
+    """How many days late a hand-in is still accepted; None: any number."""
     takes_best: bool = False
-    """Of several hand-ins the best counts, else the last."""
+    """Of several hand-ins, the best counts; otherwise the last."""
     extensions: Mapping[str, datetime] = field(default_factory=dict)
     """Later deadlines, by the id of a student or the name of a group."""
 
     def deadline_of(self, keys: Sequence[str]) -> datetime | None:
-        """Return the latest deadline of somebody, given the id and the group."""
+        """Return the latest deadline of a student, given the id and the group."""
         known = [self.deadline, *(self.extensions.get(key) for key in keys)]
         return max(filter(None, known), key=datetime.timestamp, default=None)
 
@@ -44,7 +44,7 @@ class Attempt:
     is_own: bool = True
     """Handed in by the student, and not by another one of the group."""
     digest: str = ""
-    """Of its files; empty where nobody knows, and then they are like no others."""
+    """Of its files; empty if unknown, and then they equal no others."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +55,20 @@ class Decision:
     """Of the hand-in that counts; empty where none does."""
     raw: float | None
     final: float | None
-    """None where no mark can be given: a person has to look."""
+    """None if there is no mark yet: the instructor must decide."""
     reasons: tuple[str, ...]
     """A sentence for each rule that was applied."""
     problem: str = ""
     """Why the rules alone cannot tell what counts; empty where they can."""
     is_untimed: bool = False
-    """It counts as in time because nobody says when it came."""
+    """It counts as on time because its time is unknown."""
 
 
 def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> Decision:
-    """Return what counts of somebody's hand-ins.
+    """Return which of a student's hand-ins counts, and for how much.
 
-    keys: the id and the group that extensions may name. Raw and final are both kept: what policy
-    takes is never taken out of a verdict.
+    keys: the id and the group that extensions may name. Raw and final are both kept: a deduction
+    never changes a verdict.
     """
     if not attempts:
         return Decision("", None, 0.0, ("nothing was handed in",))
@@ -83,7 +83,7 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
     if policy.takes_best and unknown and len(accepted) > 1:
         why = f"{unknown[0]} has no mark yet, so the best hand-in is not known"
         return Decision(unknown[0], None, None, (why,))
-    # Some platforms deliver what a group has handed in once for each of them.
+    # Some platforms deliver a group's hand-in once for each member.
     different = {each.attempt.digest or each.attempt.label for each in accepted}
     is_untimed = any(each.attempt.submitted_at is None for each in accepted)
     if not policy.takes_best and is_untimed and len(different) > 1:
@@ -92,7 +92,7 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
             "their times to the table of times"
         )
         return Decision(last, None, None, (), problem)
-    # Of two that are worth the same, the later one.
+    # If two are worth the same, the later one counts.
     best = max(reversed(accepted), key=lambda each: each.final or 0.0)
     counted = best if policy.takes_best else accepted[-1]
     attempt, reasons = counted.attempt, counted.reasons
@@ -115,8 +115,8 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
 def days_late(submitted_at: datetime, deadline: datetime, grace: timedelta) -> int:
     """Return how many days after the deadline have begun; 0 within the grace.
 
-    A day ends when the clock shows the time of the deadline again, also where clocks are changed
-    meanwhile and it has 23 or 25 hours.
+    A day ends when the clock shows the time of the deadline again, even if the clocks change and
+    the day has 23 or 25 hours.
     """
     if submitted_at.astimezone(UTC) - deadline.astimezone(UTC) <= grace:
         return 0

@@ -1,4 +1,4 @@
-"""Which grading of each hand-in its student knows, and what a regrade would change of that."""
+"""Keeps which grading of each hand-in is published, and compares it with a regrade."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -31,10 +31,10 @@ def write(out: Path, published: Mapping[str, str]) -> None:
 def falling_back(
     keys: Mapping[str, str], published: Mapping[str, str], problems: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the keys, where one has a problem that of its published mark, and the other problems.
+    """Return the keys, with published ones in place of those with a problem, and other problems.
 
-    All are by digest. A regrade that fails takes nobody's mark away. What was published as it
-    could not be graded, and cannot be graded again, keeps the reason of today.
+    All are by digest. A regrade that fails takes away no mark. If a hand-in could not be graded
+    before either, it keeps today's reason.
     """
     stays = {
         digest: published[digest]
@@ -47,7 +47,7 @@ def falling_back(
 
 @dataclass(frozen=True)
 class Line:
-    """A test, or a whole hand-in, that is not what it was."""
+    """A test, or a whole hand-in, that has changed."""
 
     test: str
     """Part and test; empty for the hand-in as a whole."""
@@ -68,12 +68,12 @@ class Regrade:
 
     @property
     def scores(self) -> tuple[str, str]:
-        """Return the points before and now, or in words that there are none."""
+        """Return the points before and now, or words that say why there are none."""
         return _score(self.before.report), _score(self.now.report)
 
     @property
     def changes_mark(self) -> bool:
-        """Return whether the mark is another one."""
+        """Return whether the mark changes."""
         return self.scores[0] != self.scores[1]
 
     @property
@@ -91,7 +91,7 @@ class Regrade:
 
 
 def _changes(old: Report, new: Report) -> Iterator[Line]:
-    """Yield what has another verdict or other points, or is only in one of both reports."""
+    """Yield tests with another verdict or other points, or that only one report has."""
     before, now = (
         {f"{part.name}: {test.name}": test for part in each.parts for test in part.tests}
         for each in (old, new)
@@ -118,7 +118,7 @@ def _points(test: TestResult | None) -> str:
 
 
 def _why(old: Versions, new: Versions) -> list[str]:
-    """Return what graded now that did not grade before: engine, course, packages."""
+    """Return what has changed between two gradings: engine, course, packages."""
     courses = [f"{one_line(each.course)} {each.course_digest[:12]}" for each in (old, new)]
     pairs = {
         "engine": (old.engine_digest[:12], new.engine_digest[:12]),
@@ -143,7 +143,7 @@ def render(regrades: Sequence[Regrade]) -> str:
 
 
 def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
-    """Yield how many marks change, each of those, and by what it was graded."""
+    """Yield how many marks change, what changed in the grader, and each changed mark."""
     changed = [each for each in regrades if each.changes_mark]
     marks = "1 mark changes" if len(changed) == 1 else f"{len(changed)} marks change"
     yield f"{len(regrades)} graded again: {marks}"

@@ -1,4 +1,4 @@
-"""Who is in a class, by a CSV with a line for each student, and whose a hand-in is."""
+"""Reads who is in a class from a CSV with a line for each student, and finds authors."""
 
 import re
 import unicodedata
@@ -15,11 +15,11 @@ from grader.model.spelling import did_you_mean
 
 COLUMNS = ("id", "name", "email", "group", "moodle", "canvas", "blackboard", "gradescope", "github")
 _NUMBERS = ("id", "moodle", "canvas", "blackboard", "github", "email", "gradescope")
-"""What a platform calls one student alone, what tells best first."""
+"""Columns that identify a single student, the most reliable first."""
 _NAMES = ("name", "canvas_name")
-"""What two may have in common."""
+"""Columns that two students may have in common."""
 _OWN_BESIDE = {"name": ("moodle", "email", "id"), "canvas_name": ("canvas",)}
-"""What is one's own in what a platform says beside each kind of name."""
+"""Columns by which a platform tells students of the same name apart."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Student:
     known_as: Mapping[str, str]
     """Names and numbers on platforms, by column; `name` and `email` among them."""
     group: str = ""
-    """What one of a group hands in counts for each of them; empty for nobody else."""
+    """A hand-in by one member counts for the whole group; empty for a student without a group."""
 
     @property
     def name(self) -> str:
@@ -77,7 +77,7 @@ class Roster:
 
     listed: tuple[Student, ...] = ()
     is_gone: Callable[[Student], bool] = lambda _: False
-    """Who was forgotten: nobody's author any more, and yet known as one of a group."""
+    """Whether a student was forgotten: not an author any more, but still known as a member."""
 
     @property
     def students(self) -> tuple[Student, ...]:
@@ -85,27 +85,27 @@ class Roster:
         return tuple(each for each in self.listed if not self.is_gone(each))
 
     def authors(self, hand_in: HandIn) -> list[Student]:
-        """Return whose a hand-in is: with a roster, of those on it, and with them their group.
+        """Return the authors of a hand-in: students on the roster, with their group.
 
-        Without a roster it is the one that the platform names. None where nobody is found, or
-        where a name is that of several. Nor who was forgotten.
+        Without a roster, it is the student that the platform names. Returns none if no student
+        matches, or if a name matches several. Leaves out forgotten students.
         """
         return [each for each in self.authors_ever(hand_in) if not self.is_gone(each)]
 
     def authors_ever(self, hand_in: HandIn) -> list[Student]:
-        """Return whose it is and was: also who was forgotten."""
+        """Return the authors, including forgotten students."""
         if team := self._team(hand_in):
             return team
         found = self._named(hand_in)
         groups = {student.group for student in found}
-        # Of two groups, it is nobody's but of those whom the platform names.
+        # If they are of two groups, it counts only for those whom the platform names.
         groups = groups - {""} if len(groups) == 1 else set()
         known = self.listed or {each.id: each for each in found}.values()
         ids = {each.id for each in found}
         return [each for each in known if each.id in ids or each.group in groups]
 
     def _team(self, hand_in: HandIn) -> list[Student]:
-        """Return the team that a hand-in has the name of; nobody where it has another one."""
+        """Return the members of the team that a hand-in is named after; none otherwise."""
         is_chosen = set(hand_in.who) != {"id"}  # of a platform, where a student may choose it
         return [] if is_chosen else [*self._called("group", hand_in.who["id"])]
 
@@ -117,7 +117,7 @@ class Roster:
         return [student for who in hand_in.authors if (student := self._of(who)) is not None]
 
     def sender(self, hand_in: HandIn) -> Student | None:
-        """Return who has handed it in, also where that counts for others."""
+        """Return who handed it in, even if it also counts for others."""
         return self._of(hand_in.who)
 
     def unknown_authors(self, hand_in: HandIn) -> list[str]:
@@ -128,7 +128,7 @@ class Roster:
         return [_unlisted(who).name if who else "a student without a name" for who in strangers]
 
     def means_several(self, hand_in: HandIn) -> bool:
-        """Return whether what the platform says of the author is of several on the roster."""
+        """Return whether several students on the roster match what the platform says."""
         who = hand_in.who
         return len({each.id for key in who for each in self._called(key, who[key])}) > 1
 
@@ -142,17 +142,17 @@ class Roster:
         return any(user and comparable(name).endswith(f"-{comparable(user)}") for user in theirs)
 
     def is_called(self, column: str, value: str) -> bool:
-        """Return whether a student on it is called so, in full; with an id, also a team."""
+        """Return whether a student on it has exactly this name; for an id, or a team has."""
         is_team = column == "id" and self._called("group", value)
         return bool(is_team or self._called(column, value))
 
     def may_have(self, column: str, value: str) -> bool:
-        """Return whether one can be called so: also who is on it without a name in a column."""
+        """Return whether a student may have this value: also one with an empty cell there."""
         has_all = self.listed and all(_names(each, column) - {""} for each in self.listed)
         return not has_all or self.is_called(column, value)
 
     def _of(self, who: Mapping[str, str]) -> Student | None:
-        """Return the one student whom numbers mean, or else names; None for several."""
+        """Return the only student with these numbers, or else these names; None for several."""
         if not self.listed:
             return _unlisted(who) if who else None
         numbered = [self._called(each, who[each]) for each in _NUMBERS if each in who]
@@ -241,16 +241,16 @@ def comparable(text: str, column: str = "") -> str:
 
 
 def _is_another(student: Student, who: Mapping[str, str]) -> bool:
-    """Return whether the student of a name is known by something else that is one's own.
+    """Return whether a student found by name has another number or email than the author.
 
-    The numbers of Canvas are for ever; who is found by the name may be a namesake of whom it is.
+    Numbers on Canvas never change, so the student found is then only a namesake of the author.
     """
     both = ((student.known_as.get(each), who.get(each)) for each in ("canvas", "email"))
     return any(known and told and comparable(known) != comparable(told) for known, told in both)
 
 
 def _names(student: Student, column: str) -> set[str]:
-    """Return what a student may be called in a column: an id may also be that of a platform."""
+    """Return the names that a student may have in a column: an id may also be a platform's."""
     if column == "canvas_name":
         *first, last = student.name.split() or [""]
         parts = [student.name] if "," in student.name else [last, *first]
@@ -273,10 +273,10 @@ def _unlisted(who: Mapping[str, str]) -> Student:
 
 
 def namesakes_apart(hand_ins: Sequence[HandIn]) -> list[HandIn]:
-    """Return the hand-ins without the names under which several have handed in.
+    """Return the hand-ins without names that several students have in common.
 
-    The roster may have only one of that name, and would take the work of both for hers. So only the
-    numbers of the platform tell whose is which.
+    The roster may have only one student of that name, and would give her the work of both. So only
+    the platform's numbers tell the authors apart.
     """
     numbers = defaultdict(set)
     for who in (who for each in hand_ins for who in each.authors):

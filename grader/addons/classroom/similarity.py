@@ -1,6 +1,6 @@
-"""Hand-ins that are nearly the same, by the fingerprints of copydetect.
+"""Finds hand-ins that are nearly the same, by the fingerprints of copydetect.
 
-What the template gives to everybody does not count. Fingerprints are hashes of k tokens: S.
+Code from the template does not count. Fingerprints are hashes of k tokens: S.
 Schleimer, D. S. Wilkerson, A. Aiken, "Winnowing: Local Algorithms for Document Fingerprinting",
 SIGMOD 2003; none is left out.
 """
@@ -21,7 +21,7 @@ _EVERY = 1
 """Of the fingerprints of a file: which of several copydetect picks depends on PYTHONHASHSEED."""
 _MAX_NUM_CHARS = 200_000
 _MIN_NUM_TOKENS = 100
-"""Of a file beside the template: less than that says nothing."""
+"""Of a file without the template's tokens: fewer prove nothing."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Side:
     lines: tuple[str, ...] = ()
     """Of the file."""
     alike: frozenset[int] = frozenset()
-    """Numbers of those lines, from 1, that the other one has as well."""
+    """Numbers, from 1, of the lines that the other one has too."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two hand-ins of which a file is nearly the same."""
+    """Two hand-ins with a nearly identical file."""
 
     sides: tuple[Side, Side]
     file: str
@@ -46,7 +46,7 @@ class Pair:
 
     @property
     def students(self) -> tuple[str, str]:
-        """Return whose they are."""
+        """Return the two students."""
         return self.sides[0].student, self.sides[1].student
 
 
@@ -70,7 +70,7 @@ def near_identical(
 
 
 def _side(student: str, text: str, places: Any) -> Side:
-    """Return a side; places: where what both have begins and ends in the text."""
+    """Return a side; places: where shared passages begin and end in the text."""
     alike: set[int] = set()
     for begin, end in zip(*places.astype(int).tolist(), strict=True):
         first = text.count("\n", 0, begin) + 1
@@ -103,11 +103,11 @@ def _fingerprints(
 
 
 def _compared(one: Any, other: Any) -> tuple[float, tuple[Any, Any]]:
-    """Return how much of both is in the other, as far as it is worth knowing, and where."""
+    """Return which share of each is in the other, and where; 0 if that is far too little."""
     import copydetect
 
     common = len(one.hashes & other.hashes)
-    # Far below, by fingerprints alone: the passages themselves need not be looked at.
+    # If the fingerprints alone show too little in common, the passages need not be compared.
     if 2 * common < NEARLY_THE_SAME * max(len(one.hashes), len(other.hashes)):
         return 0.0, ((), ())
     _, shares, places = copydetect.compare_files(one, other)

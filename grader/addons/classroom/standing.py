@@ -1,4 +1,4 @@
-"""Where each student stands: what was handed in, what of it counts, and what that is worth."""
+"""Where each student stands: the hand-ins, which one counts, and what it is worth."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ class Work:
     problem: str = ""
     """Why there is no grading."""
     sender: str = ""
-    """The id of who handed it in, also where it counts for others; empty where nobody knows."""
+    """The id of the student who handed it in, perhaps for others; empty if unknown."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Standing:
     """Of the one that counts."""
     decision: Decision
     outdated: tuple[str, ...] = ()
-    """Lines that a person has marked in an earlier hand-in than the one that counts."""
+    """Lines that were marked in an earlier hand-in than the one that counts."""
 
     @property
     def report(self) -> Report | None:
@@ -48,7 +48,7 @@ class Standing:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """Return what tells the hand-in from others: one of a group may be delivered for each."""
+        """Return what identifies the hand-in: a group's may be delivered once for each member."""
         hand_in = self.counted.hand_in if self.counted is not None else None
         return (
             self.student.group or (hand_in.label if hand_in else self.student.id),
@@ -57,7 +57,7 @@ class Standing:
 
     @property
     def final(self) -> float | None:
-        """Return the points by the rules of the course; None while people have some to give."""
+        """Return the points by the rules of the course; None while some are pending."""
         return None if self.status == "pending" else self.decision.final
 
     @property
@@ -73,12 +73,12 @@ class Standing:
             return "needs review"
         if self.mark.pending:
             return "pending"
-        # Points in place of the tests' leave no line to be filled in.
+        # Points given in place of the tests' leave no line to fill in.
         return "needs review" if self.outdated else "marked"
 
     @property
     def team(self) -> str:
-        """Return in words that somebody else of the team has handed it in; empty where not so."""
+        """Return words that say that another member handed it in; empty otherwise."""
         sender = self.counted.sender if self.counted is not None else self.student.id
         if not self.student.group or sender == self.student.id:
             return ""
@@ -86,7 +86,7 @@ class Standing:
 
     @property
     def problem(self) -> str:
-        """Return why a person has to look, in a sentence; empty where nobody has to."""
+        """Return why the instructor must decide, in a sentence; empty otherwise."""
         if self.counted is not None and self.counted.problem and self.mark is None:
             return f"not graded: {self.counted.problem}"
         if self.outdated:
@@ -95,7 +95,7 @@ class Standing:
         return found or "; ".join(self._misnamed())
 
     def _misnamed(self) -> Iterator[str]:
-        """Yield of each part without points which file may be its own under another name."""
+        """Yield for each part without points which file may be meant for it."""
         settled = self.mark.overruled if self.mark is not None else {}
         for part in self.report.parts if self.report is not None and WHOLE not in settled else ():
             if part.verdict is Verdict.NOT_ATTEMPTED and part.name not in settled:
@@ -105,14 +105,14 @@ class Standing:
 
 @dataclass(frozen=True)
 class Strays:
-    """What belongs to nobody: a sentence each."""
+    """Hand-ins, authors, and keys that match no student: a sentence each."""
 
     hand_ins: tuple[str, ...] = ()
-    """That may be anybody's, as long as they have no author."""
+    """Hand-ins without an author: they could be any student's."""
     authors: tuple[str, ...] = ()
-    """Whom a platform names beside somebody on the roster."""
+    """Authors whom a platform names next to a student on the roster."""
     keys: tuple[str, ...] = ()
-    """Whom marks and extensions name, and nobody is called so."""
+    """Names in marks and extensions that no student has."""
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,10 @@ class Rules:
 
 
 def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Strays]:
-    """Return where each student stands, those of the roster first, and what is nobody's.
+    """Return where each student stands, those of the roster first, and what matches no student.
 
-    While a hand-in is nobody's, no student is known to have handed in nothing. Raises UsageError
-    for marks that cannot be right.
+    While a hand-in has no author, no student is known to have handed in nothing. Raises UsageError
+    for impossible marks.
     """
     roster = rules.roster
     students = {student.id: student for student in roster.students}
@@ -190,7 +190,7 @@ def _nobodys(hand_in: HandIn, roster: Roster) -> str:
 
 
 def keys_of(student: Student, names: Pseudonyms) -> list[str]:
-    """Return what marks and extensions may call a student, what is nearest first."""
+    """Return the names of a student in marks and extensions, the most specific first."""
     keys = (student.id, names.of(student.id), student.group)
     return [key for key in keys if key]
 
@@ -227,9 +227,9 @@ def _standing(student: Student, works: Sequence[Work], rules: Rules, *, is_clear
 
 
 def _without_outdated(each: Standing, keys: Sequence[str], rules: Rules) -> Standing:
-    """Return the standing without what a person gave for another hand-in than the one that counts.
+    """Return the standing without points given for another hand-in than the one that counts.
 
-    Which one counts was decided with it: else the best would be the one that was marked first.
+    They did help to decide which one counts: otherwise the best would be the one marked first.
     """
     if each.counted is None:
         return each
@@ -245,10 +245,10 @@ def _without_outdated(each: Standing, keys: Sequence[str], rules: Rules) -> Stan
 
 
 def _given(work: Work, keys: Sequence[str], rules: Rules) -> Mapping[str, Given]:
-    """Return what people gave: to the group, before it to the student, before it to the work.
+    """Return the points given: those for the hand-in override the student's, and these the group's.
 
-    A sheet of a group is called by the pseudonym of one of them, and is for all of them: also when
-    that one was forgotten since.
+    A group's sheet has the pseudonym of one member, and is for all of them, even if that member was
+    forgotten since.
     """
     nearest_first = [work.hand_in.label, *keys[:2], *_sheets(work, rules), *keys[2:]]
     return _rows(nearest_first, rules, work.hand_in.digest)
@@ -256,7 +256,7 @@ def _given(work: Work, keys: Sequence[str], rules: Rules) -> Mapping[str, Given]
 
 def _rows(nearest_first: Sequence[str], rules: Rules, digest: str = "") -> Mapping[str, Given]:
     found = [row for key in reversed(nearest_first) for row in rules.marks.get(key, {}).items()]
-    # What was given for another hand-in is in the way of nothing that was given for this one.
+    # Points for another hand-in must not hide points for this one.
     return dict(sorted(found, key=lambda row: row[1].is_for(digest)))
 
 

@@ -1,4 +1,4 @@
-"""Tables: those that people keep beside the hand-ins, as CSV or TOML, and those that we write."""
+"""Reads the tables that instructors keep next to hand-ins, as CSV or TOML, and writes ours."""
 
 import csv
 import io
@@ -13,28 +13,28 @@ from grader.report.safe_text import visible
 
 _MAX_NUM_BYTES = 16 << 20
 _FORMULA = re.compile('(^|;)([ "]*)([=+@\uff1d\uff0b\uff0d\uff20-])')
-"""How a cell begins that is calculated; behind a semicolon, where that ends a cell."""
+"""The beginning of a formula, also after a semicolon, which may separate cells."""
 _SPACE = re.compile(r"\r\n|\s")
 _COMMANDS = re.compile("[\0-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What controls a screen or turns text round, and what no file can hold."""
+"""Characters that control a screen or reverse text, and that no file can contain."""
 
 
 def inert(cell: str) -> str:
-    """Return a text as a cell: all of it visible, in one line, and no spreadsheet calculates it."""
+    """Return a text as a cell: all visible, in one line, and never a formula."""
     return _FORMULA.sub(r"\1\2'\3", visible(cell))
 
 
 def inert_comment(text: str) -> str:
-    """Return what a marker has typed as a cell: in one line, and otherwise as it was.
+    """Return a marker's comment as a cell: in one line, and otherwise unchanged.
 
-    An emoji, for one, holds characters that show nothing by themselves.
+    An emoji, for example, contains characters that are invisible by themselves.
     """
     line = _SPACE.sub(" ", text)
     return _FORMULA.sub(r"\1\2'\3", _COMMANDS.sub(lambda found: visible(found[0]), line))
 
 
 def table_text(rows: Iterable[Iterable[str]]) -> str:
-    """Return a CSV of rows, the head first: every cell is inert, and there is a line for each."""
+    """Return a CSV of rows, the head first: no cell is a formula, and each row is one line."""
     return csv_text([inert(cell) for cell in row] for row in rows)
 
 
@@ -46,7 +46,7 @@ def csv_text(rows: Iterable[Iterable[str]], delimiter: str = ",") -> str:
 
 
 def read_text(file: Path, what: str = "a CSV") -> str:
-    """Return the text in a file. what: it should be. Raises UsageError where it cannot be read."""
+    """Return the text in a file. what: the expected kind. Raises UsageError if it is unreadable."""
     try:
         with file.open("rb") as stream:
             return stream.read(_MAX_NUM_BYTES).decode("utf-8-sig")
@@ -57,7 +57,7 @@ def read_text(file: Path, what: str = "a CSV") -> str:
 
 
 def csv_lines(text: str, file: str) -> list[tuple[int, list[str]]]:
-    """Return the lines of a CSV with their numbers. Raises UsageError with the line that is not."""
+    """Return the lines of a CSV with their numbers. Raises UsageError with the invalid line."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text))
     try:
         return [(reader.line_num, row) for row in reader]
@@ -68,7 +68,7 @@ def csv_lines(text: str, file: str) -> list[tuple[int, list[str]]]:
 
 
 def delimiter_of(text: str) -> str:
-    """Return what stands between the cells of a CSV, by its first line."""
+    """Return the separator of a CSV, by its first line."""
     first = text.partition("\n")[0]
     # Where numbers have a decimal comma, spreadsheets write semicolons; a title may have commas.
     return ";" if first.count(";") > first.count(",") else ","
@@ -108,5 +108,5 @@ def read_settings(
     """Return what a TOML file of settings says. Raises UsageError with its mistakes."""
     try:
         return strict_toml.read(file, kind, cross_check)
-    except GraderError as error:  # of a course it is nobody's usage; of this file it is
+    except GraderError as error:  # in a file of settings, a mistake is a usage error
         raise UsageError(str(error)) from None

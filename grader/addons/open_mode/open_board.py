@@ -1,4 +1,4 @@
-"""What the ranks of an open session, and whoever watches over them, say of each other."""
+"""What the ranks of an open session and the process that watches them tell each other."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from grader.recording.observation import End, EndKind, LaunchObservation, RankEn
 from grader.trace.calls import RankTrace, Trace
 
 FOLDER_VARIABLE = "GRADER_OPEN"
-"""The variable that names the folder of the session, where somebody watches over it."""
+"""The variable that names the folder of the session, if a process watches it."""
 SCRATCH = "scratch"
 """The folder in there in which ranks work."""
 _TICK_S = 0.002
@@ -45,7 +45,7 @@ def share_memory(folder: Path, ranks: int) -> list[RankFiles]:
 
 
 def own_memory(name: str) -> int:
-    """Return what this rank shares with who watches over it; else memory of its own."""
+    """Return the memory that this rank shares with its watcher, or its own without one."""
     folder = os.environ.get(FOLDER_VARIABLE)
     if folder is not None:
         return os.open(f"{folder}/{name}-{os.environ['OMPI_COMM_WORLD_RANK']}", os.O_RDWR)
@@ -56,14 +56,14 @@ def own_memory(name: str) -> int:
 
 @dataclass(frozen=True)
 class RunningCase:
-    """The case that runs, in what a student reads of it and in what judging it takes."""
+    """The case that runs: what a student reads about it, and what the judge needs."""
 
     number: int
     test: str
     label: str
     ranks: int
     limit_s: float
-    """0 for as long as anybody likes to look at it in a debugger."""
+    """0 for no limit, so that a debugger may take its time."""
     entry: str
 
     @property
@@ -80,26 +80,26 @@ class RankState:
     case: int
     """Its number."""
     first_sequence: int
-    """Of its calls that belong to the case."""
+    """The number of its first call in the case."""
     has_ended: bool = False
     problem: dict[str, Any] | None = None
-    """What it has raised."""
+    """The exception that it raised."""
 
 
 class Board:
-    """A folder in which each process of a session says how far it is, in a file of its own."""
+    """A folder in which each process of a session writes how far it is, into its own file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def tell(self, name: str, said: "int | RankState | RunningCase") -> None:
-        """Replace what is said under a name: `case`, `exit`, or that of a rank."""
+        """Replace the entry of this name: `case`, `exit`, or a rank's."""
         draft = self._folder / f"{name}.draft"
         draft.write_text(json.dumps(said if isinstance(said, int) else asdict(said)))
         draft.replace(self._folder / f"{name}.json")
 
     def exit_code(self) -> int | None:
-        """Return what pytest ended with in rank 0; None while it has not."""
+        """Return pytest's exit code in rank 0; None while it runs."""
         return self._told("exit", int)
 
     def case(self) -> RunningCase | None:
@@ -128,10 +128,10 @@ class Board:
 
 @dataclass(frozen=True)
 class Said:
-    """What one rank has to say about a case."""
+    """What one rank reports about a case."""
 
     frame: Frame | None
-    """Its results; None where it has raised."""
+    """Its results; None if it raised an exception."""
     problem: Mapping[str, Any] | None
     trace: RankTrace
     wall_time_s: float
@@ -169,6 +169,6 @@ def combined(everyone: Sequence[Said], call: CaseCall, entry: str) -> Outcome | 
 
 
 def explain_open(end: End, *, entry: str, output_tails: Sequence[str] = ()) -> RunFailure:
-    """Return why a session ended, in which files and sockets of other ranks can be reached."""
+    """Return why a session ended; its ranks can reach each other's files and sockets."""
     observed = LaunchObservation((), end, output_tails=output_tails, python=sys.version_info[:2])
     return failure_of_end(observed, end, entry=entry, makes_progress=True, are_apart=False)

@@ -1,8 +1,8 @@
-"""The suite in the open: every rank runs every test, `run` calls the probe in this very process.
+"""Runs a suite openly: every rank runs every test, `run` calls the probe in this very process.
 
 For debugging with print and pdb. Nothing is sealed here. `grade open` watches over the ranks and
-ends them when they hang; started by hand, a hang stays a hang. What each rank prints in a case is
-kept apart, and shown one rank at a time.
+ends them when they hang; without it, they hang forever. What each rank prints in a case is kept
+apart, and shown one rank at a time.
 """
 
 import contextlib
@@ -69,7 +69,7 @@ _MAX_SHOWN_NUM_BYTES = 1 << 16
 
 @contextlib.contextmanager
 def printing_to(descriptor: int) -> Iterator[None]:
-    """Let everything that this process prints go to an empty file, also what C code prints."""
+    """Redirect everything that this process prints to an empty file, including C code's output."""
     os.ftruncate(descriptor, 0)
     os.lseek(descriptor, 0, os.SEEK_SET)
     before = sys.stdout, sys.stderr
@@ -96,7 +96,7 @@ def printing_to(descriptor: int) -> Iterator[None]:
 
 
 def printed_in(descriptor: int) -> str:
-    """Return what such a file holds, or the end of it where that is long."""
+    """Return the content of such a file, or only its end if it is long."""
     size = os.fstat(descriptor).st_size
     start = max(0, size - _MAX_SHOWN_NUM_BYTES)
     text = os.pread(descriptor, size - start, start).decode(errors="replace")
@@ -104,7 +104,7 @@ def printed_in(descriptor: int) -> str:
 
 
 def told(title: str, outputs: Sequence[str]) -> str:
-    """Return what the ranks have printed, in their order; empty where none has."""
+    """Return what the ranks printed, in the order of ranks; empty if they printed nothing."""
     lines = []
     for rank, output in enumerate(outputs):
         if output.strip():
@@ -114,8 +114,8 @@ def told(title: str, outputs: Sequence[str]) -> str:
 
 
 _PATIENCE = 3
-"""How many times its limit a case may take: no mark depends on it, and nobody counts what a busy
-machine does beside."""
+"""How many times its limit a case may take: no mark depends on it, and the time that a busy machine
+takes is not subtracted."""
 _FINDINGS = (WrongAnswer, RuleViolation, BudgetExceeded, NotProven)
 
 
@@ -137,14 +137,14 @@ class OpenMode(SuiteMode):
         self._student = Student(MPI.Pcontrol, leaves_messages=True)
         self._progress = ctypes.CDLL(None).grader_progress  # of the interposer
         self._is_live = config.getoption("capture") == "no"
-        """Whoever debugs rank 0 sees what it prints at once, and takes as long as it takes."""
+        """For debugging rank 0: its output is visible at once, and there is no time limit."""
         self._has_limits = not self._is_live and not config.getoption("usepdb", False)
         self._num_cases = 0
         self._most_ranks = 0
-        """Of what the test that is run has asked for and this job has too few for."""
+        """The most ranks that the current test needs, if this job has fewer."""
         self._probes: dict[Path, ModuleType] = {}
         self._support = Path()
-        """Where the files lie that the assignment gives."""
+        """The folder with the assignment's support files."""
         data = os.environ.get("GRADER_DATA")
         self._data = Data(Path(data) if data else None)
         self._is_watched = FOLDER_VARIABLE in os.environ
@@ -154,7 +154,7 @@ class OpenMode(SuiteMode):
         faulthandler.enable(file=files.stacks)
 
     def _shared_folder(self) -> Path:
-        """Return the folder of the session; where nobody watches over it, rank 0 makes one."""
+        """Return the folder of the session; without a watcher, rank 0 makes one."""
         if self._is_watched:
             return Path(os.environ[FOLDER_VARIABLE])
         made = ""
@@ -164,7 +164,7 @@ class OpenMode(SuiteMode):
         return Path(self._world.bcast(made))
 
     def _own_folder(self) -> Path:
-        """Return where this rank works, with the folders of the submission, as in closed runs."""
+        """Return this rank's work folder, with the folders of the submission, as in gradings."""
         own = self._folder / SCRATCH / f"rank-{self._world.rank}"
         for folder in ("", *self._work_folders):
             with suppress(OSError):
@@ -186,7 +186,7 @@ class OpenMode(SuiteMode):
                 f"this check alters messages, which may crash the ranks; use grade check {only}"
             )
         if ranks > self._world.size:
-            # A rule is judged by the cases that there are.
+            # A rule is judged on the cases that ran.
             self._most_ranks = max(ranks, self._most_ranks)
             return never_run(cases, ranks, f"it needs {ranks} ranks")
         self._find_modules(assignment)
@@ -233,7 +233,7 @@ class OpenMode(SuiteMode):
 
     def _free(self, communicator: Any) -> None:
         """Give a communicator back, unless this rank has none or the submission has done so."""
-        # Whoever looks between cases, such as pytest-mpi, finds the one that stays.
+        # Code that runs between cases, such as pytest-mpi, needs COMM_WORLD.
         self._shared.begin_case(self._mpi.COMM_WORLD, is_initialised=True)
         if communicator not in (self._mpi.COMM_NULL, self._mpi.COMM_WORLD):
             communicator.Free()
@@ -268,7 +268,7 @@ class OpenMode(SuiteMode):
         backend: str,
         running: RunningCase,
     ) -> Said:
-        """Run one case in this rank; return when every rank of it has come to its end."""
+        """Run one case in this rank; return when all its ranks have ended it."""
         self._shared.begin_case(communicator, is_initialised=backend != "mpi-student")
         given = None if backend == "none" else communicator
         inputs = {
@@ -302,7 +302,7 @@ class OpenMode(SuiteMode):
         wall_time_s = time.monotonic() - started_s
         seen = trace.read(first)
         self._board.tell(name, replace(state, has_ended=True, problem=raised))
-        # What a rank has left under way is still to be sent as its case wants it.
+        # Pending messages must still be sent in the mode of their case.
         self._board.wait_for(running, self._progress)
         trace.set_synchronous_sends(False)
         counted = replace(seen, calls=seen.calls.where(seen.calls.column("phase") == 1))
@@ -310,7 +310,7 @@ class OpenMode(SuiteMode):
         return Said(frame, raised, counted, wall_time_s, printed)
 
     def _outcome(self, call: CaseCall, running: RunningCase, said: Said | None) -> Answer:
-        """Return what came of a case, in every rank; rank 0 shows what was printed."""
+        """Return the result of a case, in every rank; rank 0 shows what was printed."""
         everyone: list[Said] = self._world.allgather(said)[: running.ranks]
         if self._world.rank == 0:
             title = "" if self._is_live else running.title
@@ -321,20 +321,20 @@ class OpenMode(SuiteMode):
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Remember all tests, also those that -k leaves out: others may require them.
 
-        Stages are left out: nothing is paid here.
+        Stages are left out: there are no points here.
         """
         items[:] = [item for item in items if stage_of(item) is None]
         self._functions.update(map(function_of, items))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
-        """Show what a submission did wrong as a sentence; skip what was never run."""
+        """Show a mistake of a submission as a sentence; skip tests whose cases never ran."""
         self._most_ranks = 0
         try:
             return (yield from super().pytest_pyfunc_call(pyfuncitem))
         except (CaseNotRun, pytest.skip.Exception) as error:
             if self._most_ranks and isinstance(error, CaseNotRun | TestNotRun):
-                # Whatever it says: with more ranks there might be something to look at.
+                # Whatever the reason: with more ranks, the test might run.
                 most = self._most_ranks
                 pytest.skip(f"this check needs {most} ranks; run again with -n {most}")
             if isinstance(error, CaseNotRun):
@@ -345,7 +345,7 @@ class OpenMode(SuiteMode):
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, Any, Any]:
-        """Leave out our own frames where a finding says it all."""
+        """Leave out our own stack frames if a finding says enough."""
         report = yield from super().pytest_runtest_makereport(item, call)
         error = call.excinfo.value if call.excinfo is not None else None
         if isinstance(error, RunFailed):
@@ -357,7 +357,7 @@ class OpenMode(SuiteMode):
         return report
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Remark on lines that cost nothing."""
+        """Print remarks on lines, which cost no points."""
         remarks = [each for made in self._remarks for each in made.listed(str(self._submission))]
         paths = {file: self._submission / file for _, _, file, _ in remarks}
         sources = {file: path.read_bytes() for file, path in paths.items() if path.is_file()}
@@ -367,20 +367,20 @@ class OpenMode(SuiteMode):
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Tell who watches what came of it: mpirun is not to explain a failed test."""
+        """Tell the watcher the exit code, and end with 0: mpirun must not explain a failed test."""
         if self._is_watched:
             if self._world.rank == 0:
                 self._board.tell("exit", int(exitstatus))
             session.exitstatus = 0
 
     def pytest_unconfigure(self) -> None:
-        """Remove the folder of the session, where nobody else does."""
+        """Remove the folder of the session, if there is no watcher to do it."""
         if not self._is_watched and self._world.rank == 0:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _work_folders(submission: Path) -> list[str]:
-    """Return the folders of a submission that a rank has where it works."""
+    """Return the submission's folders that a rank gets in its work folder."""
     scripts, folders = list[str](), set[str]()
     for root, inner, files in os.walk(submission):
         here = Path(root)

@@ -1,4 +1,4 @@
-"""The command that runs tests in the open: pytest in every rank, ended when the ranks hang."""
+"""The command that runs tests openly: pytest in every rank, stopped when the ranks hang."""
 
 import argparse
 import contextlib
@@ -52,15 +52,15 @@ class OpenEnd:
     """How a session has ended."""
 
     exit_code: int
-    """Of pytest; 1 where the ranks had to be ended, or ended themselves."""
+    """Of pytest; 1 if the ranks were stopped, or crashed."""
     test: str = ""
-    """Which test that was in."""
+    """The test that ran then."""
     failure: RunFailure | None = None
-    """Why: the sentence that a grading would tell."""
+    """Why, in the words of a grading."""
 
 
 def run_openly(root: Path, submission: Path, ranks: int, arguments: Sequence[str]) -> OpenEnd:
-    """Run suites in the open, on our own terminal. Raises GraderError where no rank starts."""
+    """Run suites openly, on our own terminal. Raises GraderError if no rank starts."""
     base = Path("/dev/shm")  # noqa: S108 - a fresh folder with a random name in it
     within = base if base.is_dir() and os.access(base, os.W_OK) else None
     with tempfile.TemporaryDirectory(
@@ -84,7 +84,7 @@ class _Session:
         self._began_s = 0.0
 
     def run(self, root: Path, arguments: Sequence[str]) -> OpenEnd:
-        """Start the ranks, look after them, and clean up behind them."""
+        """Start the ranks, watch them, and clean up after them."""
         scratch = self._folder / SCRATCH
         scratch.mkdir()
         process = subprocess.Popen(  # noqa: S603 - our own command line
@@ -114,7 +114,7 @@ class _Session:
         """Return nothing: nobody limits what a student does to their own machine."""
 
     def dump_stacks(self, ranks: Sequence[int]) -> None:
-        """Have these ranks write where they are."""
+        """Make these ranks write their stacks."""
         for rank in ranks:
             found = self._board.rank(rank, self._case) if self._case is not None else None
             if found is not None:
@@ -122,7 +122,7 @@ class _Session:
                     os.kill(found.pid, signal.SIGUSR1)
 
     def _look(self) -> End | None:
-        """Return how the session has to end now, if anything ends it."""
+        """Return why the session must end now, or None."""
         case = self._board.case()
         if case is None:
             return None
@@ -145,16 +145,16 @@ class _Session:
         lasted = CaseTime(time.monotonic() - self._began_s, run_queue_delay_s=0)
         if end is None and case.limit_s and lasted.is_up(case.limit_s):
             end = self._watch.out_of_time(ended, lasted, case.limit_s)
-        # What was read while the ranks went on to the next case would prove nothing.
+        # If the ranks went on to the next case meanwhile, the evidence proves nothing.
         return end if self._ranks(case) == ranks else None
 
     def _ranks(self, case: RunningCase) -> list[RankState]:
-        """Return how far those ranks have come that have begun the case."""
+        """Return the states of the ranks that have begun the case."""
         found = (self._board.rank(rank, case) for rank in range(case.ranks))
         return [each for each in found if each is not None]
 
     def _end_of_problem(self, ranks: Sequence[RankState], watch: Watch) -> End:
-        """Return what ranks have raised while others wait for them."""
+        """Return the end for ranks that raised exceptions while others wait for them."""
         end = watch.end(EndKind.TROUBLE, ())
         outputs = Outputs((), self._folder)
         found = (
@@ -166,7 +166,7 @@ class _Session:
         return replace(end, ranks=tuple(found))
 
     def _crash(self) -> End:
-        """Return an end of which some rank is the cause, by what it wrote when it crashed."""
+        """Return the end for a crash, with what the ranks wrote when they crashed."""
         folder = str(self.submission)
         ranks = (
             RankEnd(said="closed", place=each.place(folder), dumped_a_crash=each.tells_a_crash())
@@ -177,7 +177,7 @@ class _Session:
         return End(EndKind.TROUBLE, tuple(ranks), Trace(tuple(known)))
 
     def _told(self, end: End) -> RunFailure:
-        """Return why the session ended as a grading tells it, with what each rank printed last."""
+        """Return why the session ended, in the words of a grading, with each rank's last output."""
         assert self._case is not None
         outputs = Outputs(self._files, self._folder)
         tails = [outputs.tail(rank) for rank in range(self._num_ranks)]
@@ -188,8 +188,8 @@ class _Session:
         return replace(failure, message=f"{where}: {failure.message}")
 
     def _end(self, process: "subprocess.Popen[bytes]") -> None:
-        """End mpirun and its ranks: whoever hangs in MPI does not hear anything gentler."""
-        # mpirun first, for it would explain at length that its ranks have gone.
+        """Kill mpirun and its ranks: a rank that hangs in MPI ignores gentler signals."""
+        # mpirun first, because it would explain at length that its ranks are gone.
         process.kill()
         process.wait()
         kill_marked(f"{FOLDER_VARIABLE}={self._folder}".encode())
@@ -220,7 +220,7 @@ class _Session:
 
 _TORCH = "torch"
 _NO_TESTS = 5
-"""What pytest ends with then."""
+"""Pytest's exit code if no test ran."""
 
 
 def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bool) -> OpenEnd:
@@ -251,9 +251,9 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
 
 
 def _files_in(inside: str, placement: Placement, parts: Sequence[str]) -> set[str]:
-    """Return the files that lie in a folder under the names that are asked for.
+    """Return the files that are in a folder under the required names.
 
-    Raises UsageError where none does, or where one of these parts does not.
+    Raises UsageError if none is, or if a file of these parts is not.
     """
     paths = {file: PurePosixPath(path) for file, path in placement.chosen.items()}
     there = {file for file, path in paths.items() if path == PurePosixPath(inside, file)}
@@ -297,7 +297,7 @@ def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tu
 
 
 def ended(page: Page, test: str, failure: RunFailure) -> list[str]:
-    """Return which test it was, why, what was printed last, and what is possible now."""
+    """Return lines that name the test, the reason, the last output, and the next step."""
     lines = ["", f"{page.verdict(failure.verdict)} in {page.paint(one_line(test), BOLD)}"]
     lines += page.message(failure.message)
     for piece in evidence(failure.detail):
@@ -311,7 +311,7 @@ def ended(page: Page, test: str, failure: RunFailure) -> list[str]:
 
 
 def open_tests(options: argparse.Namespace) -> int:
-    """Run tests in the open; return 0 if all hold, 1 if one does not."""
+    """Run tests openly; return 0 if all pass, 1 if one fails."""
     colour, width = look(sys.stdout.isatty(), options)
     end = open_submission(options, courses_of(options), colour=colour)
     if end.failure is not None:

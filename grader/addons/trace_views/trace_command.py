@@ -1,6 +1,6 @@
-"""The command that shows the calls of a submission, of which no mark comes: trace.
+"""The command that shows the calls of a submission, without a mark: trace.
 
-It grades some tests of a part to see what its ranks call, and keeps the calls of one case.
+It runs some tests of a part to see what the ranks call, and keeps the calls of one case.
 """
 
 import argparse
@@ -41,7 +41,7 @@ from grader.trace.calls import Trace
 
 
 def show_trace(options: argparse.Namespace) -> int:
-    """Show what the ranks of a part have called; return 0 once it is shown, whatever it is."""
+    """Show what the ranks of a part called; return 0 once it is shown, whatever the verdict."""
     require_writable([options.json, options.perfetto])
     with live_view(options) as live:
         traced = trace(options, live.progress)
@@ -60,10 +60,10 @@ def show_trace(options: argparse.Namespace) -> int:
 def trace(options: argparse.Namespace, progress: Callable[[str], None]) -> Traced:
     """Run a test of a part as `grade check` does; return its cases, and the calls of one of them.
 
-    Without --case it is the first case that fails, else the first with any call. What the last
-    check of the folder has seen is not run again. progress: is told how far it is.
-    Raises UsageError where the grading would be sealed, where several parts could be meant, where
-    nothing was put to ranks, and for a number that no case has, GraderError where the grader fails.
+    Without --case, shows the first case that fails, else the first with any call. Cases that the
+    last check of the folder ran do not run again. progress: is told how far it is.
+    Raises UsageError if the grading would be sealed, if several parts could be meant, if no rank
+    ran, and for an unknown number of a case, GraderError if the grader fails.
     """
     if is_sealed():
         raise UsageError(
@@ -85,7 +85,7 @@ def trace(options: argparse.Namespace, progress: Callable[[str], None]) -> Trace
         courses=courses,
         secret=secret.data,
         parts=(part,),
-        # The first test may be about other numbers of ranks than the one asked for.
+        # The first test may use other numbers of ranks than the one that --ranks names.
         selection=Selection(only, options.ranks, first_with_ranks=not only and not options.ranks),
         progress=progress,
         journal=Journal(on_started=seen.started),
@@ -137,14 +137,14 @@ class _Seen:
         self._step = step
 
     def observed(self, plan: LaunchPlan, observed: LaunchObservation) -> None:
-        """Take over the cases of a launch; of a part below, which is graded on the way, none."""
+        """Take over the cases of a launch, but not of another part that is graded on the way."""
         if self._step is None or self._step.part != self._part:
             return
         self._num_launches += 1
         launched = explain(plan, observed)
         found = [(case.began_ns, case.trace) for case in observed.cases]
         if observed.end is not None:
-            # Where it has ended between two cases, the next one has no call.
+            # If the launch ended between two cases, the next one has no calls.
             began_ns = observed.end.began_ns
             found.append((0, Trace(())) if began_ns is None else (began_ns, observed.end.trace))
         for index, (began_ns, everything) in enumerate(found):
@@ -176,14 +176,14 @@ class _Seen:
 
 
 def _is_failure(case: TracedCase) -> bool:
-    # With a message altered, what fails may be due to that.
+    # If a message was altered, that may be why the case fails.
     return case.failure is not None and not case.is_altered
 
 
 def _chosen(cases: Sequence[TracedCase], part: PartResult) -> TracedCase | None:
     """Return the case to show: one that has failed a test, else one that failed, or with calls."""
     kept = [case for case in cases if case.trace is not None]
-    # What was asked for comes after what it requires.
+    # The test that was asked for comes after those that it requires.
     failed = [case for test in reversed(part.tests) for case in kept if case.ends(test)]
     others = [case for case in kept if _is_failure(case)]
     with_calls = [case for case in kept if case.num_calls]

@@ -1,4 +1,4 @@
-"""What `grade trace` has seen as JSON: by trace.schema.json, and as a timeline for Perfetto."""
+"""Writes what `grade trace` has seen: JSON by trace.schema.json, and a timeline for Perfetto."""
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ SCHEMA_VERSION = 1
 
 
 def trace_json(traced: Traced) -> str:
-    """Return the chosen case with all its calls, and the other cases without theirs."""
+    """Return the chosen case with all its calls, and the other cases without calls."""
     trace = traced.trace
     rows = [rows_of(rank, seen, traced.chosen.began_ns) for rank, seen in enumerate(trace.ranks)]
     known = communicators_of(rows)
@@ -111,7 +111,7 @@ def _call(row: Row, known: Mapping[int | None, Communicator]) -> dict[str, Any]:
 _PROCESS = 1
 _US_PER_MS = 1000.0
 _Track = Sequence[tuple[CallSpan, float]]
-"""The calls of a rank, and until when each of them is drawn, in milliseconds."""
+"""The calls of a rank, each with the time at which its drawing ends, in milliseconds."""
 
 
 def perfetto_json(seen: Evidence) -> str:
@@ -128,7 +128,7 @@ def perfetto_json(seen: Evidence) -> str:
     events += (_drawn_call(span, until_ms) for track in tracks for span, until_ms in track)
     first_ms = min((span.began_ms for span in spans), default=0.0)
     for number, each in enumerate(messages):
-        # What was sent before the calls that are shown has none to begin at.
+        # A message sent before the shown calls has no call to begin at.
         if each.sent_ms >= first_ms:
             events += _arrow(number, each, tracks[each.destination])
     return dump({"traceEvents": events, "displayTimeUnit": "ms"})
@@ -137,7 +137,7 @@ def perfetto_json(seen: Evidence) -> str:
 def _track(spans: Sequence[CallSpan], rank: int, last_ms: float) -> _Track:
     """Return the calls of a rank in their order, each ended when the rank made the next one.
 
-    What goes on after its call has returned (an operation of torch) is not cut off by that: an
+    An operation of torch may continue after its call has returned, even if its drawing ends: an
     arrow shows when its message arrived.
     """
     own = sorted((span for span in spans if span.rank == rank), key=lambda span: span.began_ms)

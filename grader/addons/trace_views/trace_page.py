@@ -48,9 +48,9 @@ _COLOURS = {
 _MANY = 10**12
 """Numbers from here on are written with an exponent: no real count is so large."""
 _LONG_MS = 0.05
-"""Who was in a call for less did not wait."""
+"""A rank that was in a call for less time did not wait."""
 _FIRST_SHARE = 3, 4
-"""Of the rows that are shown of many: the others are the last ones, where a run ends."""
+"""If not all rows are shown, this share comes from the start, and the rest from the end."""
 
 
 def _calls(page: Page, trace: Trace, rows: Sequence[Sequence[Row]], limit: int) -> list[str]:
@@ -75,7 +75,7 @@ def _calls(page: Page, trace: Trace, rows: Sequence[Sequence[Row]], limit: int) 
 
 
 def _first_and_last(rows: Sequence[Row], limit: int) -> list[Row]:
-    """Return so many rows, the first and the last; 0 is for all, and one more is no harm."""
+    """Return the first and the last rows, `limit` in all; 0 means all, and one more is fine."""
     if not limit or len(rows) <= limit + 1:
         return list(rows)
     num_first = -(-limit * _FIRST_SHARE[0] // _FIRST_SHARE[1])
@@ -83,7 +83,7 @@ def _first_and_last(rows: Sequence[Row], limit: int) -> list[Row]:
 
 
 def _cells(row: Row, names: Mapping[int | None, str], file: str) -> list[str]:
-    """Return the row of a call. names: of communicators; file: that all lines are of, if one."""
+    """Return the row of a call. names: of communicators; file: of all lines, if there is one."""
     return [
         str(row.number),
         ms_text(row.began_ms),
@@ -114,7 +114,7 @@ def _heading(rank: int, seen: RankTrace, file: str) -> str:
 
 
 def _state_text(row: Row) -> str:
-    """Return what became of a call, and where or after which time."""
+    """Return how a call ended, and where or after how long."""
     if row.state is State.ERROR:
         return f"error {row.call.error}"
     if row.state is State.EMPTY:
@@ -143,7 +143,7 @@ def count_text(number: int | None) -> str:
 Said = TypeVar("Said")
 Whose = TypeVar("Whose")
 _MIN_WIDTH = 60
-"""Three figures of any length leave room for words beside them."""
+"""Leaves room for words next to three figures of any length."""
 
 
 def trace_page(traced: Traced, page: Page, limit: int) -> str:
@@ -197,7 +197,7 @@ def _numbers(*titles: str) -> list[Column]:
 
 
 def _together(said: Iterable[tuple[Whose, Said]]) -> dict[Said, list[Whose]]:
-    """Return of whom the same is said: they are told together."""
+    """Group those of which the same is said."""
     found: dict[Said, list[Whose]] = {}
     for whose, each in said:
         found.setdefault(each, []).append(whose)
@@ -276,20 +276,20 @@ def _collectives(page: Page, rows: Sequence[Sequence[Row]]) -> list[str]:
 
 
 def _communicators(page: Page, rows: Sequence[Sequence[Row]]) -> list[str]:
-    """Return what the names in the column `comm` stand for, where there is such a column."""
+    """Return what the names in the column `comm` mean, if there is such a column."""
     known = communicators_of(rows).values()
     each = ", ".join(f"{each.name} of {each.size} rank{'s' * (each.size != 1)}" for each in known)
     return page.paragraph(f"communicators: {each}", first="") if len(known) > 1 else []
 
 
 def _reason(page: Page, case: TracedCase) -> list[str]:
-    """Return why a case has no outcome, in the words of a grading."""
+    """Return why a case has no outcome, in the words of a report."""
     failure = case.failure
     return [page.verdict(failure.verdict), *page.message(failure.message)] if failure else []
 
 
 def _tests(page: Page, traced: Traced) -> list[str]:
-    """Return what became of the tests; of one that a case has ended, which case that was."""
+    """Return the verdicts of the tests, and which case made a test fail."""
     lines = []
     for test in traced.tests:
         text = f"{VERDICT_WORDS[test.verdict]} {test.name.removeprefix('test_')}"

@@ -1,4 +1,4 @@
-"""The calls of a case as rows, requests tied to what completes them, and what they come to."""
+"""The calls of a case as rows, with requests linked to the calls that complete them, and sums."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,32 +22,32 @@ _NS_PER_MS = 1e6
 
 @dataclass(frozen=True)
 class TracedCase:
-    """One case that was put to ranks."""
+    """One case that ran on ranks."""
 
     number: int
     """1, 2, ... over all launches: what --case takes."""
     launch: int
     """1, 2, ..."""
     test: str
-    """That started the launch; others may look at its outcomes as well."""
+    """The test that started the launch; others may use its outcomes, too."""
     ranks: int
     label: str
     num_calls: int
     failure: RunFailure | None
     """Why it has no outcome."""
     stand_in: str = ""
-    """The part whose file is the course's own in this launch; empty where all is the student's."""
+    """The part whose file is the course's in this launch; empty if all files are the student's."""
     is_altered: bool = False
-    """One of its messages, or every one, was changed on its way: what fails may be due to that."""
+    """One or all of its messages were altered on the way, which may be why the case fails."""
     trace: Trace | None = None
-    """The calls of the student's code, as far as they went; None where they are not kept."""
+    """The calls of the student's code up to its end; None if they are not kept."""
     began_ns: int = 0
-    """When its inputs were handed out, on the clock of the calls."""
+    """When the ranks got its inputs, on the clock of the calls."""
     num_others: int = 0
-    """Calls outside of the student's phase: ours, and those that no rule is about."""
+    """Calls outside the student's phase: ours, and calls that no rule concerns."""
 
     def ends(self, test: TestResult) -> bool:
-        """Return whether that this case has no outcome is what a test was failed for."""
+        """Return whether a test failed because this case has no outcome."""
         start = f"{ranks_text(self.ranks)}, {self.label}: "
         return self.failure is not None and test.message in (
             self.failure.message,
@@ -63,7 +63,7 @@ class Traced:
     part: str
     submission: str
     tests: tuple[TestResult, ...]
-    """What became of the tests that were run."""
+    """The results of the tests that ran."""
     cases: tuple[TracedCase, ...]
     chosen: TracedCase
 
@@ -74,7 +74,7 @@ class Traced:
 
     @property
     def evidence(self) -> Evidence:
-        """Return the chosen case to be drawn, with all its calls and messages."""
+        """Return the chosen case for a drawing, with all its calls and messages."""
         most = self.trace.num_calls
         drawn = timeline.timeline_of(self.trace, most_spans=most, most_messages=most)
         case = f"{ranks_text(self.chosen.ranks)}, {self.chosen.label}"
@@ -84,7 +84,7 @@ class Traced:
 
 
 class State(StrEnum):
-    """What became of a call."""
+    """How a call ended, or that it did not."""
 
     COMPLETED = "completed"
     WAITING = "still waiting"
@@ -117,18 +117,18 @@ class Row:
     place: str
     """`ring.py:31`; empty where the line is not known."""
     num_bytes: int | None
-    """Sent, given to a collective, really received; of a receive under way what it has room for."""
+    """Sent, passed to a collective, or received; for a pending receive, the size of its buffer."""
     waits_for: tuple[int, ...]
     """Numbers of the calls whose requests this one waits for or tests."""
     completes: tuple[int, ...]
-    """Those of them that it has completed."""
+    """The ones among them that it has completed."""
     completed_by: int | None
-    """The number of the call that has completed the request which this one has made."""
+    """The number of the call that completed this call's request."""
     state: State
 
     @property
     def communicator(self) -> int | None:
-        """Return the number of the one that the call is about; None where it is about none."""
+        """Return the number of the call's communicator; None if it has none."""
         number = self.call.communicator
         return None if number < 0 or self.waits_for else number
 
@@ -141,7 +141,7 @@ def rows_of(rank: int, seen: RankTrace, began_ns: int) -> list[Row]:
     completed_by: dict[int, int] = {}
     for number, call in enumerate(calls, 1):
         for each in call.waits_for:
-            # The last one to ask for a request before it was complete has completed it.
+            # The last call to wait for a request before it was complete has completed it.
             if each in requests and call.entered_ns <= requests[each].completed_ns:
                 completed_by[each] = number
     waiting = {seen.inside}
@@ -193,7 +193,7 @@ def _state(call: Call, *, is_waiting: bool) -> State:
 
 
 def peer_text(row: Row) -> str:
-    """Return `to 1`, `from 3`, `from 2 (any)`, `root 0`; for a wait the calls it is about."""
+    """Return `to 1`, `from 3`, `from 2 (any)`, `root 0`; for a wait, the calls it waits for."""
     call = row.call
     if row.waits_for:
         asked = number_runs(row.waits_for)
@@ -214,7 +214,7 @@ def peer_text(row: Row) -> str:
 
 
 def tag_text(row: Row) -> str:
-    """Return the tag of a message or probe; empty for what has none."""
+    """Return the tag of a message or probe; empty for other calls."""
     call = row.call
     if row.waits_for or call.peer == NO_PEER or call.function in COLLECTIVES:
         return ""
@@ -237,7 +237,7 @@ def number_runs(numbers: Sequence[int], sign: str = "#") -> str:
 
 @dataclass(frozen=True)
 class Messages:
-    """How many, of how many bytes together, and the largest of them; zeros where there is none."""
+    """The number of messages, their bytes in all, and the largest; zeros if there are none."""
 
     number: int
     num_bytes: int
@@ -246,7 +246,7 @@ class Messages:
 
 @dataclass(frozen=True)
 class Figures:
-    """What one rank has called."""
+    """Sums over the calls of one rank."""
 
     num_calls: int
     sent: Messages
@@ -254,14 +254,14 @@ class Figures:
     received: Messages
     """From other ranks: messages that have arrived."""
     collectives: Messages
-    """Collective calls, and what the rank gave to them."""
+    """Collective calls, and what the rank passed to them."""
     num_unfinished: int
-    """Calls and requests that have not come to their end."""
+    """Calls and requests that have not completed."""
 
 
 @dataclass(frozen=True)
 class Communicator:
-    """Which processes a call is about."""
+    """The communicator of a call."""
 
     name: str
     """`world`, or a letter in order of first use."""
@@ -269,7 +269,7 @@ class Communicator:
 
 
 def figures_of(trace: Trace, rows: Sequence[Sequence[Row]]) -> list[Figures]:
-    """Return those of each rank. rows: of each rank."""
+    """Return the figures of each rank. rows: of each rank."""
     return [
         Figures(
             num_calls=len(own),
@@ -283,7 +283,7 @@ def figures_of(trace: Trace, rows: Sequence[Sequence[Row]]) -> list[Figures]:
 
 
 def edges_of(trace: Trace) -> dict[tuple[int, int], Messages]:
-    """Return what each rank has sent each other one, by both: the sender comes first."""
+    """Return what each rank sent to each other one, by pairs: the sender comes first."""
     sends = [(rank, call) for rank in range(len(trace.ranks)) for call in sends_of(trace, rank)]
     found = _by_key(((rank, call.peer), call.num_bytes) for rank, call in sends)
     return {pair: found[pair] for pair in sorted(found)}
@@ -296,7 +296,7 @@ def collectives_of(rows: Sequence[Sequence[Row]]) -> dict[tuple[str, int], Messa
 
 
 def communicators_of(rows: Sequence[Sequence[Row]]) -> dict[int | None, Communicator]:
-    """Return those in use by their numbers, in order of first use, `world` last."""
+    """Return the communicators in use by number, in order of first use, `world` last."""
     ordered = sorted((row for own in rows for row in own), key=lambda row: row.began_ms)
     sizes = {row.call.communicator: row.call.communicator_size for row in ordered}
     used = dict.fromkeys(row.communicator for row in ordered if row.communicator is not None)

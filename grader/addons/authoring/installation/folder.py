@@ -1,4 +1,4 @@
-"""What a course publishes for its students: wheels, and what one `pip install -r` of them needs."""
+"""Writes what a course publishes for its students: wheels, and a requirements.txt for pip."""
 
 import base64
 import hashlib
@@ -28,7 +28,7 @@ _WANTED_BY = re.compile(r"^ {4}#(?: via)? +(?!via$)(\S.*)$", re.MULTILINE)
 
 
 DISTRIBUTION = "distributed-grader"
-"""What the engine is called where packages are published."""
+"""The engine's name as a package."""
 _STEM = f"{DISTRIBUTION.replace('-', '_')}-{__version__}"
 
 
@@ -38,7 +38,7 @@ class EngineWheels:
 
     files: tuple[Path, ...]
     requirements: tuple[Requirement, ...]
-    """The packages that it depends on, also where an extra is asked for."""
+    """The packages that it depends on, including those of extras."""
 
     @classmethod
     def find(cls, folder: Path) -> "EngineWheels":
@@ -82,12 +82,12 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def name_of(course: Course) -> str:
-    """Return what the wheel of a course is called where packages are installed."""
+    """Return the name of a course as a package."""
     return f"{course.name.replace('_', '-')}-course"
 
 
 def version_of(files: Files) -> str:
-    """Return the version of an edition: another as soon as a file is another."""
+    """Return the version of an edition: it changes with every change to a file."""
     digest = hashlib.sha256()
     for path, file in sorted(files.items()):
         digest.update(f"{path}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\0".encode())
@@ -188,7 +188,7 @@ def indexes(lock: str) -> list[str]:
 
 
 _TORCH, _STUDY = "torch", "study"
-"""Extras of the engine: the second brings what `grade study` draws with."""
+"""Extras of the engine: the second has the packages that `grade study` draws with."""
 
 
 def write(
@@ -197,8 +197,8 @@ def write(
     """Write a new folder with the wheels, requirements.txt and a page; return its files.
 
     files: the students' edition. locked: the lock of the engine's packages. url: where the folder
-    is going to be published; None where students get the folder itself. Raises UsageError where it
-    cannot be written, GraderError where the lock lacks a package.
+    will be published; None if students get the folder itself. Raises UsageError if it cannot be
+    written, GraderError if the lock lacks a package.
     """
     wheels = {file.name: file.read_bytes() for file in engine.files}
     wheels |= dict([course_wheel(course, files)])
@@ -220,7 +220,7 @@ def requirements(
     wheels: dict[str, bytes],
     where: str,
 ) -> str:
-    """Return what is to be installed: every package by version and hash, and where to look for it.
+    """Return requirements.txt: every package with its version and hash, and where to find it.
 
     wheels: the engine's and the course's, by the names of their files. where: a folder or a page.
     """

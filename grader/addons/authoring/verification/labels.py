@@ -1,4 +1,4 @@
-"""Labelled submissions: what a grading has to make of each, and whether it did."""
+"""Labelled submissions: the expected result of each, and whether a grading agrees."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -17,7 +17,7 @@ FILE = "expected.toml"
 NOT_HANDED_IN = "not_handed_in"
 """The cause of a part that has no file."""
 MOST_UNFAIR = 0.10
-"""By how much of a part what is paid may differ from what a fair person pays."""
+"""By how much of a part the points may differ from those of a fair person."""
 
 
 Text = Annotated[str, Meta(description="a string")]
@@ -25,7 +25,7 @@ Tests = Annotated[tuple[str, ...], Meta(description="a list of test names")]
 
 
 class Label(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What `expected.toml` says of the submission it lies in."""
+    """The content of `expected.toml` in a submission."""
 
     about: Text
     part: Text
@@ -33,13 +33,13 @@ class Label(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     cause: Text = ""
     """The key of a finding of a failed test, or of a note."""
     facts: Annotated[dict[str, Any], Meta(description="a table of facts")] = {}
-    """What that finding has to say, as far as the label names it."""
+    """Facts that this finding must have; it may have others."""
     points: Annotated[str | float, Meta(description="all, some, or a number")] | None = None
     """`all`, `some` or a number; may be left out where there is a fair share."""
     subject: Tests | None = None
     """The tests about this bug: no other may lose points. None when the label does not say."""
     fair_share: Annotated[float, Meta(ge=0, le=1, description="a share from 0 to 1")] | None = None
-    """What a fair person who has read the handout pays for it, as a share of the part's points."""
+    """The share of the part's points that a fair person who has read the handout gives for it."""
     deterministic: Annotated[bool, Meta(description="true or false")] = False
     """The failure is the same each time, also on a busy machine."""
     slow: Annotated[bool, Meta(description="true or false")] = False
@@ -49,7 +49,7 @@ class Label(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 def read_label(folder: Path) -> Label:
-    """Read the label of a submission. Raises GraderError with each mistake of it."""
+    """Read the label of a submission. Raises GraderError with all its mistakes."""
     return strict_toml.read(folder / FILE, Label, lambda data: _cross_check(data, folder))
 
 
@@ -59,7 +59,7 @@ def labelled(submissions: Path, assignment: str) -> list[Path]:
 
 
 def disagreements(label: Label, result: PartResult) -> Iterator[str]:
-    """Yield a sentence for each thing in which a graded part is not as its label says."""
+    """Yield a sentence for each difference between a graded part and its label."""
     failing = [t for t in result.tests if t.verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED)]
     if result.verdict.value != label.verdict:
         yield f"expected {label.verdict}, found {result.verdict.value}: {result.message}"
@@ -120,7 +120,7 @@ def _paid(result: PartResult) -> str:
 
 
 def _cross_check(data: Table, folder: Path) -> Iterator[str]:
-    """Yield what is wrong between the values of a label, and with where it lies."""
+    """Yield contradictions between the values of a label, or with its folder."""
     verdict, lies_in = data.get("verdict"), folder.parent.parent.name
     if verdict is not None and verdict not in [each.value for each in Verdict]:
         known = ", ".join(each.value for each in Verdict)

@@ -1,9 +1,9 @@
-"""Small mistakes in a right solution, graded: what no test finds is a hole in a suite.
+"""Grades small mistakes in a correct solution: one that no test finds is a hole in a suite.
 
 A near miss is a result that is slightly wrong. A mutant is a file of the reference with one change.
-What is changed are the marked solutions, since the rest is given to students. The operators are the
-classical ones of mutation testing (DeMillo, Lipton, Sayward 1978) and those that distributed code
-adds: a wait that is left out, another tag, another source, another dtype, two statements swapped.
+Only marked solutions are changed, since students get the rest. The operators are the classical ones
+of mutation testing (DeMillo, Lipton, Sayward 1978) and those for distributed code: a missing wait,
+another tag, another source, another dtype, two statements swapped.
 """
 
 import ast
@@ -235,7 +235,7 @@ def grader_of(
     settings = Settings(
         courses=Courses((course,)),
         launch=explaining(observe),
-        # What a label says holds for those as well who do not have the hidden tests.
+        # Labels must also hold for people who do not have the hidden tests.
         grades_hidden=False,
     )
     return Grader(course, assignment, settings, observe, progress)
@@ -243,7 +243,7 @@ def grader_of(
 
 @dataclass(frozen=True, order=True)
 class Row:
-    """One mutant of one reference file, and what became of it."""
+    """One mutant of one reference file, and its result."""
 
     assignment: str
     file: str
@@ -255,20 +255,20 @@ class Row:
     occurrence: int
     """From 0: tells apart the same change in several places of one line."""
     verdict: str = ""
-    """Of the first test that does not hold; ACCEPTED for one that nobody finds."""
+    """Of the first test that fails; ACCEPTED for a mutant that no test finds."""
     killed_by: str = ""
     """That test, behind its part: `ring_allreduce: test_any_length`; empty for a survivor."""
 
     @property
     def key(self) -> str:
-        """Return what names the mutant wherever its line has moved to."""
+        """Return a name for the mutant that stays the same when its line moves."""
         return f"{self.file}: {self.operator}: {self.before} => {self.after} ({self.occurrence})"
 
 
 def reasons(file: Path) -> Mapping[str, str]:
-    """Return why what no test finds is right, by its key, from a TOML table that need not be there.
+    """Return why survivors are correct, by their keys, from a TOML table that may be missing.
 
-    Raises GraderError for a file that is no TOML.
+    Raises GraderError for a file that is not TOML.
     """
     try:
         return {key: str(why) for key, why in tomllib.loads(file.read_text()).items()}
@@ -291,7 +291,7 @@ def changeable_names(observations: Iterable[LaunchObservation]) -> list[str]:
 
 @dataclass(frozen=True)
 class NearMiss:
-    """An observer of which one result is too large; what the ranks did stays right."""
+    """An observer that makes one result too large; everything else stays as it was."""
 
     inner: Observer
     name: str
@@ -332,11 +332,11 @@ def mutations(assignment: Assignment) -> Iterator[tuple[Row, str]]:
 
 
 def graded(grader: Grader, row: Row, source: str) -> Row:
-    """Grade one mutant up to the first test that it fails; return what became of it."""
+    """Grade one mutant up to the first test that it fails; return it with the result."""
     mutated = row.file.removeprefix(f"{row.assignment}/")
     parts = (part.name for part in grader.assignment.parts if mutated in part.files)
     with TemporaryDirectory() as folder:
-        # Without its mode: a reference may be read-only, and its copy is written to.
+        # Without the files' modes: a reference may be read-only, but its copy is changed.
         reference = grader.assignment.reference
         shutil.copytree(reference, folder, copy_function=shutil.copyfile, dirs_exist_ok=True)
         Path(folder, mutated).write_text(source)
@@ -346,7 +346,7 @@ def graded(grader: Grader, row: Row, source: str) -> Row:
 
 
 def _first_failure(report: Report) -> tuple[Verdict, str]:
-    """Return the first verdict that costs something, and whose it is."""
+    """Return the first verdict that costs points, and its part and test."""
     for part in report.parts:
         if part.points == part.max_points and part.max_points > 0:
             continue

@@ -1,8 +1,8 @@
-"""What can be checked of an assignment without starting ranks.
+"""Checks of an assignment that start no ranks.
 
-Two kinds of table are read in a handout: parts by their names, with a column `part` and one
-`points`; and the prices of a part, a column `points`, or several columns of numbers in front of
-`what is asked`.
+They read two kinds of table in a handout: tables of parts, with the columns `part` and `points`,
+and tables of prices, with a column `points` or with several columns of numbers before `what is
+asked`.
 """
 
 import re
@@ -27,10 +27,10 @@ HANDOUT = "HANDOUT.md"
 _HEADING = re.compile(r"(#+) (.*)")
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _SHARE = re.compile(r"\((\d+(?:\.\d+)?)\)")
-"""What a row says of a piece of its points: `several steps (0.75); one process (1.25)`."""
+"""How a row splits its points: `several steps (0.75); one process (1.25)`."""
 _ASKED = "what is asked"
 _SUMS = ("in all", "sum", "total")
-"""What the row of a sum is called, which is no price."""
+"""Names of rows with sums, which are not prices."""
 _CHANGE = "change one of them"
 _FEWEST_CHARS = 20
 """Shorter lines are alike by chance."""
@@ -39,7 +39,7 @@ _TELLING = re.compile(r'def test_|"""\w|[A-Z_0-9]+ = ')
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is not as it should be, for the author."""
+    """One mistake in an assignment, for its author."""
 
     subject: str
     """A file, a part, a labelled submission."""
@@ -48,7 +48,7 @@ class Problem:
 
 
 def check_suites(course: Course, assignment: Assignment) -> Iterator[Problem]:
-    """Check that the suites can be read, grade their parts, and pay what the parts are worth."""
+    """Check that the suites can be read, grade their parts, and add up to the parts' points."""
     for part in assignment.parts:
         yield from _suite_problems(assignment, part, part.suite, part.points)
         hidden = assignment.folder / part.hidden_suite
@@ -133,7 +133,7 @@ def check_template(course: Course, assignment: Assignment) -> Iterator[Problem]:
 
 
 def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Problem]:
-    """Check that what students get holds no hidden test, neither as a file nor what it asks."""
+    """Check that the files for students contain no hidden test, and no line that reveals one."""
     folder = assignment.folder
     hidden = [file for file in files_in(folder) if is_hidden(file.relative_to(folder))]
     try:
@@ -154,13 +154,13 @@ def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Pr
 
 
 def _telling_lines(file: Path) -> set[str]:
-    """Return the lines that say what is asked: names and docstrings of tests, and their cases."""
+    """Return lines that reveal a test: names and docstrings of tests, and their cases."""
     lines = {line.strip() for line in file.read_text(errors="replace").splitlines()}
     return {line for line in lines if len(line) >= _FEWEST_CHARS and _TELLING.match(line)}
 
 
 def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
-    """Check that every labelled submission has a right label, and there is one of each kind."""
+    """Check that every labelled submission has a valid label, and at least one is wrong."""
     tests = {part.name: _tests_of(assignment, part) for part in assignment.parts}
     folders = labelled(course.submissions, assignment.name)
     for folder in folders:
@@ -195,7 +195,7 @@ def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
 
 
 def _tests_of(assignment: Assignment, part: Part) -> set[str]:
-    """Return the tests of a part; none where its suite cannot be read, which another check says."""
+    """Return the tests of a part; none if its suite is unreadable, which another check reports."""
     try:
         found = prices(assignment.folder / part.suite)
         return {price.test for price in found if price.at_least is None}
@@ -213,9 +213,9 @@ class _Table:
     rows: tuple[tuple[str, ...], ...]
 
     def prices(self, column: int) -> list[float]:
-        """Return the numbers of a column, in pieces where a row says how its points are shared.
+        """Return the numbers of a column, split if a row says how its points are split.
 
-        Other cells are no prices.
+        Other cells are not prices.
         """
         found = []
         for row in self.rows:
@@ -237,7 +237,7 @@ def check_handout(course: Course, assignment: Assignment) -> Iterator[Problem]:
 
 
 def _wrong_parts(table: _Table, assignment: Assignment) -> Iterator[str]:
-    """Yield what is wrong in a table of parts; its other rows are what a person marks."""
+    """Yield mistakes in a table of parts; its other rows are the points given by hand."""
     name, points = table.header.index("part"), table.header.index("points")
     rows = {row[name]: row[points] for row in table.rows if len(row) > max(name, points)}
     for part in assignment.parts:
@@ -260,12 +260,12 @@ def _wrong_parts(table: _Table, assignment: Assignment) -> Iterator[str]:
 
 
 def _wrong_sums(table: _Table, assignment: Assignment) -> Iterator[str]:
-    """Yield of each column of prices that its sum is that of no part which it may be of."""
+    """Yield each column of prices whose sum is not that of any part which it may be for."""
     columns = _columns_of_prices(table.header)
     parts = table.parts or assignment.parts
     for number, column in enumerate(columns):
         paid = total(table.prices(column))
-        # Several columns under a heading that names as many parts are theirs, in that order.
+        # If the heading names as many parts as there are columns, they match in that order.
         meant = (parts[number],) if len(columns) == len(parts) else parts
         if paid not in [part.points for part in meant]:
             named = " or ".join(f"{part.name} {_points(part.points)}" for part in meant)
@@ -278,10 +278,10 @@ def _wrong_sums(table: _Table, assignment: Assignment) -> Iterator[str]:
 
 
 def _wrong_rows(rows: Sequence[float], part: Part, assignment: Assignment) -> Iterator[str]:
-    """Yield what is wrong where the rows are no sums of what the tests pay, each test once."""
+    """Yield a mistake if the rows are not sums of the tests' points, with each test once."""
     try:
         paid = [each.points for each in prices(assignment.folder / part.suite) if each.points]
-    except GraderError:  # which is told of the suite
+    except GraderError:  # the check of the suite reports it
         return
     if not are_sums(rows, paid):
         here, there = Counter(rows), Counter(paid)
@@ -305,7 +305,7 @@ def are_sums(rows: Sequence[float], paid: Sequence[float]) -> bool:
 
 
 def _rests(numbers: tuple[float, ...], wanted: float) -> Iterator[tuple[float, ...]]:
-    """Yield what is left of numbers without some that add up to the one wanted, each rest once."""
+    """Yield what is left after removing numbers that add up to the one wanted, each rest once."""
     if wanted == 0:
         yield numbers
         return

@@ -35,7 +35,7 @@ from grader.report.safe_text import one_line
 
 EQUIVALENT = "equivalent.toml"
 NEAR_MISS = 0.01
-"""Numbers that are one per cent too large have to cost something."""
+"""Results that are one per cent too large must cost points."""
 
 
 def check_reference(grader: Grader) -> Iterator[Problem]:
@@ -53,7 +53,7 @@ def check_reference(grader: Grader) -> Iterator[Problem]:
 
 
 def check_template_gets_nothing(grader: Grader) -> Iterator[Problem]:
-    """Check that what students start from is not attempted in any part that pays."""
+    """Check that the template counts as not attempted in every part that has points."""
     for part in grader.grade(grader.assignment.template).parts:
         if part.max_points and (part.points or part.verdict is not Verdict.NOT_ATTEMPTED):
             yield Problem(
@@ -81,10 +81,10 @@ def check_labelled(grader: Grader) -> Iterator[Problem]:
 
 
 def check_near_misses(grader: Grader) -> Iterator[Problem]:
-    """Check that no test takes numbers for right that are slightly too large.
+    """Check that no test accepts results that are slightly too large.
 
-    One result after the other is made so. A test that does not notice either when it is twice too
-    large does not look at it. The course's equivalent.toml says which may be so, and why.
+    One result after the other is enlarged. A test that accepts even twice its size does not look at
+    it. The course's equivalent.toml says which tests may accept them, and why.
     """
     explained = reasons(grader.course.mutation / EQUIVALENT)
     for part in grader.assignment.parts:
@@ -101,7 +101,7 @@ def check_near_misses(grader: Grader) -> Iterator[Problem]:
                 _found_wrong(grader, part.name, NearMiss(observe, name, relative).observe)
                 for relative in (NEAR_MISS, 1.0)
             )
-            # Who is not run says nothing of the numbers, neither of these nor of those.
+            # A test that does not run says nothing about the numbers.
             looked = {test for test, verdict in far.items() if verdict is not Verdict.SKIPPED}
             for test in sorted(looked - near.keys()):
                 of_test = f"near miss: {grader.assignment.name}: {test}"
@@ -117,7 +117,7 @@ def check_near_misses(grader: Grader) -> Iterator[Problem]:
 
 
 def _found_wrong(grader: Grader, part: str, observe: Observer) -> dict[str, Verdict]:
-    """Return the tests that find the reference wrong, or are not run because of one that does."""
+    """Return the tests that the reference fails, or that do not run because it fails another."""
     report = grader.grade(grader.assignment.reference, part, launch=explaining(observe))
     tests = report.parts[0].tests
     return {test.name: test.verdict for test in tests if test.points < test.max_points}
@@ -129,7 +129,7 @@ def _has_hidden(grader: Grader) -> bool:
 
 
 def _account(part: PartResult) -> str:
-    """Return what a part got, and the first thing that it was not paid for."""
+    """Return the points of a part, and the first reasons why it lost some."""
     failed = [test for test in part.tests if test.verdict is not Verdict.ACCEPTED]
     why = "; ".join(f"{test.verdict.value} {test.name}: {test.message}" for test in failed[:2])
     paid = f"{written(part.points)} of {written(part.max_points)}"
@@ -137,9 +137,9 @@ def _account(part: PartResult) -> str:
 
 
 def check_mutants(grader: Grader) -> Iterator[Problem]:
-    """Check that every small mistake in the reference is found, or said to be none.
+    """Check that a test finds every small mistake in the reference, unless it is explained.
 
-    The course's equivalent.toml says why a mutant that no test finds is as right as the reference.
+    The course's equivalent.toml says why a mutant that no test finds is still correct.
     """
     file = grader.course.mutation / EQUIVALENT
     explained = reasons(file)
@@ -188,9 +188,9 @@ def verify(
     """Yield each check of an assignment as soon as it is done.
 
     is_quick: start no ranks. with_mutants: grade every small mistake in the reference.
-    progress: is told what is being graded. observe: puts plans to ranks; None starts them here. An
-    assignment.toml that cannot be read is the only check then. Raises UsageError for an assignment
-    that is not there.
+    progress: is told what is being graded. observe: runs plans on ranks; None starts them here. If
+    assignment.toml cannot be read, that is the only check. Raises UsageError for an unknown
+    assignment.
     """
     try:
         assignment = course.load(name)
@@ -210,11 +210,11 @@ def verify(
         is_reference_right = True
         for check, find_by_grading in checks.items():
             if not is_reference_right:
-                break  # all that follows would tell of the same mistake
+                break  # the other checks would report the same mistake
             progress(f"{check}: starting")
             try:
                 problems = list(find_by_grading(grader))
-            except (LaunchError, GradingLost):  # nothing the course has done
+            except (LaunchError, GradingLost):  # not the course's fault
                 raise
             except GraderError as error:
                 problems = [Problem(name, str(each)) for each in error.args]
@@ -223,7 +223,7 @@ def verify(
 
 
 def verify_assignments(options: argparse.Namespace) -> int:
-    """Check assignments as their authors mean them; return 0 if all holds, 1 if not."""
+    """Check assignments; return 0 if there is no problem, else 1."""
     courses = courses_of(options)
     names = options.assignments or _all_named(options, courses)
     num_problems = 0
@@ -249,7 +249,7 @@ def verify_assignments(options: argparse.Namespace) -> int:
 
 
 def _all_named(options: argparse.Namespace, courses: Courses) -> list[str]:
-    """Return the assignments of the courses that were named; where none was, of the bundled one."""
+    """Return the assignments of the named courses; if none was named, of the bundled one."""
     own = [course for course in courses.courses if course.root != bundled_root()]
     chosen = own or list(courses.courses)
     names = [f"{course.name}/{name}" for course in chosen for name in course.names()]
