@@ -1,1 +1,1 @@
-"""What an instructor uses to write an assignment: templates made from the reference."""
+"""Commands for authors of assignments: new, template, list, build, and verify."""

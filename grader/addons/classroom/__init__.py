@@ -1,1 +1,1 @@
-"""A whole class: what came in, gradings done side by side, marks by policy, and what goes back."""
+"""Grades a whole class: reads hand-ins, grades in parallel, applies rules, and returns marks."""

@@ -1,1 +1,1 @@
-"""Runs the tests of a suite openly in every rank, to debug with: no mark comes of it."""
+"""Runs the tests of a suite openly in every rank, for debugging and without a mark."""

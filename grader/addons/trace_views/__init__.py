@@ -1,1 +1,1 @@
-"""Shows what the ranks of a case have called: as text, as JSON, as a timeline."""
+"""Shows what the ranks of a case called: as text, as JSON, and as a timeline."""

@@ -1,1 +1,1 @@
-"""What students of a course install: the engine and their edition of the course, locked by hash."""
+"""Writes the installation for students: the engine and their course edition, locked by hash."""

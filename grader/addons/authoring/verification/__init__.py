@@ -1,1 +1,1 @@
-"""Shows that an assignment grades as its authors mean it to: `grade verify`."""
+"""Checks that an assignment grades as its authors intend: `grade verify`."""

@@ -1,4 +1,4 @@
-"""Shows that assignments grade as their authors mean them to: `grade verify`."""
+"""Checks that assignments grade as their authors intend: `grade verify`."""
 
 import argparse
 import sys
