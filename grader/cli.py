@@ -1,4 +1,4 @@
-"""What the command `grade` does: it and `commands` are all that prints.
+"""What the command `grade` does; only this module and `commands` print.
 
 A command imports what it needs when it is called: to grade, half a second's worth; to print a
 version, next to nothing.

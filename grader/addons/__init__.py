@@ -1,1 +1,1 @@
-"""Commands that the core can do without, and never imports."""
+"""Optional commands, which the core never imports."""

@@ -1,4 +1,4 @@
-"""What the authors of suites write with: the one import of a suite, but for its oracle.
+"""What authors use to write a suite: the only import of a suite, except for its oracle.
 
 A suite says what a part is called with (`Case`), asks for outcomes (`run`, a fixture), and compares
 them with an oracle or with a rule. What its checks raise becomes the verdict of a test.

@@ -1,1 +1,1 @@
-"""Commands of `grade` besides grading itself, one module for each kind."""
+"""Parses the command line of `grade`, and holds its commands, one module for each kind."""

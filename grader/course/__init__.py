@@ -1,1 +1,1 @@
-"""What authors have written: courses and assignments, their data and their secret."""
+"""Reads what authors wrote: courses and assignments, their data and their secret."""

@@ -1,1 +1,1 @@
-"""A submission goes in, a report comes out."""
+"""Turns a submission into a report."""

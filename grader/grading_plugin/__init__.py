@@ -1,1 +1,1 @@
-"""The pytest plugin that runs a suite: cases become launches, exceptions verdicts."""
+"""The pytest plugin that runs a suite: turns cases into launches, and exceptions into verdicts."""

@@ -1,1 +1,1 @@
-"""Reads what was handed in, in a process of its own that can do little else."""
+"""Reads a hand-in, in its own process that can do little else."""

@@ -1,1 +1,1 @@
-"""Pure functions that decide: values, traffic, deadlocks, budgets. No file, socket or clock."""
+"""Pure functions that judge values, traffic, deadlocks, and budgets. No file, socket or clock."""

@@ -1,1 +1,1 @@
-"""The nouns that all packages share, and the errors."""
+"""The classes and errors that all packages share."""

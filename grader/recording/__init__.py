@@ -1,1 +1,1 @@
-"""What ranks did, kept so that it can be judged without them."""
+"""Keeps what ranks did, so that it can be judged without them."""

@@ -1,1 +1,1 @@
-"""A grading in a container, and what is tried there before it is trusted."""
+"""Grades in a container, after a selftest of that container."""

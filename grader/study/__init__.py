@@ -1,4 +1,4 @@
-"""Studies: the figures and tables that a sheet asks for, measured and drawn.
+"""Measures and draws studies: the figures and tables that a course sheet asks for.
 
 What an assignment's own `study` may import; see docs/studies.md.
 """

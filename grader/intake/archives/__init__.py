@@ -1,1 +1,1 @@
-"""Lists what lies in a folder, a zip or a tar; each file is read only when it is asked for."""
+"""Lists the files of a folder, a zip, or a tar, and reads each only when it is needed."""

@@ -1,1 +1,1 @@
-"""Which file of a hand-in is graded as which file of an assignment, and why others are not."""
+"""Decides which file of a hand-in is graded as which file of an assignment, and why."""

@@ -1,1 +1,1 @@
-"""Who waits for whom, and the sentences about it."""
+"""Finds which rank waits for which, and says so in sentences."""

@@ -1,1 +1,1 @@
-"""What the facts of a launch come to: the outcome of each case, or why there is none."""
+"""Turns the facts of a launch into the outcome of each case, or into the reason for none."""

@@ -1,1 +1,1 @@
-"""What a trace holds, counted, and the rules about it."""
+"""Counts the calls and messages of a trace, and checks rules about them."""

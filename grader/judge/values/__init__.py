@@ -1,1 +1,1 @@
-"""What ranks returned, compared with what was expected."""
+"""Compares what ranks returned with what was expected."""

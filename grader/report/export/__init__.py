@@ -1,1 +1,1 @@
-"""A report in the file that another platform reads; docs/platforms.md says how each is set up."""
+"""Writes a report in the format of another platform; docs/platforms.md says how to set it up."""

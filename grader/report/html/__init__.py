@@ -1,4 +1,4 @@
-"""The report as one web page that needs nothing else: no network, no script."""
+"""Writes the report as one web page that needs no network, script, or other file."""
 
 from grader.report.html.page import render
 

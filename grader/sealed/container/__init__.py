@@ -1,1 +1,1 @@
-"""Sealed grading from outside: a container starts, a submission goes in, a report comes out."""
+"""Runs sealed gradings from outside: starts a container, passes a submission, gets a report."""

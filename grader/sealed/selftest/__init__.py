@@ -1,4 +1,4 @@
-"""Looks before a sealed grading for what protects it, and tries what must be refused.
+"""Checks the protections before a sealed grading, and tries what they must refuse.
 
 `hostile_*.py` are sent to a rank, and import nothing of grader. Each function `try_*` yields steps,
 (what is tried, how); a step that raises nothing has succeeded. The first line of its docstring is
