@@ -20,12 +20,12 @@ RECORD = ROOT / "tests" / "public_api.json"
 COMMAND = "python tests/public_api.py"
 CONSTANTS = {
     "ANY_SOURCE": "The peer of a receive that takes a message from any rank.",
-    "API_VERSION": "The version of all this, such as `1.0`.",
-    "Bounds": "A number that is expected exactly, or (fewest, most).",
+    "API_VERSION": "The version of `grader.api`, such as `1.0`.",
+    "Bounds": "An exact number, or a pair (fewest, most).",
     "Graph": "The neighbours of each rank: a mapping from ranks to sets of ranks.",
     "functions": "A module: sets of the names that calls of MPI and c10d have in a trace.",
 }
-"""What has no docstring that can be asked for."""
+"""Descriptions of constants, which have no docstring at run time."""
 _PUBLIC_NAMES = {
     value.__name__: name
     for name, value in ((name, getattr(api, name)) for name in api.__all__)

@@ -1,21 +1,21 @@
 """What authors use to write a suite: the only import of a suite, except for its oracle.
 
-A suite says what a part is called with (`Case`), asks for outcomes (`run`, a fixture), and compares
+A suite says what a part is called with (`Case`), gets outcomes (`run`, a fixture), and compares
 them with an oracle or with a rule. What its checks raise becomes the verdict of a test.
 
 Declaring
     `part(NAME)`, `points(NUMBER, requires=...)`: marks of a module and of a test.
     `stage(NUMBER)`: mark of a test without points; if it passes, the part gets at least this
     number.
-    `not_run(REASON)`: ends a test whose question does not arise; it pays nothing.
-    `Case`, `Array`, `Text`: a seeded input, and the exact form of what has to come back.
+    `not_run(REASON)`: ends a test that does not apply; it earns nothing.
+    `Case`, `Array`, `Text`: a seeded input, and the exact form of the result.
     `Data`: the images that inputs may be made of.
-Looking at what came back
+Looking at results
     `Launch`: iterate it for (case, `Outcome`); `having(field=value)` selects cases,
     `holding(check)` returns those whose answers are correct; `holds(check, case, outcome)` tests
     one. `RunFailed` carries the `RunFailure` of a case that ended its run, with its `Verdict`.
-    `attempts()` gives each case with an `Attempt`: its calls, also of one that came to no answer.
-    `case_context(case, outcome)`: puts number of ranks and case before what a check says.
+    `attempts()` returns each case with an `Attempt`: its calls, even if the case has no answer.
+    `case_context(case, outcome)`: puts number of ranks and case before a check's message.
 Verdicts
     `WrongAnswer`, `RuleViolation`, `BudgetExceeded` (TIME_LIMIT_EXCEEDED), `NotProven`: each takes
     sentences, or findings, of which the first names the cause. `found(key, text, help=...,
@@ -37,22 +37,22 @@ Stencils and iterative solvers
 Fault injection
     `inject_faults` runs a case once for each `MessageFault`, and returns what each changed, a
     `FaultEffect`; `assert_..._matter` and `assert_..._influence` judge these.
-    `assert_envelopes_too_small`: what is in messages is altered, not their tags or lengths.
+    `assert_envelopes_too_small`: faults alter the data of messages, not their tags or lengths.
 Time
-    `assert_time_ratio`: against a yardstick, whose launch is without the submission, never in
-    seconds; its probe has a module of its own.
+    `assert_time_ratio`: compares with a yardstick, never with seconds. The yardstick's launch is
+    without the submission, and its probe has its own module.
     `same_failures_as`: what a timed case may get wrong.
 Words
     `call_name`, `call_place`, `call_site`, `listed`, `ranks_text`; `arrival_text`: a message that
-    was read before it had arrived.
+    a rank read before it had arrived.
 
 Oracles
-    `grader.oracles`, which a suite may import as well: layers, losses and optimizers in numpy.
+    `grader.oracles`, which a suite may also import: layers, losses and optimizers in numpy.
 
-Errors: a check raises one of the verdicts above, and ValueError where a suite asks for what cannot
-be; `GraderError` is the grader's own failure. Neither costs anybody points.
+Errors: a check raises one of the verdicts above, or ValueError if a suite asks for something
+impossible; `GraderError` is the grader's own failure. The last two cost no points.
 
-`API_VERSION` is the version of all this: docs/api.md says what may change in which one.
+`API_VERSION` is the version of this package: docs/api.md says which change needs which version.
 """
 
 from grader.course.data import Data

@@ -13,7 +13,7 @@ _READERS = {"MNIST": images.mnist, "CIFAR-10": images.cifar10}
 
 
 class Data:
-    """MNIST and CIFAR-10, each read once; made from the bundled digits where no folder has them."""
+    """MNIST and CIFAR-10, each read once, or made from the bundled digits if no folder has them."""
 
     def __init__(self, folder: Path | None = None) -> None:
         """Read all that a folder holds. Raises UsageError for files not as published."""

@@ -27,7 +27,7 @@ class Case:
     synchronous_sends: bool = False
     """Rendezvous mode: every standard-mode send waits for its receive."""
     message_fault: MessageFault | None = None
-    """One that is changed on its way. Such cases make a launch of their own: it may end anyhow."""
+    """A message to alter in transit. Such cases get their own launch, which may end early."""
     repetition: int = 0
     """Tells cases apart in which nothing is changed, of such a launch."""
     subject: str = field(default="", kw_only=True)

@@ -26,15 +26,15 @@ def inject_faults(
 ) -> list[FaultEffect]:
     """Run the case once for each fault, and return the effects.
 
-    Between them, in an order that cannot be foreseen, the case is put to the ranks without a
-    fault. A submission that fails or answers wrongly in one of these has failed by itself. After a
-    fault that ends its run the cases that are left go on in a fresh launch.
+    Between them, in an order that cannot be predicted, the ranks also run the case without a
+    fault. If a submission fails or answers wrongly in one of these runs, the failure is its own.
+    After a fault that ends its run, the remaining cases continue in a new launch.
 
     outcome: of the case, or one like it, as it was before.
     check: raises WrongAnswer when an answer is wrong.
-    wrong_ranks: those whose answers are wrong; where it is left out, all if `check` raises.
-    tries_elsewhere: alter up to two other elements where code ends the run over one: right code may
-    use one number as an index.
+    wrong_ranks: those whose answers are wrong; if it is left out, all ranks if `check` raises.
+    tries_elsewhere: alter up to two other elements if the code ends the run because of one:
+    correct code may use one number as an index.
     Raises RunFailed, WrongAnswer: in a case without a fault, which is the submission's own failure.
     """
 

@@ -17,7 +17,7 @@ _PROVES_NOTHING = (Verdict.RULE_VIOLATION, Verdict.NOT_PROVEN)
 
 
 class RunFailed(Exception):
-    """A case has no answer, because it stopped its run: carries the reason."""
+    """A case has no answer, because its run ended: carries the reason."""
 
     def __init__(self, failure: RunFailure) -> None:
         super().__init__(failure.message)
@@ -30,7 +30,7 @@ class CaseNotRun(Exception):
 
 @dataclass(frozen=True)
 class Launch:
-    """The cases of one `run`: iterate it to get each with its outcome, in order."""
+    """The cases of one `run`: iterate over it to get each case with its outcome, in order."""
 
     cases: tuple[Case, ...]
     outcomes: Sequence[Answer]
@@ -94,7 +94,7 @@ class Launch:
     def answers(self) -> Iterator[tuple[Any, Outcome | RunFailure]]:
         """Return each case that was run with its outcome, or with why it has none.
 
-        Raises RunFailed where the grader itself has failed, of which nothing follows.
+        Raises RunFailed if the grader itself has failed: then the answers prove nothing.
         """
         return ((self.cases[index], answer) for index, answer in self._answered())
 
@@ -102,8 +102,8 @@ class Launch:
         """Return each case that was run with what the ranks did, whether they finished or not.
 
         For stages: what the calls show of an algorithm whose results are wrong or missing. Calls
-        of a case that ended its launch are not cross-checked. Left out are cases that broke a rule,
-        and those whose calls prove nothing. Raises RunFailed where the grader itself has failed.
+        of a case that ended its launch are not cross-checked. Cases that broke a rule, or whose
+        calls prove nothing, are left out. Raises RunFailed if the grader itself has failed.
         """
         return [
             (self.cases[index], attempt)
@@ -122,7 +122,7 @@ class Launch:
         return None if refused or attempt.trace.doubts else attempt
 
     def holding(self, check: Callable[[Any, Outcome], object]) -> list[tuple[Any, Outcome]]:
-        """Return the cases with outcomes for which the check holds; those of rules.
+        """Return the cases with outcomes for which the check holds: apply rules to these.
 
         check: hashable, and depends on its arguments alone; raises WrongAnswer or RunFailed when an
         answer is wrong. Cases without an outcome are left out. Raises RunFailed where the

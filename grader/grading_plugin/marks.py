@@ -42,13 +42,13 @@ def points(
     requires: Callable[..., Any] | tuple[Callable[..., Any], ...] = (),
     own: str | None = None,
 ) -> pytest.MarkDecorator:
-    """Return the mark that gives a test function its points: all its parameters, or nothing.
+    """Return the mark that gives a test its points if it passes with all its parameters.
 
-    requires: test functions above; this one is run only where at least one of them held, and pays
-    nothing otherwise. None of them: it always is.
-    own: a part this test can only hold with the student's own version of; not paid when the part
-    under test is graded again on our version of that part. Raises ValueError for a number that is
-    none of points: see grader.model.points.
+    requires: test functions above; this test runs only if at least one of them passed, and earns
+    nothing otherwise. If empty, it always runs.
+    own: a part whose student's version this test needs; it earns nothing when the part under
+    test is graded again with our version of that part. Raises ValueError for a number that
+    cannot be points: see grader.model.points.
     """
     functions = requires if isinstance(requires, tuple) else (requires,)
     names = tuple(function.__name__ for function in functions)
@@ -58,9 +58,9 @@ def points(
 def stage(number: float, own: str | None = None) -> pytest.MarkDecorator:
     """Return the mark of a stage: if its test passes, the part gets at least this number.
 
-    A stage has no own points, and stands below all tests with points. It is asked only where
-    these have come to fewer than the number. It says what the calls show of code whose results are
-    wrong, missing or cut short. Where it does not hold, or has seen no case, nothing is lost.
+    A stage has no points of its own, and stands below all tests with points. It runs only if
+    these earned fewer points than the number. It says what the calls show of code whose results
+    are wrong, missing or cut short. If it fails, or has seen no case, no points are lost.
     own: as of `points`. Raises ValueError for a number that is none of points.
     """
     return pytest.mark.stage(checked(number), own=own)

@@ -24,13 +24,13 @@ def assert_time_ratio(
 ) -> None:
     """Assert that the cases of purpose `timing` take at most `factor` times the `yardstick` ones.
 
-    What the machine did for others meanwhile is left out of both, as the kernel tells it. What is
-    not clearly within is measured three times, of which the fastest runs count: another program on
-    the same cores decides nothing.
-    Time no more ranks than there are cores: where they wait for each other and do not poll, a turn
-    that one of them has also counts as others'.
-    measure: returns the launch of attempt 0, 1, 2. check: raises when a timed case is wrong,
-    for only work that was done can be timed. what, yardstick: words for the message.
+    Both times leave out what the machine did for other programs, as the kernel reports it. If a
+    time is not clearly within the limit, it is measured three times, and the fastest runs count:
+    another program on the same cores decides nothing.
+    Time no more ranks than there are cores: if ranks wait for each other without polling, the
+    time of one also counts as that of the others.
+    measure: returns the launch of attempt 0, 1, 2. check: raises if a timed case is wrong,
+    because only correct work can be timed. what, yardstick: words for the message.
     Raises BudgetExceeded, and what `check` raises.
     """
     yardstick_s: list[float] = []

@@ -131,7 +131,7 @@ def _places(calls: Sequence[Call]) -> str:
 def assert_collective_size(
     trace: Trace, num_elements: Bounds, item_num_bytes: int, *, names: Collection[str] = ()
 ) -> None:
-    """Assert how much each rank passes to each collective call: a number to a sum, not a vector.
+    """Assert how much each rank passes to each collective call, such as a number, not a vector.
 
     What counts is what MPI calls sendcount: of an Allgather or Gather the rank's own share, of an
     Alltoall what goes to one rank; of a Scatter and a Bcast what each rank gets. Barriers are free.

@@ -212,7 +212,7 @@ _USING = BLOCKING_POINT_TO_POINT | {"Bcast"}
 
 
 def reduction_communicators(calls: Sequence[Call]) -> set[int]:
-    """Return the communicators that lower-case reductions of one rank made for themselves.
+    """Return the communicators that mpi4py's lower-case reductions created on one rank.
 
     The first one duplicates the communicator and uses the copy at once: one instruction of Python
     makes both calls. A program can also get at such a copy; then it is no longer mpi4py's own.

@@ -75,18 +75,18 @@ def samples_of(call: Call, dtype: np.dtype[Any] | str) -> Values:
 
 
 def is_zeros(call: Call) -> bool:
-    """Return whether a message, or a rank's data for a collective, is nothing but zeros."""
+    """Return whether a message, or a rank's data for a collective, contains only zeros."""
     return 0 < call.sampled_num_bytes < 2 * _WORD_NUM_BYTES and not call.sample_first
 
 
 def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
     """Return whether a message, or a rank's data for a collective, may be some of these numbers.
 
-    scaled: or of a multiple of them, whose factor is the same for all. Most of its samples have to
+    scaled: or of a multiple of them, whose factor is the same for all. Most of its samples must
     be among them; a single number is no evidence of a multiple. A list of Python floats shows three
-    of them; where two are zero, the other has to be one of the numbers itself. float32 will do as
-    well, and float64 that was computed in it. True where nothing was sampled,
-    or what is in a code that nobody reads.
+    of them; if two are zero, the other must be one of the numbers itself. float32 is accepted, and
+    float64 that was computed in it. True if nothing was sampled, or if the samples are in a code
+    that cannot be read.
     """
     if call.sampled_num_bytes <= 0:
         return True
@@ -201,8 +201,8 @@ def _apart(numbers: Values, rtol: float, least_share: float = 0.0) -> Values:
 def messages_with_contents(trace: Trace, arrays: Sequence[Values]) -> list[list[Message]]:
     """Return for each rank the messages that it sent to others, with what they carry.
 
-    arrays: what each rank contributes to a sum, which is exact in whatever order it is taken; empty
-    where nothing is summed up.
+    arrays: what each rank contributes to a sum, which is exact in any order of adding; empty if
+    nothing is summed.
     """
     sets = _Sums(arrays)
     contents: list[list[Message]] = [[] for _ in trace.ranks]
@@ -214,8 +214,8 @@ def messages_with_contents(trace: Trace, arrays: Sequence[Values]) -> list[list[
 def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
     """Assert that each rank receives all that a correct sum needs: every other rank's elements.
 
-    Several ranks' elements may come as one, their sum. A rank can send its own elements, and sums
-    with what it has received before; what it sends else brings nothing. Raises NotProven.
+    Several ranks' elements may arrive as their sum. A rank can send its own elements, and sums
+    with what it has received before; other data does not count. Raises NotProven.
     """
     assert_not_truncated(trace)
     n = len(trace.ranks)

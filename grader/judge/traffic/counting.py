@@ -148,15 +148,15 @@ those that ask how much is sent."""
 def assert_ring_volume(
     trace: Trace, num_elements: int, item_num_bytes: int, *, grain: int = 1
 ) -> None:
-    """Assert that a ring's share was sent, whichever way the array was cut into chunks.
+    """Assert that ranks sent as much as a ring needs, however the array was cut into chunks.
 
     A ring all-reduce (reduce-scatter, then all-gather; Patarasuk and Yuan 2009) of L elements on n
     ranks sends 2 (n - 1) L in all. With chunks padded to equal length it is 2 (n - 1) n ceil(L / n)
-    in all, 2 (n - 1) ceil(L / n) by each rank, which also bounds every unpadded ring. Who cuts the
-    array into segments and sends each around the ring by itself may add an element to each message,
-    on some ranks, at the cost of others. The number of messages is free.
+    in all, 2 (n - 1) ceil(L / n) by each rank, which also bounds every unpadded ring. Code that
+    cuts the array into segments, and sends each around the ring separately, may add an element to
+    each message on some ranks, and save as many on others. The number of messages is free.
 
-    num_elements: L; with 0 nothing need be sent. item_num_bytes: the size of one element.
+    num_elements: L; with 0, ranks need not send. item_num_bytes: the size of one element.
     grain: how many elements may be kept together, such as the length of a row.
     Raises RuleViolation, or NotProven for a trace that is incomplete.
     """
@@ -304,8 +304,8 @@ def bytes_text(num_bytes: int) -> str:
 def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
     """Assert that message envelopes alone cannot carry the data that the other ranks need.
 
-    needed_num_bytes: the least that a rank must tell. Who sends an array element by element, with
-    the index as tag, is far below it. Raises NotProven.
+    needed_num_bytes: the least that a rank must send. Code that sends an array element by element,
+    with the index as tag, stays far below it. Raises NotProven.
     """
     assert_not_truncated(trace)
     for rank in range(len(trace.ranks)):

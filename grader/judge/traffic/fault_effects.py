@@ -60,10 +60,10 @@ def effect_of(
 
 
 def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
-    """Assert that each fault changed some answer, and that no rank ended the run over it.
+    """Assert that each fault changed some answer, and that no rank ended the run because of it.
 
-    A rank cannot see that a number is wrong. If it ends the run over one, it may have the correct
-    number from elsewhere. trace, raises: as of assert_messages_matter.
+    A rank cannot see that a number is wrong. If it ends the run because of one, it may have the
+    correct number from elsewhere. trace, raises: as for assert_messages_matter.
     """
     assert_messages_matter(trace, effects)
     for effect in effects:
@@ -103,7 +103,7 @@ def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None
 
 
 def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
-    """Assert that at least one of the faults changed some rank's answer, and stopped no run.
+    """Assert that at least one of the faults changed some rank's answer without ending the run.
 
     For traffic of which a correct solution may send more than it needs. Raises NotProven.
     """

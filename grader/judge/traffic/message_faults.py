@@ -21,9 +21,9 @@ Item = TypeVar("Item")
 def single_message_faults(outcome: Outcome) -> tuple[MessageFault, ...]:
     """Return messages to alter one at a time: those of one rank, and one of every other rank.
 
-    Of n ranks at most 2 (n - 1) messages of the one, drawn among those it sends: as many as it
-    needs in a ring. Who sends an array element by element sends thousands.
-    outcome: of the same call, on other values. Its inputs, which are not known beforehand, decide
+    With n ranks, at most 2 (n - 1) messages of the one rank, drawn from those it sends: as many as
+    a ring needs. Code that sends an array element by element sends thousands.
+    outcome: of the same call, on other values. Its inputs, which students cannot know, decide
     which rank, which messages and which elements; so the choice is the same at every regrade.
     """
     choice = _choice_from(outcome)
@@ -46,7 +46,7 @@ def single_message_faults(outcome: Outcome) -> tuple[MessageFault, ...]:
 def every_message_fault(
     outcome: Outcome, ranks: Iterable[int], *, min_num_bytes: int | None = None
 ) -> tuple[MessageFault, ...]:
-    """Return one fault for each of these ranks that sends anything: it changes all of it.
+    """Return one fault for each of these ranks that sends messages: it changes all of them.
 
     outcome: as of single_message_faults. min_num_bytes: of the messages that carry data, not only a
     number or a word. Where it is left out: half the length of a rank's longest message.
@@ -65,8 +65,8 @@ def every_message_fault(
 def every_contribution_fault(outcome: Outcome, ranks: Iterable[int]) -> tuple[MessageFault, ...]:
     """Return a fault for each of these ranks that passes data to collectives: it changes all data.
 
-    Of what is at least half as long as its longest: a length or a loss may be of no use.
-    What a rank only receives does not happen to be altered. outcome: as of single_message_faults.
+    Only data at least half as long as its longest is changed: a length or a loss may be unused.
+    What a rank only receives stays as it is. outcome: as for single_message_faults.
     """
     choice = _choice_from(outcome)
     faults = []
@@ -88,9 +88,9 @@ def every_payload_fault(
 ) -> tuple[MessageFault, ...]:
     """Return one fault for each of these ranks: it changes all that gloo sends for its calls.
 
-    Below torch.distributed, and for those of its operations only that the rank has recorded: what
-    travels by another one, which is not recorded, stays as it is. Lengths and the like are left
-    alone. What is changed may be of any type, also whole numbers: a run may well end by it.
+    Below torch.distributed, and only for its operations that the rank has recorded: data of other
+    operations stays as it is, and so do lengths and the like. What is changed may be of any type,
+    even whole numbers, so the fault may end the run.
     outcome: as of single_message_faults. operations: names of GLOO_OPERATIONS, for ranks whose
     calls are not in the trace. min_num_bytes: of what gloo sends at once, which is a piece of an
     array. Where it is left out: a quarter of what is sent of the longest call in n pieces.

@@ -40,9 +40,9 @@ _AT_ONCE = 1 << 12
 def assert_contributions_sent(
     outcome: Outcome, arrays: Sequence[Sequence[Values]], *, operations: Collection[str] = ()
 ) -> None:
-    """Assert that all ranks but one send windows of their own arrays, or of sums with these.
+    """Assert that all ranks except one send pieces of their own arrays, or of sums with these.
 
-    The one may hand out the sum over all ranks; any multiple will do, in any precision.
+    The one may send out the sum over all ranks; any multiple counts, in any precision.
     arrays: what each rank contributes, one after the other. operations: of torch.distributed, as
     gloo names them; all when left out. Raises NotProven.
     """

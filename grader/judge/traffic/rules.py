@@ -29,7 +29,7 @@ _MAX_COMMUNICATORS_PER_MESSAGE = 2
 
 
 def assert_only_point_to_point(trace: Trace, *, may_be_silent: bool = False) -> None:
-    """Assert that nothing but point-to-point messages, blocking or not, carried data.
+    """Assert that only point-to-point messages, blocking or not, carried data.
 
     may_be_silent: accept that no rank sends anything, as when there is nothing to send.
     Raises RuleViolation for a collective, one-sided, file or spawning call, or for silence;
@@ -44,7 +44,7 @@ def assert_only_nonblocking(
 ) -> None:
     """Assert that messages were sent, received and probed by non-blocking calls; waits may block.
 
-    also: functions that this part tolerates beside them.
+    also: other functions that this part allows.
     Raises RuleViolation, NotProven: as assert_only_point_to_point.
     """
     allowed = "only non-blocking point-to-point calls (Isend, Irecv, ...) and waits"
@@ -90,9 +90,9 @@ def assert_requests_completed(
     only: Literal["sends", "receives"] | None = None,
     may_be_silent: bool = False,
 ) -> None:
-    """Assert that every request made in the phase was completed in it, or cancelled.
+    """Assert that every request made in the phase was completed or cancelled in it.
 
-    A request freed before it was complete leaves nobody who knows when its array may be used.
+    If a request is freed before it is complete, no call tells when its array may be used.
     only: look at no others than these.
     Raises RuleViolation, NotProven: as assert_only_point_to_point.
     """
@@ -134,7 +134,7 @@ def assert_only_operations(
 
 
 def assert_uses_operations(trace: Trace, required: Collection[str]) -> None:
-    """Assert that every rank called each of these functions, unless it is alone.
+    """Assert that every rank called each of these functions, unless there is only one rank.
 
     Raises RuleViolation, or NotProven for a trace that is incomplete.
     """

@@ -59,7 +59,7 @@ def sum_text(
 
 
 def factor_text(got: Values, expected: Values, num_ranks: int) -> str:
-    """Return a clause if an array is a multiple, or the mean, of what is expected; else nothing."""
+    """Return a clause if an array is a multiple, or the mean, of the expected one; else nothing."""
     if not got.size or not np.any(expected):
         return ""
     for factor in range(2, max(2 * num_ranks, _MOST_TIMES) + 1):
