@@ -1,1 +1,1 @@
-"""Optional commands, which the core never imports."""
+"""Commands that the core can do without, and never imports."""
