@@ -149,7 +149,7 @@ def read_secret(file: Path) -> bytes:
         ) from None
     if not secret:
         raise GraderError(
-            f"the secret {file} is empty; expected a line that cannot be guessed: openssl rand "
+            f"the secret file {file} is empty; write a random line into it with: openssl rand "
             f"-hex 32 >{file}"
         )
     return secret

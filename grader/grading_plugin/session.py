@@ -212,11 +212,9 @@ def _sentence(error: BaseException, suite: Path) -> str:
         name, module = names.groups()
         public = [each for each in dir(sys.modules.get(module)) if not each.startswith("_")]
         hint = did_you_mean(name, public)
-        known = "docs/api.md lists" if module == "grader.api" else "it has"
-        return (
-            f"{place} imports {name} from {module}, which has no such name; expected one that "
-            f"{known}{hint}"
-        )
+        is_api = module == "grader.api"
+        action = "expected one that docs/api.md lists" if is_api else "correct it"
+        return f"{place} imports {name} from {module}, which has no such name; {action}{hint}"
     if isinstance(error, pytest.fail.Exception | pytest.Collector.CollectError):
         return f"{place}: {text}; correct it"
     return f"{place} raises {type(error).__name__}{f': {text}' if text else ''}; correct it"

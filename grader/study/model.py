@@ -89,7 +89,7 @@ def gustafson_fraction(ranks: Sequence[int], scaled_speed_ups: Sequence[float]) 
 
 def _slope(pairs: Sequence[tuple[float, float]]) -> float:
     if not pairs:
-        raise ValueError("a fit needs a value for more than one number of ranks")
+        raise ValueError("a fit needs at least one value measured on 2 or more ranks")
     found = sum(x * y for x, y in pairs) / sum(x * x for x, _ in pairs)
     return min(1.0, max(0.0, found))
 

@@ -62,8 +62,8 @@ def strip_solutions(source: str, file: str) -> str:
             _holds_whole_statements(solution, body) for body in bodies
         ):
             raise GraderError(
-                f"{file}:{solution.begin}: a solution must consist of whole statements of a "
-                "function, with their indentation"
+                f"{file}:{solution.begin}: a solution must consist of whole statements inside a "
+                "function, indented at least as far as its marker"
             )
         stripped += lines[kept_from : solution.begin - 1]
         stripped += _hole(solution, file)

@@ -341,5 +341,5 @@ def cut_text(seen: Timeline) -> str:
 
 def _last_shown(num_shown: int) -> str:
     if num_shown == 0:
-        return "none is shown, because all of them arrived earlier"
+        return "none is shown: all arrived before the calls shown here"
     return f"the last {num_shown} are shown" if num_shown > 1 else "the last is shown"

@@ -65,8 +65,8 @@ def _assert_momentum(made: Mixture, rank: int, step: Step) -> None:
     else:
         momentum = f"{others[0]:.3g}"
         told = (
-            f"{when} added {momentum} x the previous step; with momentum {lenet.MOMENTUM}, "
-            f"it must add {lenet.MOMENTUM} x."
+            f"{when} added {momentum} times the previous step; momentum {lenet.MOMENTUM} "
+            f"requires {lenet.MOMENTUM} times that step."
         )
         reason = found("sgd.other_momentum", told, help=_ASKED, rank=rank, momentum=float(momentum))
     raise WrongAnswer(reason, difference_of(step))

@@ -293,8 +293,9 @@ def assert_own_gradients(case: Hogwild, outcome: Outcome) -> None:
         (shared,) = outcome["shared"]
         if shared:
             name, _, place = shared.partition(", at ")
-            text = "A process took a step with a gradient in shared memory, where the others "
-            text += f"write theirs: {shared}."
+            at = f" at {place}" if place else ""
+            text = f"A process took its step{at} with {name} in shared memory, where other "
+            text += "processes overwrite it."
             helps = "only the weights may be shared: which gradients exist when you call "
             helps += "share_memory(), and which does zero_grad() keep?"
             raise WrongAnswer(

@@ -89,5 +89,5 @@ def test_folders_are_created(run):
 
 @stage(6)
 def test_trains_once_it_has_begun(run):
-    """trains correctly, once the grader helps it start"""
+    """trains correctly if the grader repairs its start"""
     assert_helped(run, 1, CASES, assert_own_gradients, assert_sgd_steps)

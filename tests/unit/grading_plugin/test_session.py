@@ -45,7 +45,7 @@ MISTAKES = [
     (
         "from .probes import nothing_like_it",
         r"test_sum\.py:107 imports nothing_like_it from sums\.probes, which has no such name; "
-        r"expected one that it has",
+        r"correct it",
     ),
     (
         "import numpyy",

@@ -425,7 +425,7 @@ def test_a_program_that_learns_less_on_more_nodes_is_told(of_four, told):
         for nodes, last in (("1 node", 0.3), ("4 nodes", of_four))
     }
     found = " ".join(study.findings(Results(runs, MACHINE, {})))
-    assert ("WRONG: all-reduce learns less on 4 nodes" in found) is told
+    assert ("Wrong: all-reduce learns less on 4 nodes" in found) is told
 
 
 @pytest.mark.parametrize(
@@ -440,8 +440,8 @@ def test_ranks_that_end_with_different_models_are_told(of_the_other, told):
     ranks = (report, {**report, "parameters": of_the_other})
     found = study.findings(Results({name: [Measurement(name, 0, ranks)]}, MACHINE, {}))
     expected = (
-        "WRONG: the 2 ranks of parallel SGD ended with different models; each must return the "
-        "average."
+        "Wrong: the 2 ranks of parallel SGD ended with different models; each must return the "
+        "mean."
     )
     assert list(found) == [expected] * told
 

@@ -24,7 +24,7 @@ def _weights(results):
     off, client, share, weight = max(pairs, default=(0.0, 0, 0.0, 0.0))
     if off > _ROUNDING:
         yield (
-            "WRONG: FedAvg must weight a client's model by its share of the examples. Client "
+            "Wrong: FedAvg must weight a client's model by its share of the examples. Client "
             f"{client} has {share:.1%} of them, but its model has weight {weight:.1%}."
         )
 

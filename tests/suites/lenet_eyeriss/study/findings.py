@@ -50,7 +50,7 @@ def _equal_models(results):
         for run in results.reports(named(method, SHOWN)):
             last = [rank["validation"] for rank in run]
             if max(last) != min(last):
-                yield f"WRONG: the processes of the {METHODS[method]} ended with different models."
+                yield f"Wrong: the processes of the {METHODS[method]} ended with different models."
                 break
 
 

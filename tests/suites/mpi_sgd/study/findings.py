@@ -45,7 +45,7 @@ def _equal_ranks(results):
                     break
                 if max(sums) - min(sums) > 1e-6 * abs(max(sums)):
                     yield (
-                        f"WRONG: {sync(way, ranks)}: the ranks ended with different networks; "
+                        f"Wrong: {sync(way, ranks)}: the ranks ended with different networks; "
                         "after synchronous training, all must be equal."
                     )
                     break

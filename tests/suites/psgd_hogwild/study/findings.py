@@ -32,8 +32,8 @@ def _equal_models(results):
             sums = [rank["parameters"] for rank in ranks]
             if max(sums) - min(sums) > _ROUNDING * max(sums):
                 yield (
-                    f"WRONG: the {n} ranks of parallel SGD ended with different models; each "
-                    "must return the average."
+                    f"Wrong: the {n} ranks of parallel SGD ended with different models; each "
+                    "must return the mean."
                 )
                 break
 

@@ -50,7 +50,7 @@ def _disagreement(results):
         common = [median(values) for values in zip(*found.values(), strict=False)]
         if max(abs(one - other) for one, other in zip(series, common, strict=False)) > _TOLERANCE:
             yield (
-                f"WRONG: the first losses of {LABELS[way]} on 4 nodes differ from those of the "
+                f"Wrong: the first losses of {LABELS[way]} on 4 nodes differ from those of the "
                 "other programs, which take the same steps."
             )
 
@@ -111,7 +111,7 @@ def _lost_by_nodes(results):
         alone, last = last_loss(one), last_loss(four)
         if isfinite(alone) and last > _ALIKE * alone:
             yield (
-                f"WRONG: {LABELS[way]} learns less on 4 nodes than on one with the same "
+                f"Wrong: {LABELS[way]} learns less on 4 nodes than on one with the same "
                 f"number of examples in all: its last {NUM_LAST} losses average {last:.2f}, "
                 f"against {alone:.2f} on one node."
             )

@@ -280,7 +280,7 @@ def test_training_on_the_same_data_is_told():
 def test_a_gradient_in_shared_memory_is_told_with_the_line_of_the_step():
     """Whether its steps add up or not."""
     found = run_of(change={"shared": "weight.grad, at hogwild.py:9"})
-    with pytest.raises(WrongAnswer, match=r"weight\.grad, at hogwild\.py:9") as error:
+    with pytest.raises(WrongAnswer, match=r"at hogwild\.py:9 with weight\.grad") as error:
         assert_own_gradients(CASE, found)
     facts = {"name": "weight.grad", "place": "hogwild.py:9"}
     assert facts_of(error, "hogwild.gradients_shared") == facts
