@@ -123,11 +123,11 @@ LABEL grader.edition="engine"
 FROM grade-engine AS grade-student
 COPY --from=editions /layouts/student /
 # Students get the same inputs in every run, so that they see the same failure again.
-ENV GRADER_COURSE=/opt/course GRADER_PUBLIC_INPUTS=1
+ENV GRADER_COURSE=/opt/course GRADER_PUBLIC_INPUTS=1 GRADER_IMAGE=grade-student
 LABEL grader.edition="student"
 
 FROM grade-engine AS grade
 COPY --from=editions /layouts/course /
-ENV GRADER_COURSE=/opt/course
+ENV GRADER_COURSE=/opt/course GRADER_IMAGE=grade
 ARG COURSE
 LABEL grader.edition="course" grader.course="${COURSE}"

@@ -3,6 +3,7 @@
 import _thread
 import argparse
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -126,7 +127,7 @@ def grade_here(
             report = pipeline.grade(
                 named_submission(options), assignment=options.assignment, settings=settings
             )
-    return replace(report, seed=settings.seed)
+    return replace(report, seed=settings.seed, image=os.environ.get("GRADER_IMAGE", ""))
 
 
 def settings_of(options: argparse.Namespace) -> Settings:

@@ -207,7 +207,7 @@ class LaunchBudget:
     @property
     def why_ended(self) -> str:
         """Return why cases without an answer have none, where every other would end as one has."""
-        return f"the part had already ended: {self.ended.verdict.words}" if self.ended else ""
+        return "the part had already ended" if self.ended else ""
 
     @property
     def is_spent(self) -> bool:

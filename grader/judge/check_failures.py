@@ -48,6 +48,10 @@ class CheckFailure(AssertionError):
         """Return the same failure with these reasons before what was found."""
         return self._with((*reasons, *self.findings), self.case)
 
+    def followed_by(self, *remarks: Finding) -> Self:
+        """Return the same failure with these remarks after what was found."""
+        return self._with((*self.findings, *remarks), self.case)
+
     def _with(self, findings: Sequence[Finding], case: str) -> Self:
         error = type(self)(*findings, case=case)
         error.differences, error.budgets = self.differences, self.budgets

@@ -58,11 +58,6 @@ class Verdict(StrEnum):
     JUDGE_ERROR = "JUDGE_ERROR"
 
     @property
-    def words(self) -> str:
-        """Return it as a student reads it, such as `wrong answer`."""
-        return self.value.replace("_", " ").lower()
-
-    @property
     def severity(self) -> int:
         """Return the rank of this verdict when one must speak for several; higher wins."""
         return _BY_SEVERITY.index(self)
@@ -241,7 +236,7 @@ class TestResult:
             verdict=self.verdict,
             points=self.points,
             max_points=self.max_points,
-            message=messages.get(self.verdict, f"a hidden check: {self.verdict.words}"),
+            message=messages.get(self.verdict, "a hidden check failed"),
             is_hidden=True,
             blocked_by=self.blocked_by,
             feedback=Feedback.VERDICT,
@@ -356,7 +351,7 @@ class Report:
     course_folder: str = ""
     """As --course named it, where it did: likewise."""
     image: str = ""
-    """As --image named it, where it did: likewise."""
+    """As --image named it, or as the image names itself: likewise."""
     is_for_owner: bool = False
     """Is read by whoever has the files in a folder of their own: likewise."""
 

@@ -50,11 +50,15 @@ def look_closer(report: Report, part: PartResult, seen: Evidence | None) -> str:
 
 
 def _command(report: Report, verb: str, part: PartResult, options: str) -> str:
+    course, image = (shlex.quote(visible(x)) for x in (report.course_folder, report.image))
     is_mounted = report.mode != "local" and report.submission == _MOUNTED_SUBMISSION
-    if report.is_for_owner or is_mounted:
+    if report.is_for_owner or (is_mounted and not report.image):
         command = "grade check ."
+    elif is_mounted:
+        # Who mounts a folder may have the image and nothing else of ours.
+        command = f'docker run --rm --network none -v "$PWD:{_MOUNTED_SUBMISSION}:ro" '
+        command += f"{image} check {_MOUNTED_SUBMISSION}"
     else:
-        course, image = (shlex.quote(visible(x)) for x in (report.course_folder, report.image))
         command = f"grade --course {course} {verb}" if report.course_folder else f"grade {verb}"
         command += f" {shlex.quote(visible(report.submission))}"
         command += f" --image {image}" if report.image else ""

@@ -91,7 +91,7 @@ def _build_images(options: argparse.Namespace, course: Course) -> int:
         held = f"{course.name} {course.digest()}" if kind == "course" else course.name
         labels = {COURSE_LABEL: held, "grader.edition": kind}
         say(f"building {name}: {len(files)} files from {course.root} on {options.base}")
-        engine.build(_build_context(options.base, files, labels), name)
+        engine.build(_build_context(options.base, files, labels, name), name)
         print(name)
     return 0
 
@@ -112,10 +112,10 @@ def _refusals(course: Course) -> Iterator[str]:
                 )
 
 
-def _build_context(base: str, files: Files, labels: Mapping[str, str]) -> bytes:
+def _build_context(base: str, files: Files, labels: Mapping[str, str], name: str) -> bytes:
     """Return the tar that an image is built from: its Dockerfile, and the files of the course."""
     lines = [f"FROM {base}", f"COPY course {_IN_IMAGE}", f"RUN chmod 0700 {_IN_IMAGE}"]
-    lines += [f"ENV GRADER_COURSE={_IN_IMAGE}"]
+    lines += [f"ENV GRADER_COURSE={_IN_IMAGE} GRADER_IMAGE={name}"]
     if labels.get("grader.edition") == "student":  # who sees the same twice
         lines += ["ENV GRADER_PUBLIC_INPUTS=1"]
     lines += [f'LABEL {name}="{value}"' for name, value in labels.items()]

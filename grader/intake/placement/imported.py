@@ -93,7 +93,8 @@ class Scripts:
 
     def is_named(self, path: str, others: Iterable[str]) -> bool:
         """Return whether other scripts name this one, or a folder that it lies in."""
-        return not self._words_in(others).isdisjoint(_words_of_path(PurePosixPath(path)))
+        words = _words_of_path(PurePosixPath(path))
+        return "__init__" in words or not self._words_in(others).isdisjoint(words)
 
     def _words_in(self, paths: Iterable[str]) -> set[str]:
         return set().union(*map(self._words_of, paths))

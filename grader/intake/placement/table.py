@@ -167,17 +167,22 @@ class Placement:
     def _not_expected(self) -> Iterator[str]:
         """Yield a sentence about files that are neither expected nor given, if there are some."""
         given = {file.name for file in self.assignment.template.rglob("*")}
-        run = {row.path for row in self.rows if row.is_graded or row.why == _RUNS_ALONG}
         found = [
             row.path
             for row in self.rows
             if row.why in (_NOT_ASKED_FOR, f"was not read: it {IS_OF_NO_KIND}")
-            or (row.why == _RUNS_ALONG and not self._scripts.is_named(row.path, run - {row.path}))
             if row.path.rpartition("/")[2] not in given and not is_hidden(row.path)
         ]
-        if found:
-            more = f", and {len(found) - _MAX_NOTES} more" if len(found) > _MAX_NOTES else ""
-            yield f"not expected, and not graded: {', '.join(found[:_MAX_NOTES])}{more}"
+        run = {row.path for row in self.rows if row.is_graded or row.why == _RUNS_ALONG}
+        graded = {*self.chosen.values()}
+        unnamed = [each for each in run - graded if not self._scripts.is_named(each, run - {each})]
+        for what, paths in (
+            ("not expected, and not graded", found),
+            ("no graded file imports", sorted(unnamed)),
+        ):
+            more = f", and {len(paths) - _MAX_NOTES} more" if len(paths) > _MAX_NOTES else ""
+            if paths:
+                yield f"{what}: {', '.join(paths[:_MAX_NOTES])}{more}"
 
     def _is_worth_a_word(self, row: HandedInFile) -> bool:
         """Return whether a file that is not graded is another version, or the only one."""

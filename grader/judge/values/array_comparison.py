@@ -196,7 +196,8 @@ def agreement_text(
         both = "both ranks" if len(arrays) == 2 else f"all {len(arrays)} ranks"
         return f"; {both} agree with each other"
     right = sorted(set(range(len(arrays))) - set(wrong))
-    agreeing = sorted((group for group in groups.values() if len(group) > 1), key=_largest_first)
+    agreeing = [group for group in groups.values() if len(group) > 1]
+    agreeing.sort(key=lambda group: (-len(group), group[0]))
     said = []
     if not right:
         said.append("every rank is wrong")
@@ -213,10 +214,6 @@ def agreement_text(
 
 def _are(ranks: Sequence[int]) -> str:
     return "is" if len(ranks) == 1 else "are"
-
-
-def _largest_first(group: Sequence[int]) -> tuple[int, int]:
-    return -len(group), group[0]
 
 
 def _content(array: NDArray[Any]) -> tuple[Any, ...]:

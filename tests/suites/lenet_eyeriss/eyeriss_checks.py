@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
@@ -29,13 +28,10 @@ def told_size(case: Convolution, outcome: Outcome) -> Iterator[None]:
     except WrongAnswer as error:
         if case.shapes is not None:
             raise
-        (height, width), (rows, taps) = (
-            outcome.inputs[0][name].shape for name in ("ifmap", "kernel")
-        )
-        size = f"The ifmap was {height} x {width}, the kernel {rows} x {taps}."
-        facts: dict[str, Any] = {"ifmap": (height, width), "kernel": (rows, taps)}
-        told = found("convolution.random_size", size, **facts)
-        raise WrongAnswer.at([*error.findings, told], error.differences) from None
+        ifmap, kernel = (outcome.inputs[0][name].shape for name in ("ifmap", "kernel"))
+        text = f"The ifmap was {ifmap[0]} x {ifmap[1]}, the kernel {kernel[0]} x {kernel[1]}."
+        size = found("convolution.random_size", text, ifmap=ifmap, kernel=kernel)
+        raise error.followed_by(size) from None
 
 
 def assert_ofmap(case: Convolution, outcome: Outcome) -> None:

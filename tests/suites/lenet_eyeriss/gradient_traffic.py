@@ -123,7 +123,12 @@ def given_num_bytes(trace: Trace, rank: int) -> int:
 
 def padded_chunks(num_chunks: int) -> int:
     """Return the elements of the longest chunks of whole rows of all tensors together."""
-    return sum(-(-shape[0] // num_chunks) * prod(shape[1:]) for shape in SHAPES.values())
+    return sum(_rows_of_chunk(shape[0], num_chunks) * prod(shape[1:]) for shape in SHAPES.values())
+
+
+def _rows_of_chunk(num_rows: int, num_chunks: int) -> int:
+    """Return the most rows of a chunk; a tensor with fewer rows than chunks may stay whole."""
+    return -(-num_rows // num_chunks) if num_rows >= num_chunks else num_rows
 
 
 def _assert_sent(trace: Trace, times: int, formula: str, num_calls: int) -> None:

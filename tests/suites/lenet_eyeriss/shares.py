@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import Finding, Outcome, found, listed, ranks_text
+from grader.api import Attempt, Finding, Outcome, found, listed, ranks_text
 
 from . import serial
 
@@ -74,8 +74,14 @@ def num_epochs(outcome: Outcome) -> int:
 
 def num_calls(outcome: Outcome) -> int:
     """Return how often all ranks came back from the student's function."""
-    given, epochs = outcome.inputs[0], num_epochs(outcome)
-    return epochs + (given["num_more_calls"] if epochs == given["epochs"] else 0)
+    epochs = num_epochs(outcome)
+    return num_all_calls(outcome) if epochs == outcome.inputs[0]["epochs"] else epochs
+
+
+def num_all_calls(answer: Outcome | Attempt) -> int:
+    """Return how often the student's function is called, if nothing fails."""
+    given = answer.inputs[0]
+    return int(given["epochs"] + given["num_more_calls"])
 
 
 def sums_of(outcome: Outcome, rank: int, epoch: int) -> Sums:

@@ -20,7 +20,7 @@ FEW_RANKS = [SHEETS_RANKS, 3]
 ITEM_NUM_BYTES = 4
 """Gradients are float32."""
 _LEARNING_RATE = 0.002
-_MORE_CALLS = (4, 12)
+_MORE_CALLS = (2, 5)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,7 +67,8 @@ def _more_calls(case: Training, outcome: Outcome, epoch: int) -> Finding | None:
     number = outcome.inputs[0]["num_more_calls"]
     if not epoch or epoch < case.epochs - 1 or not number:
         return None
-    text = f"Before this epoch, the grader called average_gradients {number} more times."
+    text = f"In this epoch, the grader called average_gradients {number} times before the call "
+    text += "that counts."
     return found("training.more_calls", text, number=number)
 
 

@@ -104,8 +104,8 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
                 ),
                 found(
                     "async.others_held_up",
-                    f"While we paused rank {slow} in its first forward_prop, the gradients of "
-                    f"fewer than eight of rank {worker}'s batches arrived.",
+                    f"While we paused rank {slow} in its first forward_prop, {masters} received "
+                    f"the gradients of too few of rank {worker}'s batches.",
                     rank=slow,
                     worker=worker,
                 ),

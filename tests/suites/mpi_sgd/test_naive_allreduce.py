@@ -188,7 +188,12 @@ def test_calls_do_not_block(run):
 @points(0.25, requires=test_results_come_from_the_messages)
 def test_arrays_travel_as_buffers(run):
     """sends arrays as buffers, not pickled"""
-    assert_rule(run, CASES, lambda case, outcome: assert_buffers_not_pickles(outcome.trace))
+    assert_rule(
+        run,
+        CASES,
+        lambda case, outcome: assert_buffers_not_pickles(outcome.trace),
+        everywhere=True,
+    )
 
 
 @points(0.25, requires=test_results_come_from_the_messages)
@@ -198,6 +203,7 @@ def test_receives_are_completed(run):
         run,
         CASES,
         lambda case, outcome: assert_requests_completed(outcome.trace, only="receives"),
+        everywhere=True,
     )
 
 
@@ -208,6 +214,7 @@ def test_sends_are_completed(run):
         run,
         CASES,
         lambda case, outcome: assert_requests_completed(outcome.trace, only="sends"),
+        everywhere=True,
     )
 
 

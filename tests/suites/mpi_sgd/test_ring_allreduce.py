@@ -187,7 +187,7 @@ def test_no_more_than_a_ring_needs(run):
         grain = case.row_num_elements
         assert_ring_volume(outcome.trace, case.num_elements, case.item_num_bytes, grain=grain)
 
-    assert_rule(run, CASES, rule)
+    assert_rule(run, CASES, rule, everywhere=True)
     proof = prove(run, CASES)
     if proof.is_right and proof.case.subject == "plain":
         # As much as is needed, and no more: so every message is.
@@ -209,7 +209,12 @@ def test_calls_do_not_block(run):
 @points(0.5, requires=test_chunks_are_passed_on)
 def test_arrays_travel_as_buffers(run):
     """sends arrays as buffers, not pickled"""
-    assert_rule(run, CASES, lambda case, outcome: assert_buffers_not_pickles(outcome.trace))
+    assert_rule(
+        run,
+        CASES,
+        lambda case, outcome: assert_buffers_not_pickles(outcome.trace),
+        everywhere=True,
+    )
 
 
 @points(0.25, requires=test_chunks_are_passed_on)
@@ -219,6 +224,7 @@ def test_receives_are_completed(run):
         run,
         CASES,
         lambda case, outcome: assert_requests_completed(outcome.trace, only="receives"),
+        everywhere=True,
     )
 
 
@@ -229,6 +235,7 @@ def test_sends_are_completed(run):
         run,
         CASES,
         lambda case, outcome: assert_requests_completed(outcome.trace, only="sends"),
+        everywhere=True,
     )
 
 

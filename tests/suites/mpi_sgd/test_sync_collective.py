@@ -10,10 +10,10 @@ from .sync_cases import (
     Check,
     Run,
     assert_every_rank_gets_all_gradients,
-    assert_goes_on_together,
     assert_gradients_are_used,
     assert_gradients_come_together_somewhere,
     assert_rule,
+    assert_stays_together,
     cases_by_ranks,
 )
 from .sync_proof import assert_gradients_come_through_mpi
@@ -41,7 +41,7 @@ def assert_come_together(run: Run, used: Check, least_ranks: int) -> None:
 def test_gradients_come_together(run):
     """gives every rank the gradients of all ranks"""
     assert_come_together(run, assert_every_rank_gets_all_gradients, least_ranks=3)
-    assert_goes_on_together(run, CASES)
+    assert_stays_together(run, CASES)
 
 
 test_every_process_takes_the_summed_step = points(0.75, requires=test_gradients_come_together)(

@@ -11,6 +11,8 @@ from grader.api import (
     Finding,
     Launch,
     Outcome,
+    RunFailed,
+    RunFailure,
     WrongAnswer,
     assert_every_rank,
     assert_time_ratio,
@@ -91,18 +93,22 @@ def assert_holds_where_trained(launch: Launch, check: Check) -> None:
 def assert_holds_later(launch: Launch, check: Check) -> None:
     """Assert a check of later steps too, where it holds for the first. Raises what it raises.
 
-    How many steps there are is the matter of another test.
+    Not where a rank took no later step: how many there are is the matter of another test.
     """
-    for case, outcome in late_of(launch) if epoch_of(launch).holding(check) else ():
-        if not all(map(len, outcome["batch_sizes"])):
-            continue
-        try:
-            naming_case(check)(case, outcome)
-        except WrongAnswer as error:
-            number = outcome.inputs[0]["num_earlier_steps"]
-            text = f"Here, iteration 0 is the one after the first {number}."
-            counted = found("training.later_iterations", text, number=number)
-            raise WrongAnswer.at([*error.findings, counted], error.differences) from None
+    if not epoch_of(launch).holding(check):
+        return
+    for case, outcome in late_of(launch).answers():
+        if isinstance(outcome, RunFailure):
+            raise RunFailed(outcome)
+        if all(map(len, outcome["batch_sizes"])):
+            try:
+                naming_case(check)(case, outcome)
+            except WrongAnswer as error:
+                number = outcome.inputs[0]["num_earlier_steps"]
+                text = f"Here, iteration 0 is iteration {number} of the program."
+                raise error.followed_by(
+                    found("training.later_iterations", text, number=number)
+                ) from None
 
 
 def assert_takes_time_of_training(run: Run, ranks: int, cases: tuple[Training, ...]) -> None:

@@ -16,8 +16,8 @@ NUM_EXAMPLES = 384
 
 NUM_STEPS = 2
 """That are looked at."""
-_EARLIER_STEPS = range(3, 9)
-"""How many come before them in a case about later ones: one of these numbers, drawn."""
+_NUM_IN_ALL = 41
+"""The iterations of an epoch that is long enough to print two losses."""
 
 FIRST_CHANNELS = 4
 """A sixteenth of the real network's: each step takes a hundredth of a second."""
@@ -69,8 +69,7 @@ class Training(Case):
     @property
     def num_examples(self) -> int:
         """Return how many examples the training set has."""
-        is_late = self.extent == "late"
-        return (_EARLIER_STEPS.stop + NUM_STEPS) * BATCH_SIZE if is_late else NUM_EXAMPLES
+        return _NUM_IN_ALL * BATCH_SIZE if self.extent == "late" else NUM_EXAMPLES
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
@@ -94,13 +93,16 @@ class Training(Case):
             "phase": self.phase,
             "first_channels": self.first_channels,
             "seed": int(random.integers(1 << 30)),
-            **_images(random, data, "train", self.num_examples),
+            "num_examples": self.num_examples,
+            **_images(random, data, "train", NUM_EXAMPLES),
             **_images(random, data, "test", _NUM_TEST_EXAMPLES),
         }
         return [same] * ranks
 
     def _num_earlier_steps(self, random: np.random.Generator) -> int:
-        return int(random.choice(_EARLIER_STEPS)) if self.extent == "late" else 0
+        """Return how many come first; few are as likely as many, as they take less time."""
+        most = _NUM_IN_ALL - NUM_STEPS
+        return int(3 * (most / 3) ** random.random()) if self.extent == "late" else 0
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of what the probe saw of the training; of a yardstick nothing."""
@@ -194,8 +196,8 @@ def cases_by_ranks(
         4: (
             Training("train", file=file, extent="first batch"),
             epoch,
-            Training("train", file=file, extent="late", subject="training"),
             Training("train", file=file, extent="program", first_channels=1, subject="training"),
+            Training("train", file=file, extent="late", first_channels=1, subject="training"),
         ),
         2: timing_cases(file, how, 0, values=epoch) if how else (epoch,),
         1: (epoch,),

@@ -101,8 +101,9 @@ def test_commands_can_be_copied():
     """
     page = render(example.every_verdict())
     assert """grade run 'group 17/it'"'"'s here' --assignment all_verdicts --part slow""" in page
-    mounted = example.replace(example.every_verdict(), submission="/submission")
-    assert "grade check . --assignment all_verdicts --part slow" in render(mounted)
+    mounted = example.replace(example.every_verdict(), submission="/submission", image="cs336")
+    image = 'docker run --rm --network none -v "$PWD:/submission:ro" cs336 check /submission'
+    assert f"{image} --assignment all_verdicts --part slow" in render(mounted)
     again = "grade check handin --part sync_collective --only equals_serial_training\n"
     assert again in render(example.usual())
 

@@ -440,8 +440,7 @@ def test_ranks_that_end_with_different_models_are_told(of_the_other, told):
     ranks = (report, {**report, "parameters": of_the_other})
     found = study.findings(Results({name: [Measurement(name, 0, ranks)]}, MACHINE, {}))
     expected = (
-        "Wrong: the 2 ranks of parallel SGD ended with different models; each must return the "
-        "mean."
+        "Wrong: the 2 ranks of parallel SGD ended with different models; each must return the mean."
     )
     assert list(found) == [expected] * told
 

@@ -18,6 +18,7 @@ class Log:
         self.extent, self.num_steps, self.exchange = extent, num_steps, exchange
         self.num_earlier_steps = num_earlier_steps
         """How many steps are still to come before those that are noted."""
+        self.has_stepped = False
         self.looks_at_steps = extent in ("epoch", "late", "exchange")
         self.networks = []
         self.wrappers = []
@@ -136,6 +137,7 @@ class Log:
         step, self.pending = self.pending, None
         if step is None:
             return
+        self.has_stepped = True
         if self.num_earlier_steps:
             self.num_earlier_steps -= 1
             self.start = None
@@ -153,7 +155,7 @@ class Log:
 
     def end_batches(self):
         """Note that a loader has no more batches."""
-        self.is_over = bool(self.steps) and self.pending is None
+        self.is_over = self.has_stepped and self.pending is None
 
     def parameters(self):
         """Return all parameters of the network as one vector."""

@@ -15,7 +15,7 @@ _MAX_NUM_CHARS = 20_000
 
 def train(
     student, comm, *, file, takes_flags, extent, num_steps, num_earlier_steps, phase, exchange,
-    is_helped, seed, first_channels, **data,
+    is_helped, seed, first_channels, num_examples, **data,
 ):  # fmt: skip
     """Run the student's script once, as a node of its own, and return what its training did.
 
@@ -28,6 +28,8 @@ def train(
     see `helped`.
     """
     flags = []
+    if num_examples > len(data["train_images"]):
+        _repeat(data, num_examples)
     log = Log(extent, num_steps, exchange, num_earlier_steps)
     with helped(comm) if is_helped else contextlib.nullcontext():
         if takes_flags:
@@ -42,13 +44,7 @@ def train(
 
 def print_losses(student, comm, *, file, seed, num_examples, **data):
     """Run the student's script on one node to its end; return its losses and what it printed."""
-    images, labels = data["train_images"], data["train_labels"]
-    data["train_images"] = np.resize(images, (num_examples, *images.shape[1:]))
-    # No two are equal: each has its number in two pixels that no transform cuts off.
-    data["train_images"][:, 0, 15, 15:17] = (
-        np.arange(num_examples, dtype="<u2").view(np.uint8).reshape(-1, 2)
-    )
-    data["train_labels"] = np.resize(labels, num_examples)
+    _repeat(data, num_examples)
     log = Log("program", 0, "")
     with watched(student, log, data, "all", seed, 1), copied_output() as printed:
         log.printed = printed
@@ -61,6 +57,17 @@ def print_losses(student, comm, *, file, seed, num_examples, **data):
         "printed_before": np.array([step.num_chars for step in log.steps], dtype=np.int64),
         "created_folders": ", ".join(created),
     }
+
+
+def _repeat(data, num_examples):
+    """Repeat the training examples until there are so many, each with another number in it."""
+    images, labels = data["train_images"], data["train_labels"]
+    data["train_images"] = np.resize(images, (num_examples, *images.shape[1:]))
+    # In two pixels that no transform cuts off.
+    data["train_images"][:, 0, 15, 15:17] = (
+        np.arange(num_examples, dtype="<u2").view(np.uint8).reshape(-1, 2)
+    )
+    data["train_labels"] = np.resize(labels, num_examples)
 
 
 def _run(student, file, flags, log):

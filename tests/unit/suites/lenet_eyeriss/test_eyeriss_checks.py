@@ -61,7 +61,7 @@ def test_a_right_answer_passes_every_check(case: Convolution) -> None:
 
 
 def test_the_example_comes_with_other_numbers_too() -> None:
-    assert SAME_SIZE.sizes == SHEETS.sizes
+    assert SAME_SIZE.shapes == SHEETS.shapes
     assert SAME_SIZE.subject == SHEETS.subject
     sheets, other = (
         case.inputs(np.random.default_rng(2), 1, None)[0]["ifmap"] for case in (SHEETS, SAME_SIZE)

@@ -174,7 +174,7 @@ def test_sequential_cycles_is_asked_for_every_shape(probes) -> None:
         return np.int32(len(asked))
 
     found = probes.count_sequential_cycles(FakeStudent(sequential_cycles), None, **given)
-    assert tuple(asked) == case.shapes
+    assert tuple(asked[:-1]) == case.shapes
     assert found["cycles"].tolist() == list(range(1, len(asked) + 1))
     assert found["problem"] == ""
 

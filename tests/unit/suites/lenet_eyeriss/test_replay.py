@@ -199,6 +199,18 @@ def test_cases_have_labels_of_their_own_and_numbers_without_zero() -> None:
     for case in cases:
         (given_to_rank,) = case.inputs(np.random.default_rng(1), 1, None)
         ifmap, kernel = given_to_rank["ifmap"], given_to_rank["kernel"]
-        assert Sizes.of(ifmap, kernel) == case.sizes
+        assert case.shapes in (None, (ifmap.shape, kernel.shape))
         assert ifmap.all()
         assert kernel.all()
+
+
+def test_one_shape_is_drawn() -> None:
+    """Another for each seed, so that nobody knows it before."""
+    (case,) = (case for case in CONVOLUTIONS if case.shapes is None)
+    drawn = set()
+    for seed in range(20):
+        (given_to_rank,) = case.inputs(np.random.default_rng(seed), 1, None)
+        sizes = Sizes.of(given_to_rank["ifmap"], given_to_rank["kernel"])
+        assert min(sizes.kernel_rows, sizes.taps, sizes.out_rows, sizes.out_cols) > 1
+        drawn.add(sizes)
+    assert len(drawn) > 15

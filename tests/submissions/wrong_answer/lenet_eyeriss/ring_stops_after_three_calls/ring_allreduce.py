@@ -16,7 +16,7 @@ def average_gradients(model):
     """
     global calls
     calls += 1
-    if calls > 5:
+    if calls > 3:
         return
     rank, size = dist.get_rank(), dist.get_world_size()
     left, right = (rank - 1) % size, (rank + 1) % size
