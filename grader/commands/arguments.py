@@ -241,7 +241,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
             Path,
             default=Path("dist"),
         ),
-        _value("--url", "URL", "with --installation: set the address it is published at", address),
+        _value("--url", "URL", "with --installation: set where the folder is published", address),
     ),
     "export": (
         _value("format", "FORMAT", ", ".join(PLATFORMS) + ", html, ..."),

@@ -60,7 +60,7 @@ def num_bytes(text: str) -> int:
     number = int(found[1]) << {"GiB": 30, "MiB": 20, "": 0}[found[2]] if found else 0
     if number < 64 << 20:
         raise argparse.ArgumentTypeError(
-            f"found {text!r}; expected memory such as 4GiB, at least 64MiB"
+            f"found {text!r}; expected a memory size such as 4GiB, at least 64MiB"
         )
     return number
 

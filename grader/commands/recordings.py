@@ -110,6 +110,6 @@ def _require_course(options: argparse.Namespace, header: Header, courses: Course
     if course != header.course:
         raise UsageError(
             f"{options.recording} was recorded for the course {header.course}, but "
-            f"{header.assignment} belongs to the course {course} here; name the other course "
-            "with --course"
+            f"{header.assignment} belongs to the course {course} here; name the folder of "
+            f"{header.course} with --course"
         )

@@ -34,7 +34,7 @@ def named_submission(options: argparse.Namespace) -> Path:
     asked = (file for each in courses_of(options).readable() for file in each.handed_in)
     if options.submission is None and not any(map(os.path.isfile, asked)):
         raise UsageError(
-            "this folder contains no file of any known assignment; name another: grade check DIR"
+            "this folder has no file of any known assignment; name another folder: grade check DIR"
         )
     if path.suffix in _SCRIPTS and path.is_file():
         raise UsageError(f"cannot grade a single file; name its folder: grade check {path.parent}")
@@ -65,8 +65,8 @@ def named_seed(options: argparse.Namespace) -> str:
         raise UsageError(f"--seed-of: {options.seed_of} cannot be read: {error}") from None
     if not re.fullmatch(r"([0-9a-f]{2})+", seed):
         raise UsageError(
-            f"--seed-of: {options.seed_of} has no seed; name the --full-json report of a "
-            "sealed grading. If the course's secret was used, set GRADER_SECRET_FILE instead"
+            f"--seed-of: {options.seed_of} has no seed; name the --full-json report of a sealed "
+            "grading. If that grading used the course's secret, set GRADER_SECRET_FILE instead"
         )
     return seed
 

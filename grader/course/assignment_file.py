@@ -33,7 +33,7 @@ FilePath = Annotated[
 ]
 FilePaths = Annotated[tuple[FilePath, ...], Meta(description="a list of file paths")]
 AskedFiles = Annotated[
-    tuple[FilePath, ...], Meta(min_length=1, description="a list of file paths, at least one")
+    tuple[FilePath, ...], Meta(min_length=1, description="a list of at least one file path")
 ]
 SuiteFile = Annotated[
     str,
@@ -41,7 +41,7 @@ SuiteFile = Annotated[
         pattern=rf"\A{_HIDDEN}{_SEGMENT}(/{_HIDDEN}{_SEGMENT})*\.py\Z",
         description=(
             "the path of a .py file in the assignment's folder; its name must not begin with "
-            "hidden, because the student image leaves such files out"
+            "`hidden`, because the student image omits such files"
         ),
     ),
 ]
@@ -77,7 +77,7 @@ StandIn = Annotated[
     dict[FilePath, SuiteFile],
     Meta(
         min_length=1,
-        description="a table that maps a file to the path of the course's version, at least one",
+        description="a table that maps at least one file to the path of the course's version",
     ),
 ]
 

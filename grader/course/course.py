@@ -73,7 +73,7 @@ class Course:
         if not file.is_file():
             raise UsageError(
                 f"{root} is not a course: expected a folder with {FILE}, but "
-                f"{'it has no such file' if root.is_dir() else 'there is no such folder'}; "
+                f"{'it has no such file' if root.is_dir() else 'the path is not a folder'}; "
                 "name another folder"
             )
         data = strict_toml.read(file, CourseTable, _engine_problems)
@@ -105,7 +105,7 @@ class Course:
     def load(self, name: str) -> Assignment:
         """Read one assignment. Raises UsageError for none of that name, GraderError."""
         if name not in self.names():
-            known = ", ".join(self.names()) or f"none: {self.suites} holds no */assignment.toml"
+            known = ", ".join(self.names()) or f"none, as {self.suites} has no */assignment.toml"
             meant = did_you_mean(name, self.names())
             raise UsageError(f"unknown assignment {name!r}; known assignments: {known}{meant}")
         return assignment.read(

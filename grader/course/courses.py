@@ -52,7 +52,7 @@ class Courses:
         ]
         if not having:
             known = self.names()
-            listed = ", ".join(known) or "none is installed"
+            listed = ", ".join(known) or "none"
             raise UsageError(
                 f"unknown assignment {name!r}; known assignments: {listed}"
                 f"{did_you_mean(name, known)}"
@@ -109,7 +109,7 @@ def how_to_build(course: Course) -> str:
     """Return in words which command makes the image of a course."""
     if course.root == bundled_root():
         return "run `make image`"
-    return f"run `grade --course {course.root} build`, and add --image {course.name}"
+    return f"run `grade --course {course.root} build`, then grade with --image {course.name}"
 
 
 def find_courses(

@@ -70,8 +70,8 @@ def require_known_files(folder: Path) -> tuple[str, ...]:
     if not held:
         raise UsageError(
             f"{folder} has no known data files: expected those of MNIST "
-            "(train-images-idx3-ubyte, ...) or of CIFAR-10 (data_batch_1, ...); leave --data "
-            "and GRADER_DATA out to grade on the bundled digits"
+            "(train-images-idx3-ubyte, ...) or of CIFAR-10 (data_batch_1, ...). To grade on "
+            "the bundled digits, omit --data and unset GRADER_DATA"
         )
     return held
 

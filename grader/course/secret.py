@@ -37,7 +37,7 @@ def secret_beside_ranks(*, is_sealed: bool, seed: str = "") -> Secret:
     if not is_sealed and (file or seed):
         raise UsageError(
             "the submission would run as your user, and could read "
-            f"{file or 'the seed of that report'}; use `grade run`, or "
+            f"{file or 'the seed that --seed-of names'}; use `grade run`, or "
             f"{'unset GRADER_SECRET_FILE' if file else 'leave --seed-of out'}"
         )
     recording_key(is_sealed=is_sealed)
@@ -78,8 +78,8 @@ def require_kept(seed: str, *, is_kept: bool) -> None:
     """Raise UsageError for a seed that is not kept, though judging the recording needs it."""
     if seed and not is_kept:
         raise UsageError(
-            "to judge a recording, the grader needs its inputs; name the course's secret in "
-            "GRADER_SECRET_FILE, or keep their seed with `grade run --full-json FILE`"
+            "judging a recording needs its inputs; name the file of the course's secret in "
+            "GRADER_SECRET_FILE, or keep the seed with `grade run --full-json FILE`"
         )
 
 
@@ -89,7 +89,7 @@ def require_private(file: Path, what: str) -> None:
     if mode & 0o077:
         raise GraderError(
             f"{what} {file} has mode {mode:o}, so a submission could read it; expected 600 or "
-            "stricter: chmod 600 it and try again"
+            f"stricter: run chmod 600 {file}, and try again"
         )
 
 
@@ -122,12 +122,12 @@ def read_key(file: Path) -> bytes:
     if mode & 0o077:
         raise UsageError(
             f"the key {file} has mode {mode:o}, so others can read it; expected 600 or stricter: "
-            "chmod 600 it and try again"
+            f"run chmod 600 {file}, and try again"
         )
     if len(key) < _FEWEST_KEY_NUM_BYTES:
         raise UsageError(
-            f"the key {file} is {len(key)} bytes long; expected {_FEWEST_KEY_NUM_BYTES} or more "
-            f"that cannot be guessed: (umask 077; openssl rand -hex 32 >{file})"
+            f"the key {file} is too short ({len(key)} of at least {_FEWEST_KEY_NUM_BYTES} bytes); "
+            f"make a random one: (umask 077; openssl rand -hex 32 >{file})"
         )
     return key
 

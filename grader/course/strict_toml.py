@@ -95,7 +95,7 @@ def _parsed(content: bytes) -> Table:
         if len(line) > MAX_LINE_NUM_BYTES:
             raise GraderError(
                 f"line {number} is {len(line)} bytes long; expected at most {MAX_LINE_NUM_BYTES}: "
-                "write a long list over several lines"
+                "split a long list over several lines"
             )
     try:
         return tomllib.loads(content.decode(), parse_float=Decimal)

@@ -70,8 +70,8 @@ def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]
         (task.placement.assignment.folder / path).is_file()
         for path in (part.stand_in or {}).values()
     ):
-        own = f"with its own {part.builds_on}; this edition cannot"
-        text = f"the course also grades {part.name} {own}"
+        own = f"with its own {part.builds_on}, which the students' edition lacks"
+        text = f"the course grades {part.name} again {own}"
         note = found("note.no_stand_in", text, part=part.name)
         return replace(graded, result=replace(first, notes=(*first.notes, note)))
     return _grade_again(task, part, graded)
@@ -175,7 +175,7 @@ def _as_given(assignment: Assignment, part: Part) -> tuple[Part, tuple[Finding, 
         return part, ()
     left_out = [price for price in found_here if price.test in part.course_only]
     rest = total(price.points for price in left_out)
-    text = f"only the course can grade {part.name}: this edition lacks the answers"
+    text = f"only the course can grade {part.name}: the students' edition lacks the answers"
     if rest != part.points:
         text = (
             f"only the course grades {written(rest)} of {written(part.points)} points of "
@@ -254,7 +254,7 @@ def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> Par
         tests = (*tests, _suite_failure(problem))
     if problem:
         problem = (
-            "its hidden checks could not be graded; your instructor sees why with --show-hidden"
+            "the hidden checks could not be graded; your instructor sees why with --show-hidden"
         )
     hidden = _part_result(part, tests, 0, 0, problem)
     is_worse = hidden.verdict.severity > visible.verdict.severity
@@ -336,7 +336,7 @@ def _grade_again(task: GradingTask, part: Part, graded: PartOutcome) -> PartOutc
     if again.points <= first.points:
         return replace(graded, result=replace(first, num_launches=used, wall_time_s=time_s))
     is_there = task.placement.chosen.keys() >= stand_in.keys()
-    why = "yours failed in its own part" if is_there else "you handed in none"
+    why = "yours failed its own checks" if is_there else "you handed in none"
     note = found(
         "note.graded_again",
         f"graded again with our {part.builds_on}, because {why}: {first.message}",

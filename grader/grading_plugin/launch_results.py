@@ -80,7 +80,7 @@ class Launch:
         if len({self.cases[index].synchronous_sends for index in self.selected}) > 1:
             raise GraderError(
                 "a test loops over cases with and without buffering; choose one kind with "
-                "having(synchronous_sends=False), or True"
+                "having(synchronous_sends=False) or having(synchronous_sends=True)"
             )
         for index, answer in self._answers():
             if isinstance(answer, NotRun):

@@ -71,7 +71,7 @@ def _inputs(
     seed = hmac.new(secret, json.dumps(name).encode(), hashlib.sha256).digest()
     inputs = tuple(case.inputs(np.random.default_rng(int.from_bytes(seed)), ranks, data))
     if len(inputs) != ranks:
-        raise GraderError(f"{case.label}: inputs for {len(inputs)} ranks instead of {ranks}")
+        raise GraderError(f"{case.label}: number of inputs: {len(inputs)}; expected {ranks}")
     return inputs
 
 

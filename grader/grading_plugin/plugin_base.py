@@ -109,7 +109,7 @@ class SuiteMode(ABC):
             roots = dict.fromkeys(self._failed_because_of[name] for name in required)
             is_skipped = set(roots) <= self._skipped
             checks = "a check" if len(roots) == 1 else "checks"
-            what = f"{checks} that it needs {'did not run' if is_skipped else 'failed'}"
+            what = f"it needs {checks} that {'did not run' if is_skipped else 'failed'}"
             raise TestNotRun(f"{what}: {', '.join(map(words, roots))}", tuple(roots))
 
     @pytest.hookimpl(trylast=True)

@@ -109,7 +109,7 @@ def read(path: Path, wanted: Collection[str]) -> Submission:
     except PermissionError as error:
         raise UsageError(
             f"{names.shortened(error.filename or name)} cannot be read; check its permissions and "
-            f"those of the folders above it: chmod -R a+rX {name}. `grade run` reads files as you"
+            f"those of the folders above it: chmod -R a+rX {name}. `grade run` reads as your user"
         ) from None
     except FileNotFoundError:
         raise UsageError(f"{name} changed while it was being read; try again") from None

@@ -55,7 +55,7 @@ def assert_within_factor(
                 "budget.time",
                 f"{what} took {_duration(min(student_s))} (fastest of {len(student_s)} runs), "
                 f"{ratio:.3g} times the {_duration(min(yardstick_s))} of {yardstick} (fastest of "
-                f"{len(yardstick_s)}); this part allows a factor of {factor:g}",
+                f"{len(yardstick_s)}). This part allows a factor of {factor:g}",
                 factor=factor,
             ),
             (budget,),

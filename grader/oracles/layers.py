@@ -52,7 +52,7 @@ def assert_upstream(layer: str, upstream: NDArray[Any], outputs: NDArray[Any]) -
     if upstream.shape != outputs.shape:
         raise ValueError(
             f"{layer}, backward: found shape {upstream.shape}; expected {outputs.shape}. "
-            "backward takes the gradient at the layer's outputs, one number for each"
+            "backward takes the gradient at the layer's outputs, one number for each output"
         )
 
 
@@ -184,7 +184,7 @@ def softmax(inputs: Values) -> Pass:
 
 
 _IMAGES = ("batch", "channels", "height", "width")
-_IMAGES_HINT = "give a batch of images; for a single image, image[None]"
+_IMAGES_HINT = "pass a batch of images; for a single image, pass image[None]"
 
 
 def conv2d(
@@ -211,7 +211,7 @@ def conv2d(
         "conv2d, weight",
         weight,
         ("outputs", inputs.shape[1], "rows", "columns"),
-        "it has as many channels as the images",
+        "the kernels must have as many channels as the images",
     )
     _assert_options("conv2d", stride, padding)
     num_outputs, channels, *size = weight.shape
@@ -376,11 +376,11 @@ def _assert_labels(labels: NDArray[Any], is_label: NDArray[np.bool_]) -> None:
     """Assert that labels are whole numbers, and that each is a class."""
     if labels.dtype.kind not in "iu":
         raise ValueError(
-            f"cross_entropy, labels: found {labels.dtype}; expected whole numbers. For one-hot "
-            "rows, they are rows.argmax(axis=1)"
+            f"cross_entropy, labels: found {labels.dtype}; expected whole numbers. Convert "
+            "one-hot rows with rows.argmax(axis=1)"
         )
     if np.count_nonzero(is_label) != len(labels):
         raise ValueError(
             f"cross_entropy, labels: found {labels.min()} to {labels.max()}; expected 0 to "
-            f"{is_label.shape[1] - 1}. Classes count from 0, one for each column of the scores"
+            f"{is_label.shape[1] - 1}. Classes are numbered from 0, one per column of the scores"
         )

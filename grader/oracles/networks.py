@@ -134,7 +134,7 @@ def packed(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> NDArray[Any]:
             f"{', '.join(shapes) or 'none'}. Name each array as `shapes` does"
         )
     for name, shape in shapes.items():
-        assert_shape(name, arrays[name], shape, "`shapes` names the shape of each array")
+        assert_shape(name, arrays[name], shape, "`shapes` gives the shape of each array")
     return np.concatenate([arrays[name].ravel() for name in shapes]) if shapes else np.zeros(0)
 
 
@@ -143,7 +143,7 @@ def unpacked(vector: NDArray[Any], shapes: Shapes) -> dict[str, NDArray[Any]]:
 
     Raises ValueError if the vector's length does not match the shapes.
     """
-    hint = "it contains the arrays of all shapes, one after another"
+    hint = "it must contain the arrays of all shapes, one after another"
     assert_shape("packed vector", vector, (num_elements(shapes),), hint)
     places = slices(shapes)
     return {name: vector[places[name]].reshape(shape) for name, shape in shapes.items()}
@@ -160,7 +160,7 @@ def element_name(index: int, shapes: Shapes) -> str:
             return f"{name}[{', '.join(str(int(each)) for each in indices)}]"
     raise ValueError(
         f"found index {index}; expected 0 to {num_elements(shapes) - 1}. A packed vector has no "
-        "more elements than its shapes"
+        "more elements than its arrays together"
     )
 
 
@@ -233,7 +233,7 @@ def _slope(parameters: Values, gradient: Values, weight_decay: float) -> Values:
     """Return the gradient with what weight decay adds to it."""
     if np.shape(parameters) != np.shape(gradient):
         raise ValueError(
-            f"gradient: found shape {np.shape(gradient)}; expected {np.shape(parameters)}. It has "
-            "a number for each parameter"
+            f"gradient: found shape {np.shape(gradient)}; expected {np.shape(parameters)}. It must "
+            "have a number for each parameter"
         )
     return gradient + weight_decay * parameters if weight_decay else gradient

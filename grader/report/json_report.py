@@ -57,7 +57,7 @@ def _parse(text: str | bytes, oldest_version: int) -> Report:
             raise OtherSchemaVersionError(
                 f"the report has schema_version {version!r:.20}, but this grader reads "
                 f"{'' if oldest_version == SCHEMA_VERSION else f'{oldest_version} to '}"
-                f"{SCHEMA_VERSION}; use the image and the grader of the same release"
+                f"{SCHEMA_VERSION}; use an image and a grader of the same release"
             )
         report = msgspec.convert(_as_nouns(data), Report)
         priced: list[PartResult | TestResult] = [*report.parts]
@@ -67,7 +67,7 @@ def _parse(text: str | bytes, oldest_version: int) -> Report:
         if not all(0 <= number < math.inf for number in numbers):
             raise ValueError("it has points that are not numbers of 0 or more")
         if version == SCHEMA_VERSION and json.loads(render(report)) != data:
-            raise ValueError("its keys or sums do not fit a report")
+            raise ValueError("its keys or sums are not those of a report")
     except KeyError as error:
         raise GraderError(f"{_UNREADABLE}: it has no {error}") from None
     except (OverflowError, RecursionError, TypeError, ValueError) as error:

@@ -100,7 +100,7 @@ class Evidence:
         if left_out <= 1:
             return list(self.lines)
         num_first = 0 if self.is_output else most // 3
-        told = f"... ({left_out} lines {'before' if self.is_output else 'between'})"
+        told = f"... ({left_out} {'earlier lines' if self.is_output else 'lines left out'})"
         return [*self.lines[:num_first], told, *self.lines[num_first + left_out :]]
 
 

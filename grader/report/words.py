@@ -108,9 +108,9 @@ def worth_texts(report: Report) -> list[str]:
     if report.pending_points:
         handed_in = dict.fromkeys(one_line(part.found) for part in report.manual_parts)
         told = f" ({'; '.join(handed_in)})" if len(handed_in) == 1 else ""
-        is_or_are = "is" if report.pending_points == 1 else "are"
+        points_are = "point is" if report.pending_points == 1 else "points are"
         pending = written(report.pending_points)
-        found.append(f"{pending} more {is_or_are} graded by hand{told}.")
+        found.append(f"{pending} more {points_are} graded by hand{told}.")
     return found
 
 
@@ -137,7 +137,7 @@ def price_of(report: Report, part: PartResult, cause: Cause) -> str:
     if part.verdict is Verdict.JUDGE_ERROR or NOT_ALL_TESTS in report.notes:
         return "no mark"
     if cause.verdict is Verdict.NOT_PROVEN:
-        return f"{points} on hold: your instructor reviews this"
+        return f"{points} on hold: your instructor reviews this part"
     return f"costs {points}"
 
 

@@ -146,7 +146,7 @@ def why_failed(folder: Path, exit_code: int, is_complete: bool) -> tuple[str, bo
             text += file.read().decode(errors="replace")
     errors = _exceptions(text)
     if not errors:
-        when = "after" if is_complete else "without"
+        when = "after writing" if is_complete else "without writing"
         return f"{_ended(exit_code)} {when} a result, and printed no exception", False
     # What others say when a rank has gone is not the cause.
     kind, message = next((each for each in errors if "Connection" not in each[0]), errors[0])

@@ -31,8 +31,8 @@ def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
         few = f"Each {marks[:-1]} shows" if {*num_runs} == {1} else f"Some {marks} show"
         said.append(f"{few} a single run, not how much runs vary.")
     if any(dot.is_oversubscribed for dot in measured):
-        little = "" if figure.is_share else ", so their times say little about a machine"
-        said.append(f"Hollow {marks} have more ranks than cores{little}.")
+        little = "" if figure.is_share else ", so their times say little about any machine"
+        said.append(f"Hollow {marks} are runs with more ranks than cores{little}.")
     if any(each.is_modelled and each.dots for each in figure.series):
         said.append(f"{modelled} are modelled, not measured.")
     return " ".join(said)

@@ -118,7 +118,7 @@ def load(assignment: Assignment) -> Study:
         sys.path.remove(folder)
     missing = [name for name in ("points", "figures", "findings") if not hasattr(module, name)]
     if missing:
-        raise GraderError(f"the study of {assignment.name} has no {' and no '.join(missing)}")
+        raise GraderError(f"the study of {assignment.name} does not define {' or '.join(missing)}")
     return cast(Study, module)
 
 

@@ -13,7 +13,7 @@ FEWEST_RUNS = 3
 """Of each of two that are compared: from fewer follows no claim."""
 
 
-OF_COMMON_RUNS = "Each run has its own seed; only the runs that all series share are shown."
+OF_COMMON_RUNS = "Each run has its own seed; only seeds with a run in every series are shown."
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,7 @@ def study(options: argparse.Namespace) -> int:
         if _is_overwritten(options):
             say("")  # below the line of progress
         raise GraderError(
-            f"{INTERRUPTED}; {out} keeps the measurements: run the same command again to continue"
+            f"{INTERRUPTED}; the measurements are in {out}. Run the same command again to continue"
         ) from None
     if made.note:
         say(made.note)
@@ -202,7 +202,7 @@ def _teller(options: argparse.Namespace) -> Callable[[str], None]:
 def _ending(made: Made, out: Path) -> list[str]:
     lines = [*(f"- {one_line(each)}" for each in made.findings)]
     missing = f"measurements missing from the figures ({len(made.missing)} of {made.num_points}):"
-    failed = "runs left out of the figures because they failed (others of the same kind passed):"
+    failed = "failed runs, not in the figures (other runs of the same measurement succeeded):"
     for head, told in ((missing, by_reason(made.missing)), (failed, made.failed_runs)):
         shown = [f"  {one_line(who)}: {one_line(why)}" for who, why in told[:_MOST_REASONS]]
         lines += [head, *shown] if told else []

@@ -28,7 +28,7 @@ def write_template(options: argparse.Namespace) -> int:
     courses = "".join(f"--course {folder} " for folder in named_courses(options))
     again = f"`grade {courses}check {output}`"
     if is_sealed():
-        again = "mount it at /submission and start the image again: that"
+        again = "starting the image again with this folder at /submission"
     print(f"{output} is ready; {again} shows what is left to do")
     return 0
 

@@ -27,7 +27,7 @@ def build(options: argparse.Namespace) -> int:
     if len(named_courses(options)) > 1:
         raise UsageError("--course names several courses; name only the one to build")
     if options.installation is None and options.url is not None:
-        raise UsageError("--url has no effect without --installation FOLDER; add that option")
+        raise UsageError("--url has no effect without --installation FOLDER; add --installation")
     course = courses_of(options).courses[0]
     refusals = list(_refusals(course))
     if refusals:
@@ -54,7 +54,7 @@ def _write_installation(options: argparse.Namespace, course: Course) -> int:
     lock = lock_file()
     if lock is None:
         raise GraderError(
-            "this engine has no requirements.lock, which students need to get the same packages. "
+            "this engine has no requirements.lock, which lists the packages that students install. "
             "Install the engine from a checkout or from its wheel, and run `grade build` again"
         )
     engine = EngineWheels.find(options.wheels)
@@ -81,8 +81,8 @@ def _build_images(options: argparse.Namespace, course: Course) -> int:
     made_by = engine.label(options.base, SOURCE_LABEL)
     if made_by != engine_digest():
         say(
-            f"note: {options.base} has engine {made_by[:12] or 'unknown'}, but this is engine "
-            f"{engine_digest()[:12]}. The new images grade with the engine of {options.base}; "
+            f"note: {options.base} has engine {made_by[:12] or 'unknown'}, but this command has "
+            f"engine {engine_digest()[:12]}. New images grade with the engine of {options.base}; "
             f"`make image` rebuilds {options.base}"
         )
     for name, kind in ((tag, "course"), (f"{tag}-student", "student")):
@@ -107,8 +107,8 @@ def _refusals(course: Course) -> Iterator[str]:
         for file in assignment.support_paths().values():
             if file.is_relative_to(course.references):
                 yield (
-                    f"{file} is a support file in the reference, which students do not get. Write "
-                    f"the template again: `grade template {assignment.name} FOLDER`"
+                    f"{file} is a support file that only the reference has, so students do not "
+                    f"get it. Write the template again: `grade template {assignment.name} FOLDER`"
                 )
 
 

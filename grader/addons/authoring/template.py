@@ -88,8 +88,8 @@ def _find_solutions(lines: list[str], file: str) -> list[_Solution]:
         if match := _BEGIN.match(line):
             if begin is not None:
                 raise GraderError(
-                    f"{file}:{number}: this solution begins inside the one of line {begin}; first "
-                    "end that one with `# end of solution`"
+                    f"{file}:{number}: this solution begins inside the solution on line {begin}; "
+                    "end that one first with `# end of solution`"
                 )
             begin, indent, words = number, match["indent"], match["words"]
         elif match := _END.match(line):
@@ -99,14 +99,14 @@ def _find_solutions(lines: list[str], file: str) -> list[_Solution]:
                 )
             if match["indent"] != indent:
                 raise GraderError(
-                    f"{file}:{number}: this end is indented by {len(match['indent'])} characters, "
-                    f"but its `# solution` in line {begin} by {len(indent)}; align them"
+                    f"{file}:{number}: `# end of solution` has indent {len(match['indent'])}, but "
+                    f"its `# solution` on line {begin} has indent {len(indent)}; align them"
                 )
             solutions.append(_Solution(begin, number, indent, words))
             begin = None
         elif _LOOKS_LIKE_A_MARKER.match(line):
             raise GraderError(
-                f"{file}:{number}: `{line.strip()}` is not a marker; markers are exactly `# "
+                f"{file}:{number}: `{line.strip()}` is not a marker; the only markers are `# "
                 "solution: <what is left to the student>` and `# end of solution`"
             )
     if begin is not None:
@@ -158,7 +158,7 @@ def _hole(solution: _Solution, file: str) -> list[str]:
     """Return the lines that take a solution's place."""
     if '"' in solution.words or "\\" in solution.words:
         raise GraderError(
-            f"{file}:{solution.begin}: a marker cannot contain a quote or a backslash"
+            f"{file}:{solution.begin}: a marker must not contain double quotes or backslashes"
         )
     indent = solution.indent
     message = f"{PurePath(file).name}: TODO: {solution.words}"
@@ -300,7 +300,7 @@ def drift(
     expected, actual = _template_of(reference_dir, shared), _files_in(template_dir)
     sources = {Path(relative): path for relative, path in shared.items()}
     sentences = [
-        f"{template_dir / relative} comes from no file in {reference_dir}"
+        f"{template_dir / relative} has no matching file in {reference_dir}"
         for relative in actual.keys() - expected.keys()
     ]
     for relative, content in expected.items():

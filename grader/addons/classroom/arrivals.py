@@ -56,7 +56,7 @@ def read_folder(folder: Path, assembled: Path, zone: tzinfo, naming: Naming) -> 
         by_label = _by_label(folder, naming)
     except OSError as error:
         raise UsageError(
-            f"{folder} cannot be read: {error.strerror}; make it readable for yourself"
+            f"{folder} cannot be read: {error.strerror}; give yourself permission to read it"
         ) from None
     # Names with several readings, by the label of each: every such hand-in may be incomplete.
     unsure = {
@@ -112,8 +112,8 @@ def _by_label(folder: Path, naming: Naming) -> Mapping[str, Sequence[tuple[Named
         if platform := naming.undeclared(path.name):
             title = " and platform_assignment" if platform in BEGIN_WITH_ASSIGNMENT else ""
             raise UsageError(
-                f"{path} is named as {_CALLED[platform]} names hand-ins, but others may not be. "
-                f'Write platform = "{platform}"{title} in class.toml, or rename this one to an id'
+                f"{path} is named as on {_CALLED[platform]}, but others may not be. Write platform "
+                f'= "{platform}"{title} in class.toml, or rename this one to the id of its author'
             )
         groups.setdefault(named.label, []).append((named, path))
     return groups

@@ -341,7 +341,7 @@ def _of_what_was_meant(task: Task, outcome: Outcome) -> Outcome:
         is_same = False
     if is_same:
         return outcome
-    changed = "it has changed since the command began; run `grade class` again"
+    changed = "the hand-in has changed since the command began; run `grade class` again"
     return replace(outcome, exit_code=3, error=changed)
 
 
@@ -362,9 +362,9 @@ def _reason(said: str, exit_code: int) -> str:
     """Return the last sentence of a command that graded nothing."""
     sentences = [line.removeprefix("grade: ") for line in said.splitlines() if line.strip()]
     if exit_code < 0:
-        return f"its grading was killed by {signal_name(-exit_code)}"
+        return f"the grading was killed by {signal_name(-exit_code)}"
     if not sentences:
-        return f"its grading ended with exit code {exit_code} and no message"
+        return f"the grading ended with exit code {exit_code} and no message"
     return sentences[-1][:_MAX_ERROR_NUM_CHARS]
 
 
@@ -439,7 +439,7 @@ def _folder() -> Path:
         folder.mkdir(mode=0o700)
     if folder.is_symlink() or folder.lstat().st_uid != os.geteuid():
         raise GraderError(
-            f"{folder} belongs to another user, so this command cannot tell which cores are "
-            "in use; have that folder removed, or set TMPDIR"
+            f"{folder} belongs to another user. Set TMPDIR to a folder of yours: this command "
+            "notes there which cores are in use"
         )
     return folder

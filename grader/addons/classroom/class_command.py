@@ -34,7 +34,7 @@ _PACKAGES = {"copydetect": "copydetect", "parsl": "parsl", "yaml": "pyyaml"}
 
 
 _NOT_RECORDED = "the grading was not recorded; grade again with --regrade"
-_NOT_GRADED = "nothing was recorded yet; run this command without --judge-again first"
+_NOT_GRADED = "nothing has been recorded yet; run this command without --judge-again first"
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def grade_class(options: argparse.Namespace) -> int:
     options.regrade = options.regrade or options.judge_again
     if options.publish and not options.regrade:
         raise UsageError(
-            "--publish accepts the marks of --regrade or --judge-again; add one of them"
+            "--publish needs new marks from --regrade or --judge-again; add one of these options"
         )
     if options.unsealed and os.environ.get("GRADER_RECORDING_KEY_FILE"):
         raise UsageError(
@@ -86,7 +86,7 @@ def grade_class(options: argparse.Namespace) -> int:
         except OSError as error:
             raise GraderError(
                 f"{error.filename or out}: {error.strerror or error}. Nothing was lost. Fix "
-                "this and run the same command again"
+                "this problem and run the same command again"
             ) from None
 
 
@@ -149,7 +149,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     if table is not None:
         outputs.give_back(table, found, out)
     elif filled := sorted(out.glob("*-grades.csv")):
-        show(f"{filled[0]} may have earlier marks; --fill FILE writes it again")
+        show(f"{filled[0]} may contain outdated marks; --fill FILE updates it")
     is_whole = all(each.final is not None for each in found)
     return 0 if is_whole and not (strays.hand_ins or strays.authors) else 3
 
@@ -188,8 +188,8 @@ def _make_apart(out: Path, folder: Path) -> None:
     """Make the output folder. Raises UsageError if it is inside the folder of the hand-ins."""
     if not folder.is_dir():
         raise UsageError(
-            f"{folder} is not a folder; name the folder that holds the platform's "
-            "download, unpacked: a folder or an archive for each hand-in"
+            f"{folder} is not a folder. Unpack the platform's download, and name its folder, "
+            "which must hold a folder or an archive for each hand-in"
         )
     if folder.resolve() in (out.resolve(), *out.resolve().parents):
         raise UsageError(

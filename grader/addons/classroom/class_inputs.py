@@ -39,7 +39,7 @@ Minutes = Annotated[int, Meta(ge=0, le=1440, description="a number of minutes fr
 Days = Annotated[int, Meta(ge=1, le=366, description="a number of days from 1 to 366")]
 Which = Annotated[str, Meta(pattern="^(last|best)$", description="last or best")]
 Texts = Annotated[tuple[Text, ...], Meta(min_length=1, description="a list of strings")]
-Files = Annotated[str | tuple[Text, ...], Meta(description="the name of a file, or a list of them")]
+Files = Annotated[str | tuple[Text, ...], Meta(description="a file name, or a list of file names")]
 Teams = Annotated[
     dict[Text, Texts], Meta(description="a table that maps the name of a team to a list of ids")
 ]
@@ -110,8 +110,8 @@ def class_file_mistakes(table: strict_toml.Table) -> Iterator[str]:
     platform, title = table.get("platform"), table.get("platform_assignment")
     if platform in BEGIN_WITH_ASSIGNMENT and not title:
         yield (
-            f"platform_assignment: missing. Names on {platform} begin with the assignment's "
-            "name there; write that name here"
+            f"platform_assignment: missing. Hand-ins from {platform} are named after the "
+            "assignment there; write its name on the platform here"
         )
     if title and platform not in BEGIN_WITH_ASSIGNMENT:
         expected = " or ".join(BEGIN_WITH_ASSIGNMENT)
@@ -180,8 +180,8 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     naming = arrivals.naming_of(options.folder, declared)
     if naming != declared:
         print(
-            f"All names look like {naming.platform.capitalize()}'s, so they are read that way. "
-            f'To make sure of this, write platform = "{naming.platform}" in class.toml.'
+            f"All names look like {naming.platform.capitalize()}'s, and are read accordingly. "
+            f'To settle the platform, write platform = "{naming.platform}" in class.toml.'
         )
     hand_ins = arrivals.read_folder(options.folder, out / "assembled", said.zone, naming)
     if not hand_ins:
@@ -272,8 +272,8 @@ def require_image_of_course(
         )
         if marked_by and (here in marked_by or held not in marked_by):
             raise UsageError(
-                f"{told}, and earlier hand-ins have marks from a version other than the image's. "
-                f"To grade all with the same prices, {how_to_build(course)}"
+                f"{told}. Earlier hand-ins have marks from a version other than the image's. To "
+                f"grade all hand-ins at the same prices, {how_to_build(course)}"
             )
         say_visibly(
             f"note: {told}. The marks come from the image; to update it, {how_to_build(course)}"

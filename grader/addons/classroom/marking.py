@@ -80,7 +80,7 @@ def read(files: Sequence[Path]) -> Marks:
             if earlier is not given:
                 raise UsageError(
                     f"{where}: {row} of {student} also has points in {earlier.where}; "
-                    "keep only the one that counts"
+                    "keep only the entry that counts"
                 )
     return found
 

@@ -102,8 +102,8 @@ def _write_table_to_fill(
         show(f"{kept} is the previous {file.name}. It was kept, because some of its points are")
         show("  in no file that class.toml names")
     show(f"{out / MARKING} has a sheet for each hand-in; {file} has a line")
-    show("  for each question, and for everything else that you must decide. Fill it in, and")
-    show("  name it under `marks` in class.toml")
+    show("  for each question, and for everything else that you must decide. Fill in")
+    show(f"  {file.name}, and name it under `marks` in class.toml")
 
 
 def _read_again(each: Standing, courses: Courses) -> Mapping[str, bytes] | None:
@@ -190,12 +190,12 @@ def summary(
     words = ", ".join(f"{number} {status}" for status, number in counts.most_common())
     yield f"{len(standings)} student{'' if len(standings) == 1 else 's'}: {words}"
     if counts["pending"]:
-        yield "pending: you must still give some points by hand; --sheets writes the sheets for it"
+        yield "pending: you must still give some points by hand; --sheets writes grading sheets"
     different = {each.identity: each.mark for each in standings if each.mark}.values()
     rows = [row for each in different for row in each.rows]
     if missing := sum(row.is_missing and row.given is None for row in rows):
         yield f"pending questions whose file was not handed in: {missing}; give points by hand, or"
-        yield '  write not_handed_in = "zero" into class.toml to give them 0 points'
+        yield '  write not_handed_in = "zero" in class.toml to give each 0 points'
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
         yield f"students whose hand-in has no time, counted as on time: {len(untimed)}; to change"
         yield "  this, add the times to the file that `times` in class.toml names"
@@ -209,7 +209,7 @@ def summary(
     # The gradebook has no line for hand-ins without an author, so they are listed here.
     nobodys = [*strays.hand_ins, *strays.authors, *strays.keys]
     nobodys += [
-        f"the table of times lists {label}, but no such hand-in exists" for label in unknown_times
+        f"the file of `times` lists {label}, but no such hand-in exists" for label in unknown_times
     ]
     problems = grouped((each.student.id, each.problem) for each in standings if each.problem)
     if nobodys or problems:
@@ -221,7 +221,7 @@ def summary(
         yield "  --sheets writes a line for each into to-mark.csv; give points there"
     if missing := counts["no hand-in found"]:
         who = "1 student has" if missing == 1 else f"{missing} students have"
-        yield f"{who} no hand-in, and no mark until every hand-in has an author"
+        yield f"{who} no hand-in, and will get no mark until every hand-in has an author"
     yield f"{out / GRADEBOOK} has the marks, {out / STUDENTS} a folder for each student,"
     yield f"and {out / CLASS_PAGE} an overview of the class"
     if num_pairs:

@@ -88,8 +88,8 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
     is_untimed = any(each.attempt.submitted_at is None for each in accepted)
     if not policy.takes_best and is_untimed and len(different) > 1:
         problem = (
-            f"{len(accepted)} hand-ins, but not all have a time, so the last one is unknown: add "
-            "their times to the table of times"
+            f"{len(accepted)} hand-ins, but not all have a time, so the last one is unknown. Add "
+            "their times to the file that `times` in class.toml names"
         )
         return Decision(last, None, None, (), problem)
     # If two are worth the same, the later one counts.
@@ -140,8 +140,8 @@ def _judged(attempt: Attempt, policy: Policy, deadline: datetime | None) -> _Jud
         return _Judged(attempt, attempt.score)
     if attempt.submitted_at is None:
         unclear = (
-            "the platform says that the hand-in is late, but not by how much: no points were "
-            "deducted; add its time to the table of times"
+            "the platform says that the hand-in is late, but not by how much, so no points were "
+            "deducted. Add its time to the file that `times` in class.toml names"
         )
         return _Judged(attempt, attempt.score, (unclear,) if attempt.is_called_late else ())
     days = days_late(attempt.submitted_at, deadline, policy.grace)

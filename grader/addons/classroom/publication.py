@@ -86,7 +86,7 @@ class Regrade:
             said = self.now.outcome.error or self.before.outcome.error
             return (Line("", *self.scores, one_line(said)),)
         if old.assignment != new.assignment:
-            return (Line("", *self.scores, f"it was graded as {one_line(old.assignment)} before"),)
+            return (Line("", *self.scores, f"previously graded as {one_line(old.assignment)}"),)
         return tuple(_changes(old, new))
 
 
@@ -160,7 +160,7 @@ def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
         yield f"  {each.label}: {before} -> {now}{f' ({tests})' if tests else ''}"
     if others := sum(bool(each.lines) for each in regrades if not each.changes_mark):
         more = " more" if changed else ""
-        yield f"  the same mark, but different points or verdicts: {others}{more}"
+        yield f"  hand-ins with the same mark, but different points or verdicts: {others}{more}"
 
 
 def _score(report: Report | None) -> str:

@@ -225,7 +225,7 @@ def with_teams(roster: Roster, teams: Mapping[str, Sequence[str]], where: str) -
             if groups.setdefault(member, team) != team:
                 raise UsageError(
                     f"{where}: teams.{team} has {member}, but {groups[member]} already has that "
-                    "student; leave one of the two out"
+                    "student; remove the student from one of the two"
                 )
     return replace(
         roster, listed=tuple(replace(each, group=groups.get(each.id, "")) for each in roster.listed)

@@ -149,8 +149,8 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
             unknown.append(f"{hand_in.label} also belongs to {name}, a student not on the roster")
         if roster.are_of_groups(hand_in):
             unknown.append(
-                f"{hand_in.label} belongs to several groups of the roster; it counts only "
-                "for the students that the platform names"
+                f"{hand_in.label} belongs to several groups on the roster; it counts only "
+                "for the students whom the platform names"
             )
         sender = roster.sender(hand_in)
         for author in authors:

@@ -227,7 +227,7 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
     """Run the suites of a submission openly. Raises UsageError, GraderError."""
     folder, assignment = options.submission, options.assignment
     if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder; `grade open` runs the files where they are")
+        raise UsageError(f"{folder} is not a folder; `grade open` needs an unpacked folder")
     submission = intake.read(folder, courses.wanted(assignment))
     found = assignment_of(submission, assignment, courses)
     check_machine(found.needs)
@@ -235,7 +235,7 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
     inside = placement.folder_of(options.part or [])
     if not (folder / inside).is_dir():
         raise UsageError(
-            f"the files are inside {inside}, which is not a folder: unpack it and name the new one"
+            f"the files are inside {inside}, not in a folder: unpack it and name the new folder"
         )
     there = _files_in(inside, placement, options.part or [])
     arguments = (

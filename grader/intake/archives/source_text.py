@@ -68,7 +68,7 @@ def read(content: bytes) -> SourceText:
         try:
             body = body.decode(codec).encode()
         except UnicodeDecodeError as error:
-            return _not_read(f"is broken {name} (byte {len(mark) + error.start}); {_REMEDY}")
+            return _not_read(f"is not valid {name} (byte {len(mark) + error.start}); {_REMEDY}")
         remark = f"was converted from {name}, which Python does not read; {_REMEDY}"
     if b"\0" in body:
         line = _line(body, body.index(0))
@@ -80,14 +80,13 @@ def read(content: bytes) -> SourceText:
     named, line = _codec_called(name), _line(body, said.start(1))
     if named not in _CALLED:
         return _not_read(
-            f"declares the coding {name} in line {line}; {_REMEDY} and remove the coding line"
+            f"declares the unsupported encoding {name} in line {line}; {_REMEDY} without that line"
         )
     if named == "utf_8":
         return _decoded(body, named, remark)
     if codec == "utf_8":
-        remark = (
-            f"was read as UTF-8 because of its first bytes; remove the coding {name} in line {line}"
-        )
+        remark = "was read as UTF-8 because of its first bytes; "
+        remark += f"remove the encoding {name} declared in line {line}"
     start, end = said.span(1)
     honest = body[:start] + b"utf-8".ljust(end - start) + body[end:]
     return _decoded(honest, "utf_8" if codec else named, remark)

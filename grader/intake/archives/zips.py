@@ -140,8 +140,8 @@ def _unpacking(
         # What every program that zips can do; the others unpack to far more than they announce.
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise UsageError(
-                f"{path}: {member.filename} is packed in an unusual way; make the zip again "
-                "with deflate"
+                f"{path}: {member.filename} is compressed by an unsupported method; make the "
+                "zip again with the method Deflate"
             )
         if member.flag_bits & _ENCRYPTED:
             raise UsageError(

@@ -173,13 +173,11 @@ class Placement:
             if row.why in (_NOT_ASKED_FOR, f"was not read: it {IS_OF_NO_KIND}")
             if row.path.rpartition("/")[2] not in given and not is_hidden(row.path)
         ]
-        run = {row.path for row in self.rows if row.is_graded or row.why == _RUNS_ALONG}
-        graded = {*self.chosen.values()}
-        unnamed = [each for each in run - graded if not self._scripts.is_named(each, run - {each})]
-        for what, paths in (
-            ("not expected, and not graded", found),
-            ("no graded file imports", sorted(unnamed)),
-        ):
+        along = {row.path for row in self.rows if row.why == _RUNS_ALONG}
+        run = along.union(self.chosen.values())
+        unnamed = [each for each in along if not self._scripts.is_named(each, run - {each})]
+        told = {"not expected, and not graded": found, "no graded file imports": sorted(unnamed)}
+        for what, paths in told.items():
             more = f", and {len(paths) - _MAX_NOTES} more" if len(paths) > _MAX_NOTES else ""
             if paths:
                 yield f"{what}: {', '.join(paths[:_MAX_NOTES])}{more}"

@@ -92,7 +92,7 @@ def _of_a_module(crash: Crash, trace: Trace) -> str:
     name = crash.message.removeprefix(_NO_MODULE).split("'")[1:2]
     package = name[0].split(".")[0] if name else ""
     if package in _PACKAGES:
-        return "this part must work without it: remove the lines that need it"
+        return f"this part must work without {package}: remove the lines that need it"
     file = f"{package}.py" if name else "the file"
     return (
         "no such file was handed in, and no such package is installed; if the module is yours, "
@@ -272,7 +272,7 @@ def _without_the_other(rank: int, failed: Call) -> str:
 
 def _advice(receive: Call, sent: Call) -> str:
     if sent.pickled and receive.num_bytes == _IRECV_NUM_BYTES:
-        return "irecv without a buffer accepts no more; use Irecv with an array"
+        return f"irecv without a buffer holds {_IRECV_NUM_BYTES} bytes; use Irecv with an array"
     if sent.num_elements == receive.num_elements:
         return "give both arrays the same dtype"
     return "make the buffer as long as the message"

@@ -223,8 +223,8 @@ def failure_of_silence(rank: int, end: RankEnd, last_output: str, hint: str = ""
 def failure_of_late_crash(rank: int, end: RankEnd, unfinished: str) -> RunFailure:
     """Return the failure of a rank that crashed after it had returned."""
     why = (
-        f". Likely: it never waited for its {unfinished}, and MPI was still using the array; "
-        "wait for every request before you return"
+        f". Likely: the rank never waited for its {unfinished}, and MPI was still using the "
+        "array; wait for every request before you return"
     )
     text = f"the process of rank {rank} {_end_of(end)} after the rank had returned"
     told = found("crash.after_return", f"{text}{why if unfinished else ''}", rank=rank)

@@ -20,7 +20,7 @@ def bounds_of(expected: Bounds) -> tuple[int, int]:
     """Return the fewest and the most. Raises ValueError where no number is between them."""
     low, high = (expected, expected) if isinstance(expected, int) else expected
     if not 0 <= low <= high:
-        raise ValueError(f"{expected!r}: expected a number of 0 or more, or (fewest, most)")
+        raise ValueError(f"found {expected!r}; expected a number of 0 or more, or (fewest, most)")
     return low, high
 
 
@@ -81,8 +81,8 @@ def _assert_per_iteration(
 ) -> None:
     if len(traces) < 2 or len({len(trace.ranks) for trace in traces.values()}) != 1:
         raise ValueError(
-            f"traces of {sorted(traces)} iterations: expected two or more numbers of "
-            "iterations, each run on the same number of ranks"
+            f"found traces of {sorted(traces)} iterations; expected traces of two or more "
+            "different numbers of iterations, all on the same number of ranks"
         )
     for trace in traces.values():
         assert_not_truncated(trace)
@@ -125,7 +125,7 @@ def _of_rank(expected: Bounds | Mapping[int, Bounds], rank: int) -> Bounds:
 def _places(calls: Sequence[Call]) -> str:
     """Return what is called in which lines, most often first."""
     places = Counter(f"{name_of(call)}{at(call)}" for call in calls).most_common(_MOST_PLACES)
-    return f"; it called {listed(place for place, _ in places)}" if places else ""
+    return f". The rank called {listed(place for place, _ in places)}" if places else ""
 
 
 def assert_collective_size(
@@ -145,7 +145,7 @@ def assert_collective_size(
     recorded, such as Alltoallv; ValueError for numbers that nothing can have.
     """
     if item_num_bytes < 1:
-        raise ValueError(f"elements of {item_num_bytes} bytes: expected 1 or more")
+        raise ValueError(f"found elements of {item_num_bytes} bytes; expected 1 byte or more")
     low, high = (each * item_num_bytes for each in bounds_of(num_elements))
     assert_not_truncated(trace)
     for rank in range(len(trace.ranks)):
@@ -220,7 +220,7 @@ def assert_bytes_per_edge(trace: Trace, expected: Mapping[tuple[int, int], Bound
     num_ranks = len(trace.ranks)
     for edge in expected:
         if edge[0] == edge[1] or not all(0 <= rank < num_ranks for rank in edge):
-            raise ValueError(f"an edge {edge}: expected two different ranks, 0 to {num_ranks - 1}")
+            raise ValueError(f"edge {edge} must join two different ranks, 0 to {num_ranks - 1}")
     assert_not_truncated(trace)
     assert_neighbours_are_known(trace)
     found_bytes = bytes_by_edge(trace)

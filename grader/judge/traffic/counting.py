@@ -17,7 +17,7 @@ def assert_no_doubts(trace: Trace) -> None:
         raise NotProven(
             found(
                 "evidence.disagrees",
-                f"our records of this run disagree: {trace.doubts[0]}; your instructor reviews "
+                f"our records of this run disagree: {trace.doubts[0]}. Your instructor reviews "
                 "this part",
                 ranks=trace.doubtful_ranks,
                 doubts=trace.doubts,
@@ -171,7 +171,7 @@ def assert_ring_volume(
         by_each_formula=(
             f"2(n - 1) ceil(L/n) with n = {n} ranks and L = {length} elements"
             f"{f' in pieces of {grain}' if grain > 1 else ''}"
-            f"{f', and {grain} more for each further message' if any(rounded) else ''}"
+            f"{f', and {grain} more for each message beyond 2(n - 1)' if any(rounded) else ''}"
         ),
         in_all=(num_hops * length, num_hops * n * padded),
         in_all_formula=f"2(n - 1) L with n = {n} ranks and L = {length} elements",
@@ -207,8 +207,8 @@ def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) ->
                     found(
                         "volume.not_own_array",
                         f"rank {rank} sent {_elements(num_bytes, item_num_bytes)} to rank {other}; "
-                        f"in the naive exchange, each rank sends its own array of {length} "
-                        "elements to every other rank",
+                        f"in the naive exchange, each rank sends its own array (length {length}) "
+                        "to every other rank",
                         rank=rank,
                         peer=other,
                         num_bytes=num_bytes,
@@ -232,7 +232,7 @@ def _assert_volume(
         PICKLE_NUM_BYTES * int(recorded_sends(trace, rank).flag("pickled").sum())
         for rank in range(len(trace.ranks))
     ]
-    most = f". With chunks padded to equal length, it sends up to {in_all[1]} elements"
+    most = f". With chunks padded to equal length, up to {in_all[1]} elements are allowed"
     padded = most if in_all[0] < in_all[1] else ""
     if in_all[0] > 0 and not any(sent):
         raise RuleViolation(
@@ -318,8 +318,8 @@ def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
                     "evidence.envelopes_could_tell",
                     f"rank {rank} sent {len(sent)} messages of {num_kinds} kinds, told apart "
                     f"by receiver, tag, and length. The kinds alone can carry {num_bytes:.0f} "
-                    f"bytes; the result needs only {needed_num_bytes:.0f}. It might not come from "
-                    "the messages' content; your instructor reviews this part",
+                    f"bytes; the result needs only {needed_num_bytes:.0f}. The result might not "
+                    "come from the messages' content; your instructor reviews this part",
                     rank=rank,
                     num_messages=len(sent),
                 )

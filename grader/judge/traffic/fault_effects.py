@@ -173,10 +173,10 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
             raise NotProven(
                 found(
                     "evidence.influences_unlike_a_ring",
-                    f"we changed rank {rank}'s {len(own)} messages one at a time. The results of "
-                    f"{listed(map(str, num_influenced))} ranks changed. In a ring, those of "
-                    f"{listed(map(str, expected))} would change. The results might not come "
-                    f"from the messages alone; {_LOOK}",
+                    f"we changed rank {rank}'s {len(own)} messages one at a time. Sorted, the "
+                    f"numbers of ranks with changed results are {listed(map(str, num_influenced))}"
+                    f"; in a ring, they would be {listed(map(str, expected))}. The results might "
+                    f"not come from the messages alone; {_LOOK}",
                     rank=rank,
                     influenced=num_influenced,
                     expected=expected,
@@ -199,11 +199,11 @@ def _told(trace: Trace, message: MessageFault) -> str:
     found: Sequence[Call]
     if message.of_collectives:
         found = contributions(trace, message.rank, message.min_num_bytes)
-        place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
+        place = f" (the first call: {name_of(found[0])}{at(found[0])})" if found else ""
         return f"we changed everything that rank {message.rank} passed to collectives{place}"
     if message.operations:
         found = payload_calls(trace, message.rank)
-        place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
+        place = f" (the first call: {name_of(found[0])}{at(found[0])})" if found else ""
         return f"we changed everything that rank {message.rank} passed to torch.distributed{place}"
     if message.number is None:
         found = counted_sends(trace, message.rank, message.min_num_bytes)

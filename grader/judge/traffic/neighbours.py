@@ -120,8 +120,8 @@ def assert_neighbours_are_known(trace: Trace) -> None:
                 found(
                     "evidence.unknown_neighbours",
                     f"rank {rank} called {name_of(call)}{at(call)}, and the record does not "
-                    "say which ranks it exchanges data with. Use messages instead; otherwise your "
-                    "instructor reviews this part",
+                    "say which ranks this call exchanges data with. Use point-to-point messages "
+                    "instead; otherwise your instructor reviews this part",
                     rank=rank,
                     place=place_of(call),
                 )
@@ -201,6 +201,6 @@ def assert_graph_of(graph: Graph, num_ranks: int) -> None:
     known = set(graph).union(*graph.values())
     if set(graph) != set(range(num_ranks)) or known != set(graph):
         raise ValueError(
-            f"a graph with neighbours of {sorted(graph)} among {sorted(known)}: expected "
-            f"neighbours of each rank from 0 to {num_ranks - 1}; make it for {num_ranks} ranks"
+            f"the graph has entries for ranks {sorted(graph)} and mentions ranks {sorted(known)}; "
+            f"expected ranks 0 to {num_ranks - 1} in both. Make the graph for {num_ranks} ranks"
         )

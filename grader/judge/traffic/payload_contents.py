@@ -64,10 +64,10 @@ def assert_contributions_sent(
         raise NotProven(
             found(
                 "evidence.contributions_not_sent",
-                f"judging by samples, ranks {rank} and {other} sent too little of their own "
-                f"gradients, or of sums that include them. Rank {rank} sent {num_bytes} such "
-                f"bytes; at least {needed} are needed. The result might not come from what was "
-                "sent; your instructor reviews this part",
+                f"judging by samples of the sent data, ranks {rank} and {other} sent too little "
+                f"of their own gradients, or of sums that include them. Rank {rank} sent "
+                f"{num_bytes} such bytes; at least {needed} are needed. The result might not come "
+                "from the sent data; your instructor reviews this part",
                 ranks=[rank for rank, *_ in silent],
             )
         )

@@ -102,8 +102,8 @@ def assert_requests_completed(
         how = "was never completed (no Wait or successful Test)"
         if call.request_freed:
             how = (
-                "was freed before it was complete, so the program cannot know when it may reuse "
-                "the array"
+                "was incomplete when its request was freed, so the program cannot know when it "
+                "may reuse the array"
             )
         noun = "request" if number == 1 else "requests"
         raise RuleViolation(
@@ -160,7 +160,7 @@ def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> No
     for rank, call in first:
         hint = ""
         if call.function in ("Mprobe", "Mrecv"):
-            hint = " (called by the lower-case recv of pickled objects)"
+            hint = " (inside the lower-case recv, which receives pickled objects)"
         more = f" ({_such_calls(number)})" if number > 1 else ""
         raise RuleViolation(
             found(
@@ -207,7 +207,7 @@ def _assert_few_communicators(trace: Trace, allowed_text: str) -> None:
                 found(
                     "rule.many_communicators",
                     f"rank {rank} created {len(made)} new communicators, the first with "
-                    f"{name_of(made[0])}{at(made[0])}, and sent and received {num_messages} "
+                    f"{name_of(made[0])}{at(made[0])}, and sent or received {num_messages} "
                     f"message{'s' * (num_messages != 1)}. Creating so many can itself pass data "
                     f"between ranks; this part allows {allowed_text}",
                     rank=rank,
@@ -223,8 +223,8 @@ def _assert_evidence(trace: Trace, may_be_silent: bool) -> None:
         raise RuleViolation(
             found(
                 "rule.no_messages",
-                f"none of the {len(trace.ranks)} ranks sent a message, so no result can come from "
-                "the other ranks",
+                f"the {len(trace.ranks)} ranks sent no messages, so no result can come from "
+                "another rank",
                 num_ranks=len(trace.ranks),
             )
         )

@@ -26,7 +26,7 @@ def refuse(
             if not isinstance(text, str) or len(text) > form.max_num_chars:
                 return {}, (
                     f"rank {rank}: {name} must be a string of at most {form.max_num_chars} "
-                    "characters; the rank returned none"
+                    "characters; the rank returned no such string"
                 )
             results[name] = text
             continue

@@ -165,7 +165,7 @@ def sending(evidence: Evidence) -> Picture | None:
         for each in edges
     ]
     most_pairs = num_ranks * (num_ranks - 1)
-    told = f"{len(edges)} of {most_pairs} possible pairs."
+    told = f"{len(edges)} of {most_pairs} possible pairs of sender and receiver."
     if is_ring:
         told = f"A ring: {' → '.join(map(str, [*ring, ring[0]]))}."
     elif len(edges) == most_pairs:
@@ -316,7 +316,7 @@ def lane(rank: int) -> int:
 
 def span_title(span: CallSpan) -> str:
     """Return what is said of a bar."""
-    ended = "has not returned" if span.ended_ms is None else f"to {span.ended_ms:.3f} ms"
+    ended = "ms, not returned" if span.ended_ms is None else f"to {span.ended_ms:.3f} ms"
     said = [f"rank {span.rank}: {span.name}", span.note, span.place]
     return f"{', '.join(filter(None, said))}; from {span.began_ms:.3f} {ended}"
 

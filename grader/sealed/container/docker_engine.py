@@ -177,7 +177,7 @@ def clear_sentences(image: str = "") -> Iterator[None]:
             "image with --image"
         ) from None
     except docker.errors.APIError as error:
-        raise GraderError(f"Docker refused: {_one_line(error.explanation or error)}") from None
+        raise GraderError(f"Docker reported: {_one_line(error.explanation or error)}") from None
     except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
         raise GraderError(_why_unreachable(error)) from None
 

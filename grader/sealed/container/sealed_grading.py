@@ -158,7 +158,7 @@ def _report(output: Output, exit_code: int | None, plan: ContainerPlan, record: 
         )
     if exit_code in _NOT_STARTED:
         raise GraderError(
-            f"there is no `grade` in the image {plan.image!r}: name an image that "
+            f"the image {plan.image!r} has no command `grade`: name an image that "
             "`make image` built"
         )
     if exit_code == UsageError.exit_code:

@@ -89,7 +89,7 @@ def _pieces(recv: Callable[[int], bytes]) -> Iterator[tuple[int, bytes]]:
     while header := _header(recv):
         stream, missing = header[0], int.from_bytes(header[4:], "big")
         if stream not in (_STDOUT, _STDERR) or any(header[1:4]):
-            raise GraderError("Docker's answer is not multiplexed, as if a TTY had been set")
+            raise GraderError("Docker's answer is not multiplexed, as if the container had a TTY")
         while missing:
             data = recv(min(missing, _CHUNK_NUM_BYTES))
             if not data:

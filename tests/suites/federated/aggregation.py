@@ -203,7 +203,7 @@ def _not_set(word: str, key: str, entry: np.ndarray, aggregated: np.ndarray) -> 
         helps = "which object does set_model_params change?"
         reason = found("aggregator.model_not_set", text, help=helps)
     else:
-        text = "get_model_params() does not return what set_model_params(...) was given."
+        text = "get_model_params() does not return the state dict given to set_model_params(...)."
         helps = "which object does get_model_params read?"
         reason = found("aggregator.other_params_returned", text, help=helps)
     text = f"{key!r} is {_few(entry)} after set_model_params(...)"

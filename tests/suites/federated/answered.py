@@ -61,7 +61,7 @@ def begun(
             for each in run(ranks, (again,)).holding(_has_given):
                 if all(holds(check, *each) for check in checks):
                     return each
-    not_run("needs a script that is correct until it stops")
+    not_run("needs a script that is correct until an error stops it")
 
 
 def assert_ends_alike(run: Run, cases: Cases, ranks: int, checks: Sequence[Check]) -> None:

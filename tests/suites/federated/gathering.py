@@ -25,7 +25,7 @@ _SLACK = 1.5
 _SHARE_COMPRESSED = 0.7
 """Of the bytes of a model, that it has at least when it is compressed."""
 _FROM_SERVER = (
-    "where does each rank get its data and the model? Only the server loads and splits the data"
+    "only the server may load and split the data; how do other ranks get their data and model?"
 )
 _ONLY_TELL = {"Barrier", "Ibarrier", "Barrier_init"}
 _ONLY_ROOT_GIVES = {
@@ -74,7 +74,7 @@ def assert_gives_once(trace: Trace, ranks: Collection[int], num_times: int, *, w
         given = given_num_bytes(trace, rank) - _relayed_num_bytes(trace, rank)
         if given > _SLACK * needed:
             text = f"Rank {rank} sent the other ranks too much data for the {what}."
-            helps = "each must be sent once, as float32: what else does the rank send?"
+            helps = "each gradient or model must be sent once, as float32; what else is sent?"
             facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": needed}
             reason = found("traffic.too_many_bytes", text, help=helps, **facts)
             raise RuleViolation(reason, _num_bytes(given, num_times))
@@ -88,8 +88,8 @@ def _compresses(trace: Trace, rank: int) -> bool:
 def _num_bytes(given: int, num_models: int) -> Finding:
     return found(
         "traffic.num_bytes",
-        f"It sent {given:,} bytes; {num_models} x {lenet.NUM_PARAMETERS:,} numbers of "
-        f"{lenet.FLOAT32_NUM_BYTES} bytes are {num_models * lenet.MODEL_NUM_BYTES:,}.",
+        f"The rank sent {given:,} bytes; {num_models} x {lenet.NUM_PARAMETERS:,} numbers of "
+        f"{lenet.FLOAT32_NUM_BYTES} bytes take {num_models * lenet.MODEL_NUM_BYTES:,} bytes.",
     )
 
 
@@ -116,7 +116,7 @@ def assert_server_gives(
             facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": models + images}
             take = f"{what} {'takes' if num_models == 1 else 'take'}"
             more = f", and the {number} images that rank {rank} trains on take {images:,}"
-            numbers = f"It sent {given:,} bytes; {take} {models:,}{more if number else ''}."
+            numbers = f"The server sent {given:,} bytes; {take} {models:,}{more if number else ''}."
             raise RuleViolation(
                 found("server.gives_too_little", text, help=_FROM_SERVER, **facts),
                 found("server.num_bytes", numbers),

@@ -59,5 +59,5 @@ def division_slip(step: Step, made: Mixture, rank: int, steps: Steps) -> Finding
     ]
     key, words = next(iter(fitting), otherwise)
     told = f"In step {step.number}, rank {rank} used {words}."
-    compare = "compare the factor of each gradient with the divisor of their sum"
+    compare = "compare the factor of each gradient with the divisor of the sum"
     return found(key, told, help=compare, rank=rank, step=step.number)

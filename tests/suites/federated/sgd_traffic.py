@@ -43,7 +43,7 @@ def assert_models_served(case: Training, outcome: Outcome) -> None:
         for rank in workers:
             if taken := int(outcome["optimizer_steps"][rank][0]):
                 text = f"Rank {rank}, a worker, took {_steps(taken)} with its own optimizer."
-                helps = "only the server takes steps; it sends the new model to the workers"
+                helps = "only the server may take steps; it must send the new model to the workers"
                 facts = {"rank": rank, "number": taken}
                 raise RuleViolation(found("worker.steps_itself", text, help=helps, **facts))
         assert_server_gives(outcome.trace, dict.fromkeys(workers, 0), number, when=_steps(number))

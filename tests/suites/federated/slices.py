@@ -11,7 +11,7 @@ from .training_cases import Rows, Shared, Trained, counted, shared_example, some
 NUM_EPOCHS = 3
 BATCH_SIZE = 100
 
-_COMPARE = "compare which batch each rank draws, and where its slice begins and ends"
+_COMPARE = "check which batch each rank draws, and where its slice begins and ends"
 
 
 def assert_slice_sizes(trained: Trained, computing: Sequence[int]) -> None:
@@ -101,7 +101,7 @@ def assert_epochs(trained: Trained, computing: Sequence[int]) -> None:
         if number != asked:
             epochs = f"{NUM_EPOCHS} epochs of {examples} examples in batches of {BATCH_SIZE}"
             did = f"Rank {rank} trained on {counted(number, 'batch', 'batches')}"
-            text = f"{did}; {epochs} make {asked}."
+            text = f"{did}; expected {asked}: {epochs}."
             raise WrongAnswer(
                 found("epochs.wrong_number", text, rank=rank, num_batches=number, expected=asked)
             )

@@ -181,12 +181,12 @@ def assert_workers_follow(steps: Steps) -> None:
             previous = steps.trained.seen(rank, number - 1)
             if np.array_equal(model, previous):
                 old = f"its model from step {number - 1}"
-                text = f"{when} computed with {old}: the server's new model did not reach it."
+                text = f"{when} still used {old}: the server's new model did not reach it."
                 raise WrongAnswer(
                     found("worker.old_model", text, help=_FOLLOW, rank=rank, step=number)
                 )
             if not fits(model, expected, servers[number - 1] if servers is not None else before):
-                text = f"{when} did not compute with the server's new model."
+                text = f"{when} did not use the server's new model."
                 helps = "compare the model that the server sends with the one that the worker loads"
                 reason = found("worker.other_model", text, help=helps, rank=rank, step=number)
                 raise WrongAnswer(reason, difference(model, expected))
@@ -200,7 +200,7 @@ def assert_model_kept(steps: Steps, holders: Sequence[int]) -> None:
         model = steps.trained.model(rank)
         start = steps.trained.seen(steps.computing[0], 0)
         if steps.has_other_model(rank) or np.array_equal(model, start):
-            text = f"Rank {rank}'s global variable `model` is not the network after the last step."
+            text = f"Rank {rank}'s global variable `model` is not the result of the last step."
             helps = "which network do the steps change, and which one is `model`?"
             raise WrongAnswer(found("model.not_trained", text, help=helps, rank=rank))
 

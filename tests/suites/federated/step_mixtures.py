@@ -25,8 +25,8 @@ def mixture_of(step: Step, rank: int) -> Mixture:
     """Return of which gradients a step was made; raises WrongAnswer where it is of none."""
     if step.made_of is None:
         text = (
-            f"After step {step.number}, rank {rank}'s model differs from that of serial training. "
-            "No sum of the ranks' gradients explains the difference."
+            f"After step {step.number}, rank {rank}'s model differs from that of centralized "
+            "training. No sum of the ranks' gradients explains the difference."
         )
         helps = "does each parameter get its own gradient, and no other?"
         reason = found("step.of_no_gradients", text, help=helps, rank=rank, step=step.number)
@@ -47,16 +47,14 @@ def not_of_others(step: Step, made: Mixture, rank: int, steps: Steps) -> WrongAn
     facts = {"rank": rank, "step": step.number}
     if left is not None and holds_others(left, rank, steps):
         text += "; the gradients were reduced after the step."
-        helps = "compare the order of optimizer.step() and the reduction"
+        helps = "which must come first, optimizer.step() or the reduction?"
         reason = found("step.before_reduction", text, help=helps, **facts)
     elif rank in made.present:
         text += ", not the one reduced over all ranks."
         helps = "which ranks get the result of the reduction, and where is it written?"
         reason = found("step.of_own_gradient", text, help=helps, **facts)
     else:
-        helps = (
-            "does optimizer.step() come after the reduction, and update this model's parameters?"
-        )
+        helps = "does optimizer.step() come after the reduction and update the trained network?"
         reason = found("step.without_gradient", f"{text}.", help=helps, **facts)
     return WrongAnswer(reason, difference_of(step))
 

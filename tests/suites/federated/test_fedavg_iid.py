@@ -193,7 +193,7 @@ def test_works_as_a_program_of_its_own(run: Run, checks: RoundChecks) -> None:
 
 @stage(7)
 def test_rounds_are_right(run: Run, checks: RoundChecks) -> None:
-    """trains correctly, except for an error that stops it"""
+    """trains correctly until an error stops it"""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_weighted_means(case, outcome, PARAMETERS)
     seen = begun(run, CASES, runs_of(run), MORE_THAN_ALL, checks.training)

@@ -166,7 +166,7 @@ def test_works_when_no_message_is_buffered(run: Run, checks: RoundChecks) -> Non
 
 @stage(9)
 def test_rounds_are_right(run: Run, checks: RoundChecks) -> None:
-    """trains correctly, except for an error that stops it"""
+    """trains correctly until an error stops it"""
     for case, outcome in run(1, AGGREGATIONS):
         assert_weighted_means(case, outcome, PARAMETERS)
     seen = begun(run, CASES, runs_of(run), MORE_THAN_ALL, checks.training)

@@ -212,7 +212,7 @@ def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
 
 @stage(11.5)
 def test_training_is_right(run: Run, checks: StepChecks) -> None:
-    """takes correct steps, except for an error that stops it"""
+    """takes correct steps until an error stops it"""
     number = num_right_steps(CASES[3][0])
     seen = begun(run, CASES, runs_of(run), number, checks.training)
     assert_workers_matter(faults_in(run, *seen, checks.everything), checks)
@@ -220,7 +220,7 @@ def test_training_is_right(run: Run, checks: StepChecks) -> None:
 
 @stage(3.75)
 def test_all_but_the_gradients_are_sent(run: Run, checks: StepChecks) -> None:
-    """takes correct steps with what the server sends"""
+    """takes correct steps with the server's data and models"""
     for case, outcome in runs_of(run):
         assert_examples_served(case, outcome)
         assert_models_served(case, outcome)

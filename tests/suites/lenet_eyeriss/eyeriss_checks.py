@@ -144,7 +144,7 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
             come = "comes after its" if in_order == 1 else "come after their"
             some = f"Only {in_order}" if in_order else "None"
             text = f"{some} of the {num_adds} adds {come} operands, in a cycle without another "
-            text += "operation of the same PE. So the grader did not compare the times."
+            text += "operation of the same PE. The grader did not compare the output cycles."
             raise WrongAnswer(found("latency.no_order", text, number=in_order))
         offset = schedule[0].cycle - 1
         begins = f", and the schedule begins in cycle {schedule[0].cycle}" if offset else ""
@@ -310,7 +310,7 @@ def _known_time(schedule: list[Work], sizes: Sizes) -> Iterator[Finding]:
     last = schedule[-1].cycle
     if last == sizes.num_multiplies + sizes.num_adds:
         text = f"The schedule takes {last} cycles, as many as it has operations."
-        helps = "the PEs of the array work at the same time"
+        helps = "the PEs of the array must work at the same time"
         yield found("latency.one_operation_at_a_time", text, help=helps, cycles=last)
     elif last == sizes.taps * sizes.out_cols + sizes.kernel_rows:
         text = f"The schedule takes {last} cycles, as if each PE had a multiplier and an adder."

@@ -69,7 +69,7 @@ def assert_contributes(trace: Trace, ranks: Collection[int], num_calls: int) -> 
             given = round(number / num_calls)
             text = f"Rank {rank} sent {given} elements per call in messages and collectives; "
             text += f"it has {NUM_PARAMETERS} gradients."
-            helps = "which call of torch.distributed sends them to the other ranks?"
+            helps = "which call of torch.distributed sends the gradients to the other ranks?"
             raise RuleViolation(
                 found("traffic.gradients_not_given", text, help=helps, rank=rank, given=given)
             )

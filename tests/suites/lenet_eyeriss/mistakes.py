@@ -100,7 +100,7 @@ def _likely(own: Gradients, rank: int, epoch: int) -> Iterator[tuple[Gradients, 
     helps = "which gradients does your code add before it divides?"
     yield own[rank] / num_ranks, found("mean.only_own_divided", text, help=helps, rank=rank)
     for source in range(num_ranks):
-        text = f"{ends} rank {source}'s gradients; those of the other ranks are missing."
+        text = f"{ends} rank {source}'s gradients; no other rank's were added."
         helps = "where does your code add the other ranks' gradients?"
         yield own[source], found("mean.of_one_rank", text, help=helps, rank=rank, source=source)
     for step, side in ((-1, "left"), (1, "right")):
@@ -125,8 +125,8 @@ def _not_passed_on(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
     complete = np.array([sums_of(outcome, each, epoch).complete for each in range(n)])
     if complete.any(axis=0).mean() < _NEARLY_ALL or complete.mean(axis=1).max() > 1.5 / n:
         return None
-    text = f"Each rank completed one chunk of the sum; rank {rank} never got the others' chunks."
-    helps = "what does a rank do with its chunk after it is complete?"
+    text = f"Each rank completed one chunk of the sum; rank {rank} got no other complete chunk."
+    helps = "what does a rank do with its complete chunk?"
     return found("mean.chunks_not_passed_on", text, help=helps, rank=rank)
 
 
@@ -134,8 +134,8 @@ def _left_out(held: Gradients, own: Gradients, wrong: Indices, rank: int) -> Fin
     """Return that a few elements still hold the rank's own values."""
     if not any(_same(held[wrong], own[rank][wrong] / divisor) for divisor in (1, len(own))):
         return None
-    text = f"Rank {rank} left out {wrong.size} of {held.size} gradients ({_extent(wrong)}). "
-    text += "These contain only its own values."
+    text = f"Rank {rank} left out {wrong.size} of {held.size} gradients ({_extent(wrong)}): "
+    text += "only its own contribution is there."
     helps = "compare the number of elements in your messages with the number of gradients"
     return found("mean.some_left_out", text, help=helps, rank=rank, **_few(wrong))
 
@@ -144,7 +144,7 @@ def _some_wrong(wrong: Indices, num_elements: int, rank: int) -> Finding:
     verb = "is" if wrong.size == 1 else "are"
     text = f"On rank {rank}, {wrong.size} of {num_elements} gradients {verb} not the mean "
     text += f"({_extent(wrong)})."
-    helps = "what does your code do differently with these elements?"
+    helps = f"what does your code do differently with {serial.name_at(int(wrong[0]))}?"
     return found("mean.some_wrong", text, help=helps, rank=rank, **_few(wrong))
 
 

@@ -14,10 +14,10 @@ from .schedule import Element, Key, Matrix, Sizes, Work
 class Rule(Enum):
     """What a schedule has to keep to."""
 
-    OWN_WORK = "a PE does all the work on its own rows, and only once"
+    OWN_WORK = "a PE does all the work on its own rows, each operation once"
     ONE_A_CYCLE = "a PE does one operation per cycle"
     OPERANDS = "an operand must be computed in an earlier cycle"
-    VALUE = "a value is the product or the sum of its operands"
+    VALUE = "an operation's value is the product or the sum of its operands"
 
 
 @dataclass(frozen=True)

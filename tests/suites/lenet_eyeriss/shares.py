@@ -146,7 +146,7 @@ def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
             return found(
                 "mean.unequal_shares",
                 f"From {first} on, rank {rank}'s result {listed(told)}.",
-                help="follow this chunk from step to step: which rank adds what to it?",
+                help=f"follow {first} from message to message: what does each rank add?",
                 rank=rank,
                 first=first,
                 missing=missing,

@@ -107,7 +107,7 @@ def test_begins_with_gradients(run):
 
 @stage(0.5)
 def test_every_process_hands_over_as_much(run):
-    """sends as many numbers as it has gradients, on 4 ranks"""
+    """sends as many numbers as there are gradients, on 4 ranks"""
     attempts = run(SHEETS_RANKS, CASES[SHEETS_RANKS]).attempts()
     assert attempts
     for _, attempt in attempts:

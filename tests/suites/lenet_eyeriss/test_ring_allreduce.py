@@ -123,7 +123,7 @@ def test_every_request_is_completed(run):
     answers = where_several_hold(run, CASES, assert_goes_all_the_way_round, GOES_ROUND)
     if any(case.buffered_sends for case, _ in answers):
         # The requests are those of the probe, which lets dist.send return.
-        not_run("needs: a call that returns (dist.send waits forever)")
+        not_run("needs a call that returns (dist.send waits forever)")
     for case, outcome in answers:
         with case_context(case, outcome):
             assert_requests_completed(outcome.trace)

@@ -45,7 +45,7 @@ def assert_trained_as_one(case: Training, outcome: Outcome) -> None:
                     "training.parameters_differ",
                     f"After epoch {epoch + 1}, {serial.name_at(index)} on rank {rank} is "
                     f"{_moved(held[rank][index], start[index])}; expected "
-                    f"{_moved(expected[epoch, index], start[index])}, as in one process with all "
+                    f"{_moved(expected[epoch, index], start[index])}, as on one process with all "
                     f"examples ({_differ_text(int(wrong[rank].sum()), wrong[rank].size)}).",
                     rank=rank,
                     epoch=epoch + 1,

@@ -279,11 +279,11 @@ def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
     share, rank = min((sent, rank) for rank, sent in enumerate(bytes_sent(proof.outcome.trace)))
     if share * n < (n - 1) * proof.num_bytes:
         number, length = share // proof.case.item_num_bytes, proof.case.num_elements
-        sent = f"Rank {rank} sent only {number} of its {length} elements"
-        text = f"{sent}; the other ranks need more than that."
+        sent = f"Rank {rank} sent {number} of its {length} elements"
+        text = f"{sent}; a correct result needs more."
         return found("messages.too_little_sent", text, num_elements=number)
     if not contribute(proof.outcome.trace, proof.summed):
-        text = "The ranks sent neither pieces of their arrays nor sums of them."
+        text = "The ranks sent neither pieces of their arrays nor sums of such pieces."
         return found("messages.no_contribution", text)
     happened = [effect for effect in proof.effects if effect.happened]
     changing = [effect for effect in happened if effect.influenced]

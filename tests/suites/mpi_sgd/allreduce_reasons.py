@@ -176,14 +176,14 @@ def _of_sum(
         to = np.flatnonzero(expected == held)[0]
         return found("allreduce.chunk_elsewhere", text, help=helps, rank=rank, belongs_to=to)
     if held in some:
-        helps = "follow the contribution of a missing rank: in which step should it arrive here?"
+        helps = f"follow a missing contribution: in which step should it reach rank {rank}?"
         missing = set(range(len(terms))) - some[held]
         return found("allreduce.numbers_missing", text, help=helps, rank=rank, missing=missing)
     if held - GARBAGE in some:
         return old_recv_reduced(rank)
     for other, term in enumerate(terms):
         if held - term in some or held - 2 * term in some:
-            helps = "follow the contribution of that rank: in which steps is it added?"
+            helps = f"follow rank {other}'s contribution: in which steps is it added?"
             return found("allreduce.counted_twice", text, help=helps, rank=rank, counted=other)
     return found("allreduce.other_numbers", text, rank=rank)
 
@@ -217,7 +217,7 @@ def _of_other_op(
         with_zero = SERIAL[op](with_zero, send)
     if np.array_equal(got, with_zero):
         text = f"Rank {rank} also reduced a 0 into recv, but a 0 changes the result of {op}."
-        helps = "what is in the result before the first op?"
+        helps = "what does your result array contain before the first call of op?"
         reason = found("op.zero_reduced", text, help=helps, rank=rank, op=op)
         return "a 0 was reduced into it", reason
     return None

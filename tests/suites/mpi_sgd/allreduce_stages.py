@@ -305,4 +305,4 @@ def _others(outcome: Outcome) -> list[Call]:
 
 
 def _not_shown() -> NoReturn:
-    not_run("no run shows this in its calls")
+    not_run("no run shows the calls that this check looks for")

@@ -145,8 +145,8 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
                     f"The workers trained on {counted(trained, 'batch', 'batches')} ({told}); "
                     f"expected number_of_batches x epochs = {case.number_of_batches} x "
                     f"{case.epochs} = {asked}.",
-                    help="the workers share number_of_batches; if it does not divide evenly, "
-                    "some workers train on one more batch",
+                    help="the workers share number_of_batches batches; if these do not divide "
+                    "evenly, some workers train on one more",
                     trained=trained,
                     expected=asked,
                 )
@@ -169,7 +169,7 @@ def uneven_trainings(launch: Launch) -> list[tuple[Fit, Outcome]]:
         hint = found(
             "async.uneven_batches",
             f"{case.number_of_batches} batches do not divide evenly among {num_workers} workers: "
-            f"{counted(rest, 'worker', 'workers')} must train on {share + 1} per epoch, the others "
+            f"{counted(rest, 'worker', 'workers')} must train on {share + 1} per epoch, the rest "
             f"on {share}.",
             help="does each master expect as many batches from a worker as the worker trains on?",
             batches=case.number_of_batches,

@@ -96,8 +96,8 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
                 found(
                     "async.fixed_order",
                     f"While rank {slow} computed, {masters} stopped serving rank {worker}.",
-                    help="does a master wait for the workers in a fixed order? It must take the "
-                    "gradients of any worker, as with MPI.ANY_SOURCE",
+                    help="does a master wait for the workers in a fixed order? It must accept "
+                    "gradients from any worker, as with MPI.ANY_SOURCE",
                     rank=slow,
                     worker=worker,
                     masters=case.num_masters,

@@ -242,9 +242,8 @@ def _reduced_to_one(outcome: Outcome) -> Finding | None:
     first = reduced[0]
     return found(
         "step.reduced_to_one_rank",
-        f"{call_text(first)} delivers the sum to rank {first.peer} only; the other "
-        "ranks' arrays "
-        "stay unchanged.",
+        f"{call_text(first)} delivers the sum to rank {first.peer} only; every other "
+        "rank's arrays stay unchanged.",
         help="which collective delivers the sum to every rank?",
         call=call_name(first),
         root=first.peer,

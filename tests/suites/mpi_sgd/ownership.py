@@ -80,8 +80,8 @@ def assert_one_owner_per_layer(
             there = num_bytes_sent(trace, worker, master)
             layers = _layers_per_batch(there, batches, sizes, worker, master)
             if owned.setdefault(master, layers) != layers:
-                sent = f"Rank {worker} sent rank {master} the gradients of {_told(layers)}"
-                text = f"{sent}; another worker sent rank {master} those of {_told(owned[master])}."
+                sent = f"rank {worker}: {_told(layers)}; another worker: {_told(owned[master])}"
+                text = f"Two workers sent rank {master} gradients of different layers ({sent})."
                 raise RuleViolation(
                     found("layers.workers_disagree", text, rank=worker, master=master)
                 )
@@ -154,7 +154,7 @@ def _assert_replied(
     raise RuleViolation(
         found(
             "layers.reply_differs",
-            f"Master rank {master} sent {back:,} bytes to rank {worker} in "
+            f"Master rank {master} sent {back:,} bytes to rank {worker} over "
             f"{_batches(num_batches)}; sending back {_told(layers)} once per batch takes "
             f"{num_batches * one:,} bytes.",
             help="reply with the weights and biases of exactly the layers whose gradients arrived",

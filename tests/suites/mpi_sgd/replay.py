@@ -53,7 +53,7 @@ def replay(
             steps = [learning_rate * update.gradient[name] for update in updates]
             reason = reason_of_break(name, chain, left_over, learning_rate, rtol)
             in_all = told_by_the_sum(start[name], steps, final[name], rtol) if final else None
-            text = f"First seen at update {len(chain)} of {len(updates)} to {name}."
+            text = f"The mistake first shows at update {len(chain)} of {len(updates)} to {name}."
             place = found("async.seen_at_update", text, number=len(chain), name=name)
             raise WrongAnswer(reason, *([in_all] if in_all else []), place)
         values[name] = chain

@@ -53,7 +53,7 @@ def reason_of_break(
             return found(
                 "async.late_reply",
                 f"The {name} sent back for {update} already contained the gradients of {other}.",
-                help="a master applies one worker's gradients, replies to it, and continues",
+                help="a master applies one worker's gradients, answers that worker, and continues",
                 **_facts(update, name),
                 other=other.rank,
             )

@@ -95,8 +95,8 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
                 found(
                     "sync.gradients_given_twice",
                     f"Rank {rank} passed {num_bytes:,} bytes to collectives in "
-                    f"{counted(case.num_steps, 'step', 'steps')}; the gradients take {once:,} "
-                    "bytes.",
+                    f"{counted(case.num_steps, 'step', 'steps')}; the gradients of all "
+                    f"steps take {once:,} bytes.",
                     help="sum the gradients of each step only once",
                     rank=rank,
                     num_bytes=num_bytes,

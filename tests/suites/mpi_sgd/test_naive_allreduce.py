@@ -90,7 +90,7 @@ RIGHT = (test_three_processes, test_two_and_four_processes)
 
 @points(1.5, requires=RIGHT)
 def test_all_inputs_and_numbers_of_processes(run):
-    """works for all: longer arrays, ops, dtypes, 1 to 16 ranks"""
+    """works for all lengths, ops, and dtypes, on 1 to 16 ranks"""
     assert_all_abilities(run, CASES)
 
 

@@ -79,7 +79,7 @@ def test_any_number_of_processes(run, ranks):
 
 @points(2, requires=test_chunks_are_passed_on)
 def test_all_inputs_and_numbers_of_processes(run):
-    """works for all: longer arrays, ops, dtypes, 1 to 16 ranks"""
+    """works for all lengths, ops, and dtypes, on 1 to 16 ranks"""
     assert_all_abilities(run, CASES)
 
 
@@ -259,7 +259,7 @@ def test_whole_arrays_go_around(run):
 
 @stage(10)
 def test_ring_is_complete(run):
-    """sends all chunks of a ring, and passes them on"""
+    """sends all the chunks a ring needs, and passes them on"""
     assert_ring_is_complete(run, CASES)
 
 
@@ -271,7 +271,7 @@ def test_right_by_messages(run):
 
 @stage(9)
 def test_ring_is_not_waited_for(run):
-    """sends all chunks of a ring, but never waits for receives"""
+    """sends all the chunks a ring needs, but waits for no receive"""
     assert_ring_is_not_waited_for(run, CASES)
 
 

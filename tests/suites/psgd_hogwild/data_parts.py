@@ -53,8 +53,8 @@ def assert_batch_sizes(case: Training, who: str, batches: Sequence[Rows], part_s
             text = f"Batch {batch} of {who} has size {size}; expected {wanted}."
             facts = {"batch": batch, "size": size, "expected": wanted}
             break
-    helps = f"{part_size} examples in batches of {case.batch_size} make {len(expected)} batches"
-    helps += f" in {case.epochs} epochs"
+    helps = f"{part_size} examples in batches of {case.batch_size} make {_batches(len(expected))}"
+    helps += f" in {case.epochs} epoch{'s' * (case.epochs != 1)}"
     raise WrongAnswer(found("data.batch_sizes", text, help=helps, who=who, **facts))
 
 
@@ -74,8 +74,8 @@ def assert_disjoint(parts: Mapping[str, Rows]) -> None:
         if shared:
             example, number, other = shared[0], len(shared), owners[shared[0]]
             text = f"{other.capitalize()} and {who} both trained on example {example}. "
-            text += f"Of the {len(own)} examples of {who}, {number} also belonged to others."
-            helps = "compare which examples each one takes: the parts must be disjoint"
+            kind, helps = who.split()[0], "compare how the parts are chosen: they must be disjoint"
+            text += f"Of {who}'s {len(own)} examples, {number} also belonged to another {kind}."
             facts: dict[str, Any] = {"owners": (other, who), "example": example, "number": number}
             raise WrongAnswer(found("data.parts_overlap", text, help=helps, **facts))
         owners.update(dict.fromkeys(own, who))
@@ -89,7 +89,7 @@ def assert_none_left_out(case: Training, parts: Mapping[str, Rows]) -> None:
         number, num_examples, example = len(missing), case.num_examples, missing[0]
         text = f"The training left out {number} of {num_examples} examples"
         text += f"{', such as' if number > 1 else ':'} example {example}."
-        helps = "count the examples of all parts together: they must be the whole dataset"
+        helps = "together, the parts must contain every example of the dataset"
         facts: dict[str, Any] = {"number": number, "num_examples": num_examples, "example": example}
         left_out = found("data.examples_left_out", text, help=helps, **facts)
         raise WrongAnswer(*_remainder(case, len(parts), number), left_out)

@@ -107,9 +107,7 @@ def assert_loss_falls(case: Hogwild, outcome: Outcome) -> None:
         if before - here < (1 - LOSS_MARGIN) * (before - there):
             text = f"The loss over the dataset went from {before:.3f} to {here:.3f}; "
             text += f"plain SGD reaches {there:.3f} after as many epochs with the same lr."
-            helps = (
-                f"the loss must fall by at least {1 - LOSS_MARGIN:.0%} of what plain SGD achieves"
-            )
+            helps = f"the loss must fall at least {1 - LOSS_MARGIN:.0%} as far as with plain SGD"
             losses = {"before": before, "after": here, "plain_sgd": there}
             facts: dict[str, Any] = {name: round(loss, 3) for name, loss in losses.items()}
             falls = found("hogwild.loss_falls_too_little", text, help=helps, **facts)
@@ -316,7 +314,7 @@ def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
             return
         text = f"The returned weights differ by {distance:.0%} from the expected ones: the start "
         text += f"weights minus lr times all {len(steps)} gradients."
-        helps = f"up to {SUM_MARGIN:.0%} may be lost because processes write at the same moment"
+        helps = f"up to {SUM_MARGIN:.0%} is allowed, because simultaneous writes lose some steps"
         facts: dict[str, Any] = {"distance": round(distance, 2), "num_gradients": len(steps)}
         off = found("hogwild.steps_do_not_add_up", text, help=helps, **facts)
         raise WrongAnswer(*_missing_steps(case, outcome), off)

@@ -38,7 +38,7 @@ def assert_seen(seen: int | None, said: int, what: str) -> None:
     """
     if seen is not None and seen < said:
         text = f"According to the record, {counted(said, 'process')} {what}; "
-        text += f"the grader saw only {counted(seen, 'process')}."
+        text += f"the grader saw {counted(seen, 'process')}."
         raise NotProven(found("hogwild.processes_not_seen", text, recorded=said, seen=seen))
 
 

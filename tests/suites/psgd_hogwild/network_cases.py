@@ -169,12 +169,12 @@ def _assert_output_follows(outcome: Outcome) -> None:
         expected = output_of(images, ran, _parameters(outcome))
     # Shapes come from a rank: what does not fit together can fail anywhere.
     except (NotRecomputable, ArithmeticError, IndexError, MemoryError, *_UNREADABLE) as error:
-        text = f"The grader could not recompute the output from layers and parameters: {error}."
+        text = f"The grader could not recompute the output from the recorded layers: {error}."
         raise NotProven(found("network.not_recomputable", text)) from None
     if not still_drops and not (
         output.shape == expected.shape and np.allclose(output, expected, rtol=1e-3, atol=1e-5)
     ):
-        text = "The output differs from what these layers compute with these parameters."
+        text = "The output differs from what the recorded layers and parameters compute."
         raise NotProven(found("network.output_not_of_layers", text))
     if dropped.shape == output.shape and np.array_equal(dropped, output):
         text = "The record shows dropout in training, but the output is the same as in evaluation."
@@ -191,7 +191,7 @@ def assert_probabilities(case: Network, outcome: Outcome) -> None:
         if output.shape != (case.batch_size, NUM_CLASSES):
             expected = (case.batch_size, NUM_CLASSES)
             text = f"The output has shape {output.shape}; expected {expected}."
-            helps = "the output has a row for every image and a column for every class"
+            helps = "the output must have a row for every image and a column for every class"
             raise WrongAnswer(found("network.output_shape", text, help=helps, shape=output.shape))
         sums = output.sum(axis=1)
         wrong = np.flatnonzero((np.abs(sums - 1) > 1e-5) | (output < 0).any(axis=1))

@@ -193,8 +193,8 @@ def _assert_times_agree(case: Psgd, outcome: Outcome) -> None:
         is_too_short = max(pauses_ns, default=0) < (len(ended) - 1) * BATCH_NS
         is_too_short &= ended.max() > min((call.left_ns for call in moving), default=0)
         if is_early or ended.max() >= after or is_told_at_once or is_too_short:
-            text = f"The times of rank {rank}'s {len(ended)} batches contradict each other, or "
-            text += "contradict the times of its MPI calls. Your instructor reviews this part."
+            text = f"The recorded times of rank {rank}'s batches contradict each other or the "
+            text += "times of its MPI calls. Your instructor reviews this part."
             raise NotProven(found("psgd.times_disagree", text, rank=rank))
 
 

@@ -34,7 +34,7 @@ def output_of(images: Floats, found: Sequence[Layer], parameters: Sequence[Float
     for layer in found:
         shape = layer.shape
         if len(shape) < 2 or shape[0] != len(images):
-            raise NotRecomputable(f"the output of {layer.name} has shape {shape}")
+            raise NotRecomputable(f"{layer.name} gave shape {shape}, not a row for each image")
         if layer.name == CONVOLUTION:
             values = _convolution(values, shape, unused)
         elif layer.name == MAX_POOL:
@@ -61,7 +61,7 @@ def _convolution(values: Floats, shape: tuple[int, ...], unused: list[Floats]) -
     num_places = len(values) * shape[2] * (values.shape[3] + 2 * padding)
     largest = max(weights[0].size, len(weights)) * num_places
     if size > values.shape[2] + 2 * padding or largest > _MOST_NUMBERS:
-        raise NotRecomputable("a convolution is too large for the grader to recompute")
+        raise NotRecomputable("a convolution is too large")
     outputs, _ = oracles.conv2d(values, weights, _bias(unused, len(weights)), padding=padding)
     return outputs
 
@@ -97,4 +97,4 @@ def _take(unused: list[Floats], fits: Callable[[Floats], bool]) -> Floats:
     for index, each in enumerate(unused):
         if fits(each):
             return unused.pop(index)
-    raise NotRecomputable("no parameters have the shape that a layer needs")
+    raise NotRecomputable("no unused parameter has the shape that a layer needs")

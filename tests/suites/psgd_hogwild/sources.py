@@ -21,7 +21,7 @@ SOLVERS = frozenset(
 LOCKS = ("Lock", "RLock", "Semaphore", "BoundedSemaphore", "flock", "lockf")
 WAITS = ("Barrier", "Condition", "Event")
 _MAX_CHARS = 1 << 14
-_HELP = "write the training with torch, without any other solver"
+_HELP = "write the training with torch, without other packages that train models"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -185,8 +185,8 @@ def trained_batches(case: Training, outcome: Outcome, rank: int) -> list[Rows]:
                 "training.too_many_batches",
                 f"The model{_on_rank(outcome, rank)} was trained on {len(lengths)} batches with "
                 f"{len(rows)} examples in all.",
-                help=f"{case.num_examples} examples in {case.epochs} epochs make "
-                f"{case.num_examples * case.epochs} in all",
+                help=f"{case.num_examples} examples in {case.epochs} "
+                f"epoch{'s' * (case.epochs != 1)} make {case.num_examples * case.epochs} in all",
                 num_batches=len(lengths),
                 num_examples=len(rows),
                 rank=rank,

@@ -176,7 +176,7 @@ def _assert_gradient(
     norm, apart = np.linalg.norm(wanted), np.linalg.norm(got - wanted)
     text = f"The gradient has norm {np.linalg.norm(got):.6g}; the correct one has {norm:.6g}. "
     if norm:
-        text += f"The norm of their difference is {apart / norm:.3g} times the correct one's."
+        text += f"The norm of their difference is {apart / norm:.3g} times the correct norm."
     raise WrongAnswer(reason(), found("gradient.differs", text.strip()))
 
 

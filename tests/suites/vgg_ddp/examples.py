@@ -9,7 +9,7 @@ from .steps import examples_of
 from .train_cases import BATCH_SIZE, Printing, Training
 
 _SAMPLER = (
-    "check how each rank picks its examples, such as num_replicas and rank of its "
+    "check how each rank picks its examples, including num_replicas and rank of its "
     "DistributedSampler"
 )
 

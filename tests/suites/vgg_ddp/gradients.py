@@ -109,6 +109,6 @@ def recognised_by_parameter(
     only = f"only {len(averaged)} of {len(got)} parameters"
     text = f"In iteration {step}, rank {rank} used the mean for {only}. "
     text += f"It used its own batch's gradients for {listed([*left[:_FEW], *more])}."
-    helps = "compare the parameters that are averaged with those that the optimizer updates"
+    helps = "compare the parameters whose gradients you average with those of the optimizer"
     facts: dict[str, Any] = {"rank": rank, "iteration": step, "averaged": len(averaged)}
     return found("step.parameters_left_out", text, help=helps, left_out=left, **facts)

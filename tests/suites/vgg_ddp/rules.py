@@ -32,7 +32,7 @@ def assert_not_through_ddp(case: Training, outcome: Outcome) -> None:
         if wrapped.any():
             text = f"Rank {rank} trained a model wrapped in DistributedDataParallel, "
             text += "which averages the gradients itself."
-            helps = "in this part, the program must average them"
+            helps = "in this part, the program must average the gradients"
             helps += "; DistributedDataParallel belongs to part 3"
             raise RuleViolation(found("ddp.not_in_this_part", text, help=helps, rank=rank))
 
@@ -140,10 +140,10 @@ def assert_options_of_handout(case: Training, outcome: Outcome) -> None:
     """Assert that argparse has the options as the handout writes them. Raises RuleViolation."""
     respelt = max(outcome["respelt"])
     if respelt:
-        text = f"The program's argparse has {respelt}, "
-        text += "so the handout's command line does not start it."
-        helps = "spell the options as in the handout; this costs nothing, because the grader used "
-        helps += "your spelling"
+        text = f"The program's argparse spells options differently ({respelt}), "
+        text += "so the handout's command line does not start the program."
+        helps = "spell the options as in the handout; this costs no points, because the grader "
+        helps += "used your spelling"
         raise RuleViolation(found("options.respelt", text, help=helps, options=respelt))
 
 
@@ -151,7 +151,7 @@ def assert_folders_created(case: Training | Printing, outcome: Outcome) -> None:
     """Assert that a program creates the folders that it writes into. Raises RuleViolation."""
     folder = max(outcome["created_folders"])
     if folder:
-        text = f"The program writes to a folder that did not exist when it began: {folder}."
+        text = f"The program writes to a folder that did not exist at the start: {folder}."
         helps = "create folders with os.makedirs(..., exist_ok=True)"
-        helps += "; the grader created the folder, and this costs nothing"
+        helps += "; the grader created the folder, so this costs no points"
         raise RuleViolation(found("output.no_folder", text, help=helps, folder=folder))

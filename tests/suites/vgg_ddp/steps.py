@@ -46,7 +46,7 @@ def assert_trained(case: Training | Printing, outcome: Outcome) -> None:
 def _seen_instead(forwards: int, backwards: int, steps: int) -> Finding:
     return found(
         "training.seen_instead",
-        f"The grader saw {forwards} calls of model.py's VGG11 (outside torch.no_grad()), "
+        f"Calls that the grader saw: {forwards} of model.py's VGG11 (outside torch.no_grad()), "
         f"{backwards} of backward, and {steps} of a torch.optim optimizer's step().",
         forwards=forwards,
         backwards=backwards,
@@ -115,7 +115,7 @@ def examples_of(case: Training | Printing, outcome: Outcome) -> list[list[int]]:
     if strange:
         text = f"On {ranks_text(strange)}, the network received images that the grader did not "
         text += "recognise as training images."
-        helps = "read them from datasets.CIFAR10(train=True), with a DataLoader or by index"
+        helps = "read the images from datasets.CIFAR10(train=True), with a DataLoader or by index"
         raise WrongAnswer(found("training.unknown_images", text, help=helps, ranks=strange))
     return examples
 

@@ -96,5 +96,5 @@ test_folders_are_created = points(0)(SHARED.test_folders_are_created)
 
 @stage(8)
 def test_averages_once_it_has_begun(run):
-    """trains correctly if the grader repairs its start"""
+    """trains correctly once the grader helps it to start"""
     assert_helped(run, 4, CASES[4], assert_through_ddp, assert_steps_with_mean_of_batches)

@@ -91,5 +91,5 @@ def test_most_ranks_give_their_gradients(run):
 
 @stage(11)
 def test_averages_once_it_has_begun(run):
-    """averages correctly if the grader repairs its start"""
+    """averages correctly once the grader helps it to start"""
     assert_helped(run, 4, CASES[4], assert_gradients_given, assert_steps_with_mean)

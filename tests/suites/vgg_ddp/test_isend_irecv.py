@@ -64,7 +64,7 @@ def test_every_request_is_waited_for(run):
 
 @averaged(0)
 def test_rank_0_takes_the_mean(run):
-    """sends messages only to rank 0 and from rank 0"""
+    """sends messages only to or from rank 0"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_messages_by_rank_0)
 
 

@@ -51,7 +51,7 @@ def test_batches_have_256_examples(run):
 
 @points(0.5, requires=TRAINS)
 def test_program_comes_to_its_end(run):
-    """exits after its training"""
+    """exits after training"""
     assert_all_hold(run(1, PRINTING))
 
 
@@ -89,5 +89,5 @@ def test_folders_are_created(run):
 
 @stage(6)
 def test_trains_once_it_has_begun(run):
-    """trains correctly if the grader repairs its start"""
+    """trains correctly once the grader helps it to start"""
     assert_helped(run, 1, CASES, assert_own_gradients, assert_sgd_steps)

@@ -470,7 +470,7 @@ def test_a_script_in_an_unknown_coding_is_named_and_the_others_are_graded(tmp_pa
     assert found.not_read == {
         "helper.py": "has a NUL byte in line 1, which Python does not allow; save it as UTF-8",
         "ring.py": (
-            "declares the coding utf-7 in line 1; save it as UTF-8 and remove the coding line"
+            "declares the unsupported encoding utf-7 in line 1; save it as UTF-8 without that line"
         ),
     }
 

@@ -266,7 +266,7 @@ def test_where_ranks_take_turns_a_crossing_is_said_to_be_of_such(num_cores, told
         ),
         (
             5,
-            "the ring all-reduce and MPI_Allreduce took medians of 3 and 6 ms; the middle halves "
+            "the ring all-reduce and MPI_Allreduce had medians of 3 and 6 ms; the middle halves "
             "of "
             "their times overlap",
         ),

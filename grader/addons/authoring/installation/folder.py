@@ -232,8 +232,8 @@ def requirements(
         f"{name_of(course)}=={version_of(files)}": name_of(course),
     }
     lines = [
-        f"# To grade as {course.name} does, run `pip install -r` on this file in a virtual",
-        "# environment. `grade build` wrote it; pip checks every package against its hash.",
+        f"# To grade as the course {course.name} does, run `pip install -r` on this file in a",
+        "# virtual environment. `grade build` wrote this file; pip checks each package's hash.",
         *(indexes(locked) if _TORCH in extras else []),
         f"--find-links {where}",
     ]

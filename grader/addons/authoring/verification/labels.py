@@ -68,7 +68,7 @@ def disagreements(label: Label, result: PartResult) -> Iterator[str]:
         found = [Finding(NOT_HANDED_IN, result.message)]
     if label.cause and not any(_is_so(label, each) for each in found):
         told = ", ".join(sorted({f"{each.key} {dict(each.facts)}" for each in found})) or "none"
-        facts = f" {label.facts}" if label.facts else ""
+        facts = f" and the facts {label.facts}" if label.facts else ""
         yield f"no finding has the key {label.cause}{facts}; found {told}"
     if not _pays(label.points, result):
         noun = "point" if label.points == 1 else "points"

@@ -103,7 +103,7 @@ def _largest(found: tuple[Price, ...]) -> str:
 def check_files(course: Course, assignment: Assignment) -> Iterator[Problem]:
     """Check that reference, handout and support files are there."""
     if not assignment.reference.is_dir():
-        yield Problem(str(assignment.reference), "there is no reference; write a solution there")
+        yield Problem(str(assignment.reference), "the reference is missing; write a solution here")
     else:
         for file in assignment.handed_in:
             if not (assignment.reference / file).is_file():
@@ -150,7 +150,7 @@ def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Pr
     for file in public:
         for line in sorted(_telling_lines(file) & secret_lines.keys())[:1]:
             text = f"students get this file, but it has a line from {secret_lines[line].name}"
-            yield Problem(str(file), f"{text}; remove it: {line!r}")
+            yield Problem(str(file), f"{text}; remove that line: {line!r}")
 
 
 def _telling_lines(file: Path) -> set[str]:

@@ -64,7 +64,7 @@ def _weights(results):
         "fedavg_weights", "FedAvg, non-iid: the weight of each client's model",
         "", "share",
         (Series("share of all examples", shares), Series("weight of its model", weights)),
-        "The numbers of examples are those of the first run. We gave the script's aggregate "
+        "The numbers of examples are those of the first run. We gave aggregate(...) "
         "a model of ones from one client and models of zeros from the others; the result is "
         "that client's weight. FedAvg weights a client by its share of the examples.",
         is_bars=True, is_share=True,
@@ -81,8 +81,8 @@ def _rounds(results):
     return Chart(
         "fedavg_rounds", "FedAvg: accuracy by round, iid against non-iid", "round", "accuracy",
         tuple(series),
-        "The global model on the test images, with 4 clients. Each run has its own seed, and so "
-        f"its own split. {OF_COMMON_RUNS} "
+        "The global model's accuracy on the test images, with 4 clients. "
+        f"{OF_COMMON_RUNS} The seed also determines the split. "
         "The scripts train one local epoch per round. "
         f"With {LONG_TIMES} local epochs, a client takes {LONG_TIMES} times as many steps.",
         x_ticks=tuple(range(1, ROUNDS + 1)), is_share=True,

@@ -25,7 +25,7 @@ def _weights(results):
     if off > _ROUNDING:
         yield (
             "Wrong: FedAvg must weight a client's model by its share of the examples. Client "
-            f"{client} has {share:.1%} of them, but its model has weight {weight:.1%}."
+            f"{client} has {share:.1%} of them, but its model has a weight of {weight:.1%}."
         )
 
 
@@ -40,7 +40,7 @@ def _drop(results):
                 f"Accuracy of FedAvg, {local}: {figures}. A claim needs {FEWEST_RUNS} runs of each."
             )
         elif other.high < iid.low:
-            yield f"FedAvg, {local}, loses accuracy on clients with different labels: {figures}."
+            yield f"FedAvg with {local} loses accuracy if the clients' labels differ: {figures}."
         else:
             yield f"Accuracy of FedAvg, {local}: {figures}. This difference is within the spread."
 
@@ -54,9 +54,9 @@ def _same(results):
     runs = set.intersection(*map(set, found))
     if runs:
         most = max(max(each[i] for each in found) - min(each[i] for each in found) for i in runs)
-        verb = "reach" if most < 0.05 else "do NOT reach"
+        verb = "reach" if most < 0.05 else "do not reach"
         yield (
-            f"The first three ways {verb} about the same accuracy with the same seed: they "
-            f"differ by up to {100 * most:.1f} percentage points in "
+            f"Centralized, serverless, and parameter-server training {verb} similar accuracies "
+            f"with the same seed: they differ by up to {100 * most:.1f} percentage points in "
             f"{len(runs)} run{'' if len(runs) == 1 else 's'}."
         )

@@ -110,7 +110,7 @@ def _times(results):
         tuple(series),
         "100 epochs with gloo over the loopback interface, without measuring accuracies. "
         "Modelled: process 0 collects and returns the ten tensors one by one, or one ring carries "
-        f"all gradients. Computing time shrinks with the share. Network: {NETWORK.describe()}.",
+        f"all gradients. Computing is split among the processes. Network: {NETWORK.describe()}.",
         is_log_x=True, is_log_y=True, x_ticks=PROCESSES,
     )  # fmt: skip
 

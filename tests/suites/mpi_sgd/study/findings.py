@@ -125,11 +125,11 @@ def _reductions(results):
         found = crossing(results, ranks)
         if found is not None:
             before, first = found
-            told = f"from {first} numbers on" if first else f"for no length up to {before} numbers"
+            told = f"from {first} numbers on" if first else f"at no length up to {before} numbers"
             turns = ", with ranks taking turns on the cores" * results.is_oversubscribed(ranks)
             yield (
-                f"On {ranks} ranks, the ring's median beat the naive all-reduce's {told} "
-                f"(one run{turns})."
+                f"On {ranks} ranks, the ring's median time was below the naive all-reduce's "
+                f"{told} (one run{turns})."
             )
         for way in ("ring", "naive"):
             own, library = (_longest(results, each, ranks) for each in (way, "library"))
@@ -156,7 +156,5 @@ def _faster(where, *both):
     )
     figures = f"medians of {first:.3g} and {second:.3g} ms"
     if high >= low:
-        return (
-            f"{where} {fast} and {slow} took {figures}; the middle halves of their times overlap."
-        )
+        return f"{where} {fast} and {slow} had {figures}; the middle halves of their times overlap."
     return f"{where} {fast} was faster than {slow}: {figures}."

@@ -84,7 +84,7 @@ def _crossings(results):
     return Table(
         "allreduce_crossings", "Length from which the ring is faster than the naive all-reduce",
         ("ranks", "measured (numbers of 8 bytes)", "modelled (numbers of 8 bytes)"), tuple(rows),
-        "Modelled: S = a b n / (n - 2) bytes for latency a and bandwidth b. With two ranks, "
+        "Modelled: a b n / (n - 2) bytes for n ranks, latency a, and bandwidth b. With two ranks, "
         "both algorithms send the same number of bytes, but the ring sends twice as many messages. "
         f"Network: {modelled.NETWORK.describe()}.",
     )  # fmt: skip

@@ -181,8 +181,8 @@ def _staleness(results):
     return Chart(
         "async_staleness", "Asynchronous training: the age of gradients", "workers",
         "steps that others took meanwhile", tuple(series),
-        "The steps between computing a gradient and using it, counted exactly: each step leaves a "
-        "count in an unused bias.",
+        "The steps between computing a gradient and using it, counted exactly: each step raises a "
+        "counter in an unused bias.",
         x_ticks=WORKERS, is_log_x=True,
     )  # fmt: skip
 

@@ -42,8 +42,8 @@ def figures(results):
         dots = tuple(Dot.of(n, serial) for n in (PROCESSES[0], PROCESSES[-1]))
         accuracies.append(Series(SERIAL, dots, has_marks=False))
     network = (
-        " Modelled: the time of one rank divided by the number of ranks, plus two collectives of "
-        f"all parameters. Network: {NETWORK.describe()}. Hogwild sends no messages."
+        " Modelled: the time of one rank divided by the number of ranks, plus the time of two "
+        f"collectives of all parameters. Network: {NETWORK.describe()}. Hogwild sends no messages."
     ) * bool(model)
     common: dict[str, Any] = {"x_label": "processes", "x_ticks": PROCESSES}
     return [
@@ -54,7 +54,7 @@ def figures(results):
         Chart(
             "speed_up", "Parallel SGD and Hogwild: speed-up", y_label="speed-up",
             series=tuple(speed_ups),
-            caption=f"Against the same method on one process. {about}{network}", **common,
+            caption=f"Compared with the same method on one process. {about}{network}", **common,
         ),
         Chart(
             "accuracy", "Parallel SGD and Hogwild: accuracy", y_label="accuracy",

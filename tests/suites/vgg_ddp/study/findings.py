@@ -112,7 +112,7 @@ def _lost_by_nodes(results):
         if isfinite(alone) and last > _ALIKE * alone:
             yield (
                 f"Wrong: {LABELS[way]} learns less on 4 nodes than on one with the same "
-                f"number of examples in all: its last {NUM_LAST} losses average {last:.2f}, "
+                f"number of examples in all. Its last {NUM_LAST} losses average {last:.2f}, "
                 f"against {alone:.2f} on one node."
             )
 

@@ -76,6 +76,6 @@ def _losses(results):
         "scaling_losses", "Loss and accuracy on 1, 2, and 4 nodes",
         ("program", "nodes", "examples on each", f"last {NUM_LAST} losses, mean", "test accuracy"),
         tuple(rows),
-        f"All after {num_iterations(results)} iterations. Training loss of the first run, the mean "
-        "over the nodes. A smaller batch has a noisier gradient, and fewer examples are seen.",
+        f"After {num_iterations(results)} iterations. Training loss of the first run, the mean "
+        "over the nodes. With a smaller batch, gradients are noisier and examples fewer.",
     )  # fmt: skip

@@ -66,7 +66,10 @@ def test_each_spelling_of_utf_8_is_utf_8(name, mark):
     ("content", "problem"),
     [
         *(
-            (f"#\n# coding: {name}\n".encode(), f"declares the coding {name} in line 2; ")
+            (
+                f"#\n# coding: {name}\n".encode(),
+                f"declares the unsupported encoding {name} in line 2; ",
+            )
             for name in ("utf-7", "rot13", "unicode_escape", "punycode", "iso-8859-15", "utf-16")
         ),
         (b"x = 1\n\n\0", "has a NUL byte in line 3, which Python does not allow; "),
@@ -84,14 +87,15 @@ def test_what_is_unclear_is_refused_in_one_clause(content, problem):
     found = read(content)
     assert found.content == b"" and found.problem.startswith(problem)
     assert found.problem.split("; ")[1].startswith("save it as UTF-8")
-    assert found.problem.endswith("remove the coding line") == ("declares the coding" in problem)
+    is_declared = "declares the unsupported encoding" in problem
+    assert found.problem.endswith("without that line") == is_declared
 
 
 def test_a_mark_counts_more_than_a_coding_line():
     """Python refuses the two together; the mark is what an editor has written by itself."""
     source = "# coding: latin-1\nx = 'é'\n"
     honest = source.replace("latin-1", "utf-8  ").encode()
-    remark = "was read as UTF-8 because of its first bytes; remove the coding latin-1 in line 1"
+    remark = "was read as UTF-8 because of its first bytes; remove the encoding latin-1 declared in line 1"
     assert read(codecs.BOM_UTF8 + source.encode()) == SourceText(honest, remark)
     assert read(source.encode("utf-16")) == SourceText(honest, UTF_16)
 
@@ -124,7 +128,7 @@ def test_coding_lines_are_found_where_python_finds_them(source):
         encoding = "another"
     found = read(source)
     if encoding in ("another", "utf-7"):
-        assert "declares the coding" in found.problem
+        assert "declares the unsupported encoding" in found.problem
     else:
         assert not found.problem
         assert (b"utf-8" in found.content) == (encoding == "iso-8859-1")

@@ -165,7 +165,9 @@ def test_of_a_file_that_was_not_read_the_reason_is_told(tmp_path):
     (tmp_path / "fit.py").write_bytes(b"1")
     found = submissions.read(tmp_path, ["ring.py", "fit.py"])
     text, _ = missing_text(place(found, MPI), MPI.parts[0], "ring.py")
-    assert text.startswith("ring.py was not read: it declares the coding utf-7 in line 1; ")
+    assert text.startswith(
+        "ring.py was not read: it declares the unsupported encoding utf-7 in line 1; "
+    )
 
 
 def test_a_file_that_was_not_read_shows_which_assignment_is_meant():
