@@ -47,8 +47,8 @@ def test_wrapped_model_is_called(run):
 def test_step_uses_all_gradients(run):
     """uses all ranks' gradients equally in each step"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_use_all_batches)
-    assert_holds_later(run(4, CASES[4]), assert_replicas_equal)
     assert_steps_come_from_backward(run, CASES[4])
+    assert_holds_later(run(4, CASES[4]), assert_replicas_equal)
 
 
 averaged = partial(points, requires=test_step_uses_all_gradients)

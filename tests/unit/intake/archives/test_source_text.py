@@ -95,7 +95,8 @@ def test_a_mark_counts_more_than_a_coding_line():
     """Python refuses the two together; the mark is what an editor has written by itself."""
     source = "# coding: latin-1\nx = 'é'\n"
     honest = source.replace("latin-1", "utf-8  ").encode()
-    remark = "was read as UTF-8 because of its first bytes; remove the encoding latin-1 declared in line 1"
+    remark = "was read as UTF-8 because of its first bytes; "
+    remark += "remove the encoding latin-1 declared in line 1"
     assert read(codecs.BOM_UTF8 + source.encode()) == SourceText(honest, remark)
     assert read(source.encode("utf-16")) == SourceText(honest, UTF_16)
 
