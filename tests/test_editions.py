@@ -165,7 +165,7 @@ def test_students_get_what_is_listed_and_can_be_graded_by(students):
             "federated",
             "communication",
             0,
-            "only the course can grade communication: this edition lacks the answers",
+            "only the course can grade communication: the students' edition lacks the answers",
         ),
         (
             "vgg_ddp",
@@ -197,6 +197,7 @@ def test_without_a_stand_in_a_part_is_said_to_be_graded_again_by_the_course(
     )
     graded = grade(tmp_path, ranks, "mpi_sgd", "sync_ring", Courses((students,)))
     assert graded.points < graded.max_points / 2
-    assert "the course also grades sync_ring with its own ring_allreduce; this edition cannot" in [
-        str(each) for each in graded.notes
-    ]
+    assert (
+        "the course grades sync_ring again with its own ring_allreduce, which the students' "
+        "edition lacks"
+    ) in [str(each) for each in graded.notes]

@@ -187,7 +187,7 @@ def test_no_folder_is_bad_usage():
     """`grade check` alone says what it wants."""
     done = grade("check")
     assert done.returncode == 2
-    assert "name another: grade check DIR" in done.stderr
+    assert "name another folder: grade check DIR" in done.stderr
 
 
 def test_versions_name_everything_that_can_change_a_mark():

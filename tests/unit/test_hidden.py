@@ -250,7 +250,7 @@ def double(number):
     assert verdicts(report)["test_large_numbers"] is verdict
     assert verdicts(report)["test_once_more"] is Verdict.SKIPPED
     assert (part.points, part.max_points) == (3, 7)
-    assert (part.verdict, part.message) == (verdict, f"a hidden check: {verdict.words}")
+    assert (part.verdict, part.message) == (verdict, "a hidden check failed")
     assert_nothing_hidden(report, said)
     assert CANARY in json_report.render(grade(suites, source, launcher, shows_hidden=True))
 

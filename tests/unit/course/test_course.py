@@ -78,7 +78,7 @@ def test_a_folder_that_is_no_course_is_named(tmp_path):
         UsageError, match=r"is not a course: expected .* course\.toml, but it has no such file"
     ):
         Course.read(tmp_path)
-    with pytest.raises(UsageError, match="but there is no such folder; name another folder"):
+    with pytest.raises(UsageError, match="but the path is not a folder; name another folder"):
         Course.read(tmp_path / "none")
 
 

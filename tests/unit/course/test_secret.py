@@ -70,7 +70,7 @@ def test_a_recording_needs_somebody_who_keeps_its_seed():
     """A named secret is the course's to keep."""
     require_kept("", is_kept=False)
     require_kept("00", is_kept=True)
-    with pytest.raises(UsageError, match="keep their seed with `grade run --full-json FILE`"):
+    with pytest.raises(UsageError, match="keep the seed with `grade run --full-json FILE`"):
         require_kept("00", is_kept=False)
 
 

@@ -139,7 +139,7 @@ def test_what_values_must_agree_on_is_told_with_the_rest(read):
         ("a" + ".a" * 2047, "is not valid TOML: Expected '='"),
         (
             "\na" + ".a" * 30000 + " = 1",
-            "line 2 is 60005 bytes long; expected at most 4096: write",
+            "line 2 is 60005 bytes long; expected at most 4096: split",
         ),
         ("#\n" * 40000, "is larger than 65536 bytes"),
     ],

@@ -200,7 +200,7 @@ def test_what_requires_a_failed_test_is_skipped_and_unpaid(tmp_path):
     assert (
         tests["second"].message
         == tests["third"].message
-        == "not run: a check that it needs failed: first"
+        == "not run: it needs a check that failed: first"
     )
     verdicts = {name: (test.verdict, test.points) for name, test in tests.items()}
     assert verdicts == {
@@ -691,7 +691,7 @@ def test_rule(run):
     tests, _ = grade(tmp_path, body, launch)
     assert tests["values"].verdict is Verdict.ACCEPTED
     assert (tests["rule"].verdict, tests["rule"].points) == (Verdict.NOT_PROVEN, 0)
-    assert ("rank 0 says this and rank 1 that; your instructor reviews this part") in tests[
+    assert ("rank 0 says this and rank 1 that. Your instructor reviews this part") in tests[
         "rule"
     ].message
 
@@ -779,7 +779,7 @@ def test_what_requires_something_that_was_not_run_says_so(tmp_path):
         def test_second(): pass
     """
     tests, _ = grade(tmp_path, body)
-    assert tests["second"].message == "not run: a check that it needs did not run: first"
+    assert tests["second"].message == "not run: it needs a check that did not run: first"
 
 
 def test_what_found_no_answers_because_nobody_asked_ranks_says_why(tmp_path):

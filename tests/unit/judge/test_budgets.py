@@ -37,7 +37,7 @@ def test_the_last_word():
         )
     assert str(caught.value) == (
         "ringallreduce, 6 MiB, took 1.25 s (fastest of 3 runs), 50 times the 25 ms of Allreduce "
-        "(fastest of 3); this part allows a factor of 10"
+        "(fastest of 3). This part allows a factor of 10"
     )
     (budget,) = caught.value.budgets
     assert (budget.what, budget.actual, budget.allowed, budget.reference) == (

@@ -53,7 +53,7 @@ def test_an_element_has_the_name_that_a_student_knows(index, name):
     [
         (
             lambda: unpacked(VECTOR[:8], SHAPES),
-            r"packed vector: found shape \(8,\); expected \(9,\) \(it contains the arrays",
+            r"packed vector: found shape \(8,\); expected \(9,\) \(it must contain the arrays",
         ),
         (lambda: unpacked(VECTOR[None], SHAPES), r"packed vector: found shape \(1, 9\)"),
         (

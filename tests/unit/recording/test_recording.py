@@ -85,7 +85,7 @@ def test_what_cannot_be_read_or_written_is_told(tmp_path):
 
 @pytest.mark.parametrize(
     ("mode", "content", "words"),
-    [(0o644, KEY, "has mode 644"), (0o600, b"short", "is 5 bytes long; expected 32 or more")],
+    [(0o644, KEY, "has mode 644"), (0o600, b"short", r"is too short \(5 of at least 32 bytes\)")],
 )
 def test_a_key_is_the_courses_alone(tmp_path, mode, content, words):
     """And nobody can guess it."""

@@ -44,7 +44,7 @@ def test_a_report_of_an_earlier_version_says_what_it_said(file):
 def test_what_cannot_be_brought_here_is_refused(version):
     """A later grader's report, too: nobody knows here what it says."""
     old = {**json.loads(KEPT[0].read_text()), "schema_version": version}
-    with pytest.raises(OtherSchemaVersionError, match="use the image and the grader of the same"):
+    with pytest.raises(OtherSchemaVersionError, match="use an image and a grader of the same"):
         json_report.parse_saved(json.dumps(old))
 
 

@@ -103,14 +103,14 @@ def test_a_detail_is_taken_apart():
 
 def test_the_end_of_an_output_is_kept():
     """A single line is never replaced by a line that says it is missing."""
-    for text, shown in (("abcd", ["... (2 lines before)", "c", "d"]), ("abc", ["a", "b", "c"])):
+    for text, shown in (("abcd", ["... (2 earlier lines)", "c", "d"]), ("abc", ["a", "b", "c"])):
         printed = Evidence("last output of rank 0", tuple(text), is_output=True)
         assert printed.abridged(num_traceback_lines=0, num_output_lines=2) == shown
 
 
 def test_a_long_traceback_keeps_where_it_begins_and_where_it_ends():
     """The student's own call stands at one end, the error at the other."""
-    ends = ["0", "1", "... (14 lines between)", "16", "17", "18", "19"]
+    ends = ["0", "1", "... (14 lines left out)", "16", "17", "18", "19"]
     for length, shown in ((20, ends), (7, ["0", "1", "2", "3", "4", "5", "6"])):
         traceback = Evidence("traceback", tuple(map(str, range(length))), is_output=False)
         assert traceback.abridged(num_traceback_lines=6, num_output_lines=0) == shown

@@ -157,6 +157,6 @@ def test_escapes_are_shown():
 def test_long_output_is_cut_and_counted():
     """The end of an output is kept; how much came before is said."""
     page = render(example.every_verdict())
-    assert "(35 lines before)" in page
+    assert "(35 earlier lines)" in page
     assert "more characters)" in render(hostile.everywhere("x" * 9000))
-    assert "lines before" not in render(example.every_verdict(), verbose=True)
+    assert "earlier lines" not in render(example.every_verdict(), verbose=True)

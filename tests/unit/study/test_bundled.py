@@ -305,7 +305,7 @@ _REST = {"time_s": 1.0, "accuracies": [], "labels": [], "weights": [], "num_trai
     [
         ([0.1, 0.9], ""),
         ([0.1 + 1e-7, 0.9], ""),
-        ([0.5, 0.5], "Client 2 has 90.0% of them, but its model has weight 50.0%."),
+        ([0.5, 0.5], "Client 2 has 90.0% of them, but its model has a weight of 50.0%."),
         ([], ""),
     ],
     ids=["by examples", "rounded", "unweighted", "not found"],
@@ -316,7 +316,7 @@ def test_a_mean_that_is_not_weighted_by_examples_is_told(weights, told):
     report = {**_REST, "accuracy": 0.5, "labels": [[1, 0], [4, 5]], "weights": weights}
     results = Results({name: [Measurement(name, 0, (report,))]}, MACHINE, {})
     found = " ".join(study.findings(results))
-    assert told in found and bool(told) == ("WRONG" in found)
+    assert told in found and bool(told) == ("Wrong" in found)
     (chart,) = (each for each in study.figures(results) if each.name == "fedavg_weights")
     assert [dot.y for dot in chart.series[0].dots] == ([0.1, 0.9] if weights else [])
 

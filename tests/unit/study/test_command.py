@@ -141,7 +141,7 @@ def test_an_interrupted_study_keeps_what_it_has(course):
         study.kill()
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == (
-        "grade: interrupted; out keeps the measurements: run the same command again to continue"
+        "grade: interrupted; the measurements are in out. Run the same command again to continue"
     )
     (course / "go").write_text("")
     again = grade_study(course, "--submission", "work", "--out", "out")
@@ -173,7 +173,7 @@ def test_what_cannot_be_studied_is_told_in_a_sentence(course):
     assert done.returncode == 3 and "cannot be imported: ModuleNotFoundError" in done.stderr
     (folder / "__init__.py").write_text("points = None\n")
     done = grade_study(course, "--submission", "work")
-    assert done.returncode == 3 and "has no figures and no findings" in done.stderr
+    assert done.returncode == 3 and "does not define figures or findings" in done.stderr
     (folder / "__init__.py").unlink()
     done = grade_study(course, "--submission", "work")
     assert done.returncode == 2 and "sums has no study" in done.stderr
@@ -206,13 +206,13 @@ def test_settings_go_to_the_program_and_reports_come_from_all_ranks():
             "crashed: usage error: no",
         ),
         ("raise NotImplementedError('TODO: sum')", "is not written yet: TODO: sum"),
-        ("pass", "ended without a result, and printed no exception"),
-        ("import os; os._exit(3)", "ended with exit code 3 without a result, and printed no exc"),
-        ("import os; os.kill(os.getpid(), 9)", "was killed by SIGKILL without a result"),
+        ("pass", "ended without writing a result, and printed no exception"),
+        ("import os; os._exit(3)", "ended with exit code 3 without writing a result, and printed"),
+        ("import os; os.kill(os.getpid(), 9)", "was killed by SIGKILL without writing a result"),
         ("raise ValueError('a\\x1b[2J' + 'b' * 10**4)", "crashed: ValueError: a [2Jbbb"),
         (
             "import os; open(os.environ['GRADER_STUDY_REPORTS'] + '/0.json', 'w').write('[1]')",
-            "ended without a result",
+            "ended without writing a result",
         ),
     ],
 )
@@ -227,8 +227,8 @@ def test_an_end_without_a_result_is_told_in_one_sentence(text, told):
     ("end", "told"),
     [
         ("raise ValueError('late')", "crashed: ValueError: late"),
-        ("import os; os._exit(3)", "after a result, and printed no exception"),
-        ("import os; os.kill(os.getpid(), 11)", "after a result, and printed no exception"),
+        ("import os; os._exit(3)", "after writing a result, and printed no exception"),
+        ("import os; os.kill(os.getpid(), 11)", "after writing a result, and printed no exception"),
     ],
 )
 def test_a_crash_after_the_report_is_no_result(launcher, end, told):

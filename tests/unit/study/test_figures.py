@@ -42,13 +42,13 @@ def test_the_csv_of_a_table():
 def test_a_caption_says_on_how_many_cores_and_what_marks_mean():
     assert caption(chart(MEASURED, MODELLED), MACHINE) == (
         "632 steps. Measured on 2 cores (a processor). Marks are medians of several runs; thin "
-        "lines show their range. Hollow marks have more ranks than cores, so their times "
-        "say little about a machine. Broken lines are modelled, not measured."
+        "lines show their range. Hollow marks are runs with more ranks than cores, so their "
+        "times say little about any machine. Broken lines are modelled, not measured."
     )
     plain = chart(Series("ring", (Dot.exact(1, 2.0),)), Series("ring, modelled", (), True))
     assert caption(plain, MACHINE) == "632 steps. Measured on 2 cores (a processor)."
     bars = caption(chart(MEASURED, MODELLED, is_bars=True), MACHINE)
-    assert "Hollow bars have " in bars and "Pale, hatched bars are modelled" in bars
+    assert "Hollow bars are runs with " in bars and "Pale, hatched bars are modelled" in bars
     assert caption(TABLE, Machine(1, "p", {})) == "Two runs. Measured on 1 core (p)."
 
 

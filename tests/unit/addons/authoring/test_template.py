@@ -99,9 +99,9 @@ def test_the_words_name_the_file_without_its_folder():
         (
             "    # solution: x\n    pass\n    # solution: y\n    pass\n    # end of solution\n",
             4,
-            "inside the one of line 2",
+            "inside the solution on line 2",
         ),
-        ("    # solution: x\n    pass\n  # end of solution\n", 4, "indented by 2"),
+        ("    # solution: x\n    pass\n  # end of solution\n", 4, "has indent 2, but its"),
         ("    # Solution: x\n    pass\n    # end of solution\n", 2, "is not a marker"),
         ("    # solution:\n    pass\n    # end of solution\n", 2, "is not a marker"),
         ("    # solution: x\n    pass\n    # end of the solution\n", 4, "is not a marker"),
@@ -120,11 +120,11 @@ def test_the_words_name_the_file_without_its_folder():
             "whole statements",
         ),
         ("    if True:\n    # solution: x\n        pass\n    # end of solution\n", 3, "whole"),
-        ("    pass\n\n# solution: x\ny = 1\n# end of solution\n", 4, "of a function"),
+        ("    pass\n\n# solution: x\ny = 1\n# end of solution\n", 4, "inside a function"),
         (
             "    class C:\n        # solution: x\n        y = 1\n        # end of solution\n",
             3,
-            "of a function",
+            "inside a function",
         ),
         ('    # solution: "x"\n    pass\n    # end of solution\n', 2, "quote"),
         ("    # solution: x\n    x = = 1\n    # end of solution\n", 3, "syntax"),
@@ -253,7 +253,7 @@ def test_drift_names_changed_missing_and_foreign_files(tmp_path: Path):
     (template / "left_over.py").write_text("")
     changed, foreign, missing = drift(reference, template)
     assert "a.py is out of date: line 9 does not match" in changed
-    assert "left_over.py comes from no file in" in foreign
+    assert "left_over.py has no matching file in" in foreign
     assert "support.py is missing" in missing
 
 

@@ -217,7 +217,7 @@ def test_a_folder_that_cannot_be_listed_is_one_sentence(folder, tmp_path, monkey
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("pathlib.Path.iterdir", refused)
-    with pytest.raises(UsageError, match="in cannot be read: Permission denied; make it readable"):
+    with pytest.raises(UsageError, match="in cannot be read: Permission denied; give yourself per"):
         read(tmp_path)
 
 
@@ -310,7 +310,7 @@ def test_a_platform_that_is_not_declared_is_one_sentence(folder, tmp_path):
     """Before anything is graded: else each file would be a student, or nobody's."""
     name = "Ann_1_assignsubmission_file_"
     (folder / name).mkdir()
-    said = 'names hand-ins, but others may not be. Write platform = "moodle" in'
+    said = 'named as on Moodle, but others may not be. Write platform = "moodle" in'
     with pytest.raises(UsageError, match=said):
         read(tmp_path)
     roster = Roster((Student(name, {"id": name}),))
@@ -350,7 +350,7 @@ def test_canvas_is_taken_where_the_roster_has_all_authors(folder, tmp_path):
     assert arrivals.naming_of(folder, Naming(roster=roster)).platform == "canvas"
     (folder / "week_3_2_ann.zip").touch()
     assert arrivals.naming_of(folder, Naming(roster=roster)).platform == ""
-    with pytest.raises(UsageError, match="named as Canvas names hand-ins, but others may not"):
+    with pytest.raises(UsageError, match="named as on Canvas, but others may not be. Write"):
         read(tmp_path, Naming(roster=roster))
 
 
@@ -358,7 +358,7 @@ def test_names_of_github_are_known_by_the_roster(folder, tmp_path):
     (folder / "hw3-AnnLee").mkdir()
     (folder / "hw3-other").mkdir()
     roster = Roster((Student("ann", {"id": "ann", "github": "annlee"}),))
-    said = 'as GitHub names .*Write platform = "github" and platform_assignment in class.toml'
+    said = 'named as on GitHub, .*Write platform = "github" and platform_assignment in class.toml'
     with pytest.raises(UsageError, match=said):
         read(tmp_path, Naming(roster=roster))
     assert "hw3-AnnLee" in read(tmp_path, Naming("github", "hw3", roster))[0]

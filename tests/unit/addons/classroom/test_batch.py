@@ -168,7 +168,7 @@ def test_what_is_changed_while_it_is_graded_is_not_kept(tmp_path, monkeypatch, c
     ended = batch.grade(each)
     assert ended.is_final is not changes
     assert Gradings(tmp_path / "out").has("key") is not changes
-    assert ("it has changed since the command began" in ended.error) is changes
+    assert ("the hand-in has changed since the command began" in ended.error) is changes
 
 
 @pytest.mark.parametrize("name", ["", ".DS_Store", "folder/.gitkeep"])

@@ -111,7 +111,7 @@ def test_a_class_is_set_some_parts(tmp_path):
             f'{SETTINGS}[teams]\nblue = ["anne"]\n',
             "teams.blue has 'anne', which is not an id .* ann?",
         ),
-        ("marks = 3\n", "marks: found 3; expected the name of a file, or a list of them"),
+        ("marks = 3\n", "marks: found 3; expected a file name, or a list of file names"),
         ('not_handed_in = "none"\n', 'not_handed_in: found "none"; expected person or zero'),
     ],
 )
@@ -229,7 +229,7 @@ def test_an_empty_file_has_no_rules(tmp_path):
             "extensions.anna: found 2026-11-02 23:59:00, which is before the deadline",
         ),
         ("platform = 'mooodle'", 'platform: found "mooodle"; expected one of moodle, canvas, bl'),
-        ("platform = 'github'", "platform_assignment: missing. Names on github begin with"),
+        ("platform = 'github'", "platform_assignment: missing. Hand-ins from github are named"),
         ("platform_assignment = 'hw3'", "platform_assignment: no effect unless platform is "),
         ("counts = 'first'", 'counts: found "first"; expected last or best'),
     ],

@@ -74,7 +74,7 @@ def test_of_two_groups_it_counts_for_those_whom_the_platform_names():
         _, strays = standings(
             [Work(found, None)], Rules(students, {}, Policy(), Questions(), NAMES)
         )
-        told = [each for each in strays.authors if "several groups of the roster" in each]
+        told = [each for each in strays.authors if "several groups on the roster" in each]
         assert len(told) == (authors != ["aa", "ab"])
 
 

@@ -163,8 +163,8 @@ def test_nobody_has_a_zero_while_a_hand_in_has_no_author():
         anna, ben = table(found)
         assert (anna["final"], ben["final"], ben["status"]) == ("5", final, status)
         said = "\n".join(outputs.summary(found, strays, [], Path("out")))
-        is_open = "1 student has no hand-in, and no mark until every hand-in has an author" in said
-        assert is_open == (final == "")
+        told = "1 student has no hand-in, and will get no mark until every hand-in has an author"
+        assert (told in said) == (final == "")
 
 
 def test_all_that_is_nobodys_is_told_before_students_problems():
@@ -198,7 +198,7 @@ def test_a_hand_in_of_two_numbers_says_so():
     found, strays = standings([work], Rules(roster, {}, Policy(), Questions(), NAMES))
     said = "\n".join(outputs.summary(found, strays, [], Path("out")))
     assert "x names several students on the roster. Find its author" in said
-    assert "2 students have no hand-in, and no mark" in said
+    assert "2 students have no hand-in, and will get no mark" in said
 
 
 TEAM = Roster(tuple(Student(each, {"id": each}, "blue") for each in ("aa", "bb")))

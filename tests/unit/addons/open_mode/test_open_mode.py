@@ -238,7 +238,7 @@ def test_parts_in_other_folders_are_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (["nowhere"], 2, "nowhere is not a folder; `grade open` runs the files where"),
+        (["nowhere"], 2, "nowhere is not a folder; `grade open` needs an unpacked folder"),
         ([REFERENCE, "-k", "nonsense"], 2, "these options select no check"),
         ([REFERENCE, "--part", "ring"], 2, ". Did you mean ring_allreduce?"),
         ([REFERENCE, "-n", "0"], 2, "found '0'; expected 1 or more"),

@@ -75,7 +75,7 @@ def test_each_spelling_of_utf_8_is_utf_8(name, mark):
         (b"x = 1\n\n\0", "has a NUL byte in line 3, which Python does not allow; "),
         ("x = 1\n\0".encode("utf-16"), "has a NUL byte in line 2, which Python does not allow; "),
         (bytes(8), "has a NUL byte in line 1, which Python does not allow; "),
-        (b"\xff\xfex", "is broken UTF-16 (byte 2); "),
+        (b"\xff\xfex", "is not valid UTF-16 (byte 2); "),
         (b"\r\n\r\x81", "has the byte 0x81 in line 3, which is neither UTF-8 nor cp1252; "),
         (b"# coding: utf-8\n\xe9", "declares UTF-8, but byte 0xe9 in line 2 is not valid "),
         (codecs.BOM_UTF8 + b"\xe9", "declares UTF-8, but byte 0xe9 in line 1 is not valid "),

@@ -23,7 +23,7 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "No module named 'torchvision.models'"),
-            "this part must work without it: remove the lines that need it",
+            "this part must work without torchvision: remove the lines that need it",
         ),
         (
             Crash(0, "No module named 'my_utils.ring'"),
@@ -323,7 +323,7 @@ def test_a_pickle_that_is_too_long_for_irecv_is_told_as_that():
     run.isend(0, 1, num_elements=10**6, num_bytes=10**6, pickled=True)
     fail(run, 1, run.irecv(1, 0, 0), 32768, item_num_bytes=1)
     assert size_mismatch(run.trace(), 1).endswith(
-        "irecv without a buffer accepts no more; use Irecv with an array"
+        "irecv without a buffer holds 32768 bytes; use Irecv with an array"
     )
 
 

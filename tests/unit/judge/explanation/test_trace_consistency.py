@@ -311,7 +311,7 @@ def test_no_rule_passes_on_doubtful_evidence(check):
         run.wait(rank, run.isend(rank, 1 - rank, num_elements=2))
     trace = replace(run.trace(), doubts=(SAID, "more"), doubtful_ranks=(0, 1))
     said = (
-        "^our records of this run disagree: rank 0 says this and rank 1 that; your instructor "
+        "^our records of this run disagree: rank 0 says this and rank 1 that. Your instructor "
         "reviews"
     )
     with pytest.raises(NotProven, match=said) as raised:

@@ -215,7 +215,7 @@ def test_a_steered_terminal_stays_unsteered(submission, daemon):
         (says(3), GraderError, "ended with exit code 3 and no report"),
         (says(0), GraderError, "ended with exit code 0 and no report"),
         (says(139, (STDOUT, b'{"score": 100}')), GraderError, "exit code 139 and no report"),
-        (says(127), GraderError, "there is no `grade` in the image 'grade'"),
+        (says(127), GraderError, "the image 'grade' has no command `grade`"),
         (says(137, (STDOUT, b'{"score": 100}')), GraderError, "more than its 4 GiB of memory"),
     ],
 )

@@ -86,7 +86,7 @@ def test_what_is_as_the_label_says_is_not_told():
         ({"cause": "sum.is_two"}, "no finding has the key sum.is_two; found sum.is_one {"),
         (
             {"facts": {"name": "send"}},
-            "no finding has the key sum.is_one {'name': 'send'}; found sum.is_o",
+            "no finding has the key sum.is_one and the facts {'name': 'send'}; found sum.is_o",
         ),
         ({"points": 5}, "expected 5 points, found 4 of 10"),
         ({"points": "all"}, "expected all points, found 4 of 10"),
