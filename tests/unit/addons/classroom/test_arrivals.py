@@ -350,7 +350,7 @@ def test_canvas_is_taken_where_the_roster_has_all_authors(folder, tmp_path):
     assert arrivals.naming_of(folder, Naming(roster=roster)).platform == "canvas"
     (folder / "week_3_2_ann.zip").touch()
     assert arrivals.naming_of(folder, Naming(roster=roster)).platform == ""
-    with pytest.raises(UsageError, match="named as on Canvas, but others may not be. Write"):
+    with pytest.raises(UsageError, match=r"named as on Canvas, but others may not be\. Write"):
         read(tmp_path, Naming(roster=roster))
 
 

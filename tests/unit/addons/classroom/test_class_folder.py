@@ -65,6 +65,6 @@ def test_what_was_killed_while_it_wrote_does_not_stay(tmp_path):
 def test_without_a_folder_of_hand_ins_nothing_is_made(tmp_path, is_file):
     if is_file:
         (tmp_path / "in").write_text("x")
-    with pytest.raises(UsageError, match="in is not a folder. Unpack the platform's download"):
+    with pytest.raises(UsageError, match=r"in is not a folder\. Unpack the platform's download"):
         class_command._make_apart(tmp_path / "graded-in", tmp_path / "in")
     assert not (tmp_path / "graded-in").exists()
