@@ -108,9 +108,9 @@ def worth_texts(report: Report) -> list[str]:
     if report.pending_points:
         handed_in = dict.fromkeys(one_line(part.found) for part in report.manual_parts)
         told = f" ({'; '.join(handed_in)})" if len(handed_in) == 1 else ""
-        points_are = "point is" if report.pending_points == 1 else "points are"
+        is_or_are = "is" if report.pending_points == 1 else "are"
         pending = written(report.pending_points)
-        found.append(f"{pending} more {points_are} graded by hand{told}.")
+        found.append(f"{pending} more {is_or_are} graded by hand{told}.")
     return found
 
 

@@ -34,7 +34,7 @@ def test_the_total_stands_on_top():
     assert markdown.render(example.usual()).splitlines()[2] == (
         r"**30 of 100 points in mpi\_sgd \(recognised by its files\)\. "
         r"Local check, not your mark\. "
-        r"10 more points are graded by hand \(report\.pdf, 3 pages\)\.**"
+        r"10 more are graded by hand \(report\.pdf, 3 pages\)\.**"
     )
     assert "No score" in markdown.render(example.every_verdict()).splitlines()[2]
 
