@@ -167,16 +167,17 @@ class Placement:
     def _not_expected(self) -> Iterator[str]:
         """Yield a sentence about files that are neither expected nor given, if there are some."""
         given = {file.name for file in self.assignment.template.rglob("*")}
-        found = [
-            row.path
+        own = [
+            row
             for row in self.rows
-            if row.why in (_NOT_ASKED_FOR, f"was not read: it {IS_OF_NO_KIND}")
             if row.path.rpartition("/")[2] not in given and not is_hidden(row.path)
         ]
-        along = {row.path for row in self.rows if row.why == _RUNS_ALONG}
-        run = along.union(self.chosen.values())
+        reasons = (_NOT_ASKED_FOR, f"was not read: it {IS_OF_NO_KIND}")
+        found = [row.path for row in own if row.why in reasons]
+        run = {row.path for row in self.rows if row.is_graded or row.why == _RUNS_ALONG}
+        along = [row.path for row in own if row.why == _RUNS_ALONG]
         unnamed = [each for each in along if not self._scripts.is_named(each, run - {each})]
-        told = {"not expected, and not graded": found, "no graded file imports": sorted(unnamed)}
+        told = {"not expected, and not graded": found, "no graded file imports": unnamed}
         for what, paths in told.items():
             more = f", and {len(paths) - _MAX_NOTES} more" if len(paths) > _MAX_NOTES else ""
             if paths:
