@@ -61,7 +61,7 @@ def _command(report: Report, verb: str, part: PartResult, options: str) -> str:
     else:
         command = f"grade --course {course} {verb}" if report.course_folder else f"grade {verb}"
         command += f" {shlex.quote(visible(report.submission))}"
-        command += f" --image {image}" if report.image else ""
+        command += f" --image {image}" if report.image and report.mode != "local" else ""
     name = shlex.quote(visible(report.named or report.assignment))
     named = "" if report.is_recognised else f" --assignment {name}"
     return f"{command}{named} --part {visible(part.name)}{options}"

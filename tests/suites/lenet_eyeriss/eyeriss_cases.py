@@ -14,6 +14,7 @@ FILE = "eyeriss.py"
 _SHEETS_IFMAP = [[1, 3, 9], [4, 5, 6], [7, 4, 9]]
 _SHEETS_KERNEL = [[-1, 2], [2, -1]]
 EXAMPLE, ANY_SIZE, NARROW = "the example", "any size", "narrow shapes"
+RANDOM_SIZE = "ifmap and kernel of a random size"
 _KERNEL_SIDES, _OUTPUT_SIDES = range(2, 7), range(2, 10)
 """Of the shapes that are drawn: an answer for the shapes below only is none."""
 _SHAPES = {
@@ -44,7 +45,7 @@ class Convolution(Case):
     def label(self) -> str:
         """Return the shapes."""
         if self.shapes is None:
-            return "ifmap and kernel of a random size"
+            return RANDOM_SIZE
         (height, width), (rows, taps) = self.shapes
         which = "the handout's example, " if self.is_sheets else ""
         return f"{which}ifmap {height} x {width}, kernel {rows} x {taps}"

@@ -3,12 +3,22 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
-from grader.api import Finding, Outcome, WrongAnswer, assert_every_rank, case_context, found
+from grader.api import (
+    Finding,
+    Launch,
+    Outcome,
+    RunFailed,
+    WrongAnswer,
+    assert_every_rank,
+    case_context,
+    found,
+)
 
-from .eyeriss_cases import Convolution, SequentialCycles, convolve
+from .eyeriss_cases import RANDOM_SIZE, Convolution, SequentialCycles, convolve
 from .replay import Rule, adds_in_order, broken_rules, leaving_cycles
 from .schedule import Key, Matrix, Sizes, Work, works
 
@@ -21,17 +31,26 @@ _MALFORMED = {
 
 
 @contextmanager
-def told_size(case: Convolution, outcome: Outcome) -> Iterator[None]:
-    """Add the size to what is said of a case that does not name it. Raises what the body raises."""
+def told_size(launch: Launch) -> Iterator[None]:
+    """Add the size to what is said of the case that does not name it. Raises what the body raises.
+
+    launch: whose cases the body looks at.
+    """
     try:
         yield
-    except WrongAnswer as error:
-        if case.shapes is not None:
+    except (WrongAnswer, RunFailed) as error:
+        drawn = [answer.inputs[0] for case, answer in launch.attempts() if case.shapes is None]
+        if not drawn or RANDOM_SIZE not in str(error):
             raise
-        ifmap, kernel = (outcome.inputs[0][name].shape for name in ("ifmap", "kernel"))
+        ifmap, kernel = (drawn[0][name].shape for name in ("ifmap", "kernel"))
         text = f"The ifmap was {ifmap[0]} x {ifmap[1]}, the kernel {kernel[0]} x {kernel[1]}."
         size = found("convolution.random_size", text, ifmap=ifmap, kernel=kernel)
-        raise error.followed_by(size) from None
+        if isinstance(error, WrongAnswer):
+            raise error.followed_by(size) from None
+        failure = error.failure
+        message = f"{failure.message.removesuffix('.')}. {size}"
+        findings = (*failure.findings, size)
+        raise RunFailed(replace(failure, message=message, findings=findings)) from None
 
 
 def assert_ofmap(case: Convolution, outcome: Outcome) -> None:

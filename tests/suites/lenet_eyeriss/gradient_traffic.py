@@ -48,7 +48,7 @@ def assert_ring_share(trace: Trace, num_calls: int) -> None:
                 "ring.share",
                 f"In a ring of n = {n} ranks with L = {NUM_PARAMETERS} gradients, each rank sends "
                 f"2(n-1)/n L = {hops * NUM_PARAMETERS / num_calls / n:.0f} elements per call. "
-                f"Padding each tensor's chunks to equal length raises this to {most // num_calls}.",
+                f"At most {most // num_calls} are allowed, because chunks may be padded.",
                 most=most // num_calls,
             )
             raise RuleViolation(

@@ -191,8 +191,8 @@ def assert_work_of(run, *ops):
 
 def assert_all(check: Check, launch: Launch) -> None:
     """Assert that a check holds for every case; raises what it raises."""
-    for case, outcome in launch:
-        with told_size(case, outcome):
+    with told_size(launch):
+        for case, outcome in launch:
             check(case, outcome)
 
 

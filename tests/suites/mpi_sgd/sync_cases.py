@@ -159,7 +159,7 @@ def assert_stays_together(run: Run, cases: Cases) -> None:
         return
     long = run(_RANKS_OF_LONG, cases[_RANKS_OF_LONG]).having(group=SEVERAL_EPOCHS)
     for case, outcome in long.holding(lambda case, outcome: None):
-        if not dropped_request(outcome) and not _are_alike(case, outcome):
+        if not _are_alike(case, outcome) and not dropped_request(outcome):
             assert_trained_as_one_process(case, outcome)
 
 

@@ -27,9 +27,8 @@ def run_dataflow(student, comm, *, file, ifmap, kernel):
     try:
         with student.phase():
             answer = row_stationary(ifmap, kernel)
-    except Exception as error:
-        if not isinstance(error, NotImplementedError) or not _is_counting_written(student, file):
-            error.add_note(f"The ifmap has shape {ifmap.shape}, the kernel {kernel.shape}.")
+    except NotImplementedError as error:
+        if not _is_counting_written(student, file):
             raise
         # Reported in a result, because an exception would end the whole part.
         told = str(error)[:1000] or "row_stationary is not written yet"
