@@ -102,7 +102,7 @@ def difference(situation: StalledRun) -> str:
     """Return in what a receive and the message nearest to it differ first; empty without a pair."""
     for receive, message in _nearest_misses(situation):
         other_communicator, other_source, _ = _distance(receive.call, message)
-        return "communicators" if other_communicator else "sources" if other_source else "tags"
+        return "communicators" if other_communicator else "ranks" if other_source else "tags"
     return ""
 
 
