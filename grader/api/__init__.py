@@ -96,6 +96,7 @@ from grader.judge.traffic.fault_effects import (
     assert_some_message_matters,
 )
 from grader.judge.traffic.message_faults import (
+    drawn_third,
     every_contribution_fault,
     every_message_fault,
     every_payload_fault,
@@ -138,7 +139,7 @@ from grader.trace.call_formatting import name_of as call_name
 from grader.trace.call_formatting import place_of as call_place
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
-API_VERSION = "3.4"
+API_VERSION = "3.5"
 """Version of this module: grows as docs/api.md promises."""
 
 __all__ = [each for each in dir() if each[0].isalpha()]

@@ -33,8 +33,8 @@ def inject_faults(
     outcome: of the case, or one like it, as it was before.
     check: raises WrongAnswer when an answer is wrong.
     wrong_ranks: those whose answers are wrong; if it is left out, all ranks if `check` raises.
-    tries_elsewhere: alter up to two other elements if the code ends the run because of one:
-    correct code may use one number as an index.
+    tries_elsewhere: alter up to two other elements if the code ends the run because of one, or no
+    answer changes: correct code may use one number as an index, and only a slice of a message.
     Raises RunFailed, WrongAnswer: in a case without a fault, which is the submission's own failure.
     """
 
@@ -58,8 +58,12 @@ def inject_faults(
 
     effects = {each.message: each for each in inject(messages)}
     for part in (1 / 3, 2 / 3) if tries_elsewhere else ():
-        noticed = [message for message, each in effects.items() if each.noticed]
-        first = {replace(each, position=(each.position + part) % 1): each for each in noticed}
+        unclear = [
+            message
+            for message, each in effects.items()
+            if each.noticed or (each.happened and not each.influenced)
+        ]
+        first = {replace(each, position=(each.position + part) % 1): each for each in unclear}
         for each in inject([*first]):
             if each.happened and each.influenced:
                 effects[first[each.message]] = each

@@ -131,30 +131,34 @@ class RunFailure:
 
 @dataclass(frozen=True)
 class MessageFault:
-    """A message altered as it leaves a rank, to see which answers depend on it."""
+    """Messages altered as they leave a rank, to see which answers depend on them."""
 
     rank: int
     """Who sends it."""
     number: int | None
-    """0 for its first send of a case; None for each of its sends."""
+    """0 for its first message of a case; None for all of them."""
     position: float = 0.0
     """Which element of the message, from 0 (the first) up to 1."""
     min_num_bytes: int = 1
     """Sends of fewer bytes are left alone, and not counted."""
     of_collectives: bool = False
-    """All that it gives to collectives is changed, in place of its messages; number is None."""
+    """What it gives to collectives is counted and changed, in place of its messages."""
     operations: tuple[str, ...] = ()
     """Of torch.distributed: for which of them gloo sends what is changed."""
+    num_messages: int = 1
+    """How many are changed, from that number on."""
 
     @property
     def text(self) -> str:
         """Return `message 3 of rank 2 altered`; counted from 1, as people do."""
         if self.operations:
             return f"rank {self.rank}'s data for {', '.join(self.operations)} altered"
-        what = "every message" if self.number is None else f"message {self.number + 1}"
-        if self.of_collectives:
-            return f"every contribution of rank {self.rank} to a collective altered"
-        return f"{what} of rank {self.rank} altered"
+        noun = "contribution" if self.of_collectives else "message"
+        what = f"every {noun}" if self.number is None else f"{noun} {self.number + 1}"
+        if self.number is not None and self.num_messages > 1:
+            what = f"{noun}s {self.number + 1} to {self.number + self.num_messages}"
+        to = " to a collective" if self.of_collectives else ""
+        return f"{what} of rank {self.rank}{to} altered"
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
-ABI_VERSION = 8
+ABI_VERSION = 9
 JUDGE_MAGIC = int.from_bytes(b"GRJUDGE1", "little")
 RANK_MAGIC = int.from_bytes(b"GRTRACE1", "little")
 HEADER_NUM_BYTES = 4096
-ALTER_EVERY_SEND = (1 << 64) - 1
-ALTER_EVERY_CONTRIBUTION = (1 << 64) - 2
-"""All that a rank gives to collectives, and no message."""
+ALTER_NOTHING, ALTER_SENDS, ALTER_CONTRIBUTIONS = range(3)
+"""The kinds of what leaves a rank altered."""
 GLOO_OPERATIONS = (
     *("message", "gather", "all_gather", "reduce", "all_reduce"),
     *("scatter", "broadcast", "barrier", "all_to_all"),
@@ -66,12 +65,14 @@ HEADER_WORDS = (
     "progress",
     "num_failed_polls",
     "num_threads",
-    "altered_send",
+    "altered_kind",
+    "altered_first",
+    "altered_end",
     "altered_min_num_bytes",
     "altered_position",
     "altered_operations",
-    "num_counted_sends",
-    "num_altered_sends",
+    "num_counted",
+    "num_altered",
     "is_monitored",
     "num_nested",
     "num_beside_calls",

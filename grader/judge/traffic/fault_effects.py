@@ -196,22 +196,24 @@ def _assert_any_happened(effects: Sequence[FaultEffect]) -> None:
 
 
 def _told(trace: Trace, message: MessageFault) -> str:
-    found: Sequence[Call]
-    if message.of_collectives:
-        found = contributions(trace, message.rank, message.min_num_bytes)
-        place = f" (the first call: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"we changed everything that rank {message.rank} passed to collectives{place}"
+    rank, number = message.rank, message.num_messages
+    calls: Sequence[Call]
     if message.operations:
-        found = payload_calls(trace, message.rank)
-        place = f" (the first call: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"we changed everything that rank {message.rank} passed to torch.distributed{place}"
-    if message.number is None:
-        found = counted_sends(trace, message.rank, message.min_num_bytes)
-        place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"we changed all messages that rank {message.rank} sent{place}"
-    found = counted_sends(trace, message.rank, message.min_num_bytes)[message.number :][:1]
-    place = f" ({name_of(found[0])}{at(found[0])})" if found else ""
-    return f"we changed rank {message.rank}'s {_ordinal(message.number + 1)} message{place}"
+        calls, what = payload_calls(trace, rank), f"everything that rank {rank} passed to"
+        what += " torch.distributed"
+    elif message.of_collectives:
+        calls = contributions(trace, rank, message.min_num_bytes)
+        some = "everything" if message.number is None else f"{number} of the arrays"
+        what = f"{some} that rank {rank} passed to collectives"
+    else:
+        calls = counted_sends(trace, rank, message.min_num_bytes)
+        some = "all" if message.number is None else f"{number} of the"
+        what = f"{some} messages that rank {rank} sent"
+    begin = "the first: "
+    if message.number is not None and number == 1:
+        what, begin = f"rank {rank}'s {_ordinal(message.number + 1)} message", ""
+    first = next(iter(calls[message.number or 0 :]), None)
+    return f"we changed {what}" + (f" ({begin}{name_of(first)}{at(first)})" if first else "")
 
 
 def _successors(trace: Trace) -> list[int] | None:

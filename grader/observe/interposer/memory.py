@@ -89,35 +89,38 @@ class TraceMemory:
         self,
         number: int | None,
         *,
+        num_messages: int = 1,
         min_num_bytes: int = 1,
         position: float = 0.0,
         of_collectives: bool = False,
         operations: Iterable[str] = (),
     ) -> None:
-        """Let a message leave the student's phase with one element changed.
+        """Let messages leave the student's phase with one element changed.
 
-        number: 0 for the first send from now on; None for each. min_num_bytes: sends of fewer bytes
-        are not counted. position: which element, from 0 (the first) up to 1. of_collectives: what
-        the rank gives to each collective is changed, in place of messages; number is None.
+        number: 0 for the first from now on; None for all. num_messages: how many from there on.
+        min_num_bytes: those of fewer bytes are not counted. position: which element, from 0 (the
+        first) up to 1. of_collectives: count and change what the rank gives to collectives instead.
         operations: of torch.distributed, whose payloads gloo's sends are; names of GLOO_OPERATIONS.
         """
-        every = layout.ALTER_EVERY_CONTRIBUTION if of_collectives else layout.ALTER_EVERY_SEND
         self.alter_nothing()
         self._set("altered_min_num_bytes", max(min_num_bytes, 1))
         self._set("altered_position", min(int(position * 2**64), 2**64 - 1))
         numbers = {layout.GLOO_OPERATIONS.index(each) for each in operations}
         self._set("altered_operations", sum(1 << number for number in numbers))
-        self._set("altered_send", every if number is None else number + 1)
+        self._set("altered_first", number or 0)
+        self._set("altered_end", 2**64 - 1 if number is None else number + num_messages)
+        kind = layout.ALTER_CONTRIBUTIONS if of_collectives else layout.ALTER_SENDS
+        self._set("altered_kind", kind)
 
     def alter_nothing(self) -> None:
         """Let all messages leave as they are, and count altered ones from 0 again."""
-        self._set("altered_send", 0)
-        for name in ("num_counted_sends", "num_altered_sends"):
+        self._set("altered_kind", layout.ALTER_NOTHING)
+        for name in ("num_counted", "num_altered"):
             self._set(name, 0)
 
-    def num_altered_sends(self) -> int:
+    def num_altered(self) -> int:
         """Return how many messages have left altered since that was ordered."""
-        return self._word("num_altered_sends")
+        return self._word("num_altered")
 
     def snapshot(self) -> Snapshot:
         """Return what the rank is doing now; cheap enough to be called all the time."""

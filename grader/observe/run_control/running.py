@@ -169,6 +169,7 @@ class Run:
         if altered is not None:
             self._files[altered.rank].trace.alter_sends(
                 altered.number,
+                num_messages=altered.num_messages,
                 min_num_bytes=altered.min_num_bytes,
                 position=altered.position,
                 of_collectives=altered.of_collectives,
@@ -211,7 +212,7 @@ class Run:
             lasted=lasted,
             num_calls_not_kept=not_kept,
             carried_num_bytes=_difference(before.carried_num_bytes, after.carried_num_bytes),
-            num_altered=self._files[altered.rank].trace.num_altered_sends() if altered else 0,
+            num_altered=self._files[altered.rank].trace.num_altered() if altered else 0,
             said_by_process=tuple(map(tuple, census["said"])) if census else None,
             num_processes_at_once=census.get("at_once"),
         )

@@ -18,6 +18,7 @@ from grader.api import (
     assert_answers_follow,
     assert_messages_matter,
     case_context,
+    drawn_third,
     every_contribution_fault,
     every_message_fault,
     found,
@@ -136,20 +137,7 @@ class Faults:
         ]
         if chosen:
             with case_context(self.case, self.outcome):
-                assert_messages_matter(self.outcome.trace, [*map(self._elsewhere, chosen)])
-
-    def _elsewhere(self, effect: FaultEffect) -> FaultEffect:
-        """Return the effect of altering other elements, where this one led to nothing.
-
-        A message may carry more than its receiver uses: a tensor of which it takes a slice.
-        """
-        if effect.influenced or not effect.happened:
-            return effect
-        place = effect.message.position
-        # One at a time: cases of a launch have labels of their own.
-        others = (replace(effect.message, position=(place + i / 3) % 1) for i in (1, 2))
-        found = (each for other in others for each in self.inject([other]) if each.influenced)
-        return next(found, effect)
+                assert_messages_matter(self.outcome.trace, chosen)
 
 
 def _assert_no_zeros(trace: Trace, given: Mapping[int, int]) -> None:
@@ -204,7 +192,8 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
                 trains_alike = False
         return inject_with(case, outcome, messages, check_held)
 
-    return Faults(case, outcome, tuple(_faults(outcome)), inject, unaltered)
+    messages = tuple(drawn_third(outcome, each) for each in _faults(outcome))
+    return Faults(case, outcome, messages, inject, unaltered)
 
 
 def assert_same_run(before: Outcome, outcome: Outcome) -> None:

@@ -26,20 +26,20 @@ static int64_t packed_num_bytes(int count, MPI_Datatype datatype)
     return num_bytes <= INT_MAX ? num_bytes : -1;
 }
 
-bool is_chosen(struct header *header, int64_t num_bytes)
+bool is_chosen(struct header *header, enum altered_kind kind, int64_t num_bytes)
 {
-    uint64_t wanted = atomic_load_explicit(&header->altered_send, memory_order_relaxed);
-    if (wanted == 0 || wanted == ALTER_EVERY_CONTRIBUTION ||
+    if (atomic_load_explicit(&header->altered_kind, memory_order_relaxed) != kind ||
         num_bytes < (int64_t)atomic_load(&header->altered_min_num_bytes))
         return false;
-    uint64_t number = atomic_fetch_add(&header->num_counted_sends, 1) + 1;
-    return wanted == ALTER_EVERY_SEND || wanted == number;
+    uint64_t number = atomic_fetch_add(&header->num_counted, 1);
+    return number >= atomic_load(&header->altered_first) &&
+           number < atomic_load(&header->altered_end);
 }
 
-static bool is_to_be_altered(uint64_t call, int64_t num_bytes)
+static bool is_to_be_altered(uint64_t call, enum altered_kind kind, int64_t num_bytes)
 {
     struct header *header = student_header();
-    return call != NOT_RECORDED && header && is_chosen(header, num_bytes);
+    return call != NOT_RECORDED && header && is_chosen(header, kind, num_bytes);
 }
 
 /* Changes an element of a packed message, if that is possible; the judge counts these. */
@@ -52,7 +52,7 @@ static bool alter(void *packed, int64_t num_bytes, MPI_Datatype datatype)
     bool is_altered =
         num_bytes > 0 && change_element(packed, (size_t)num_bytes, datatype, position);
     if (is_altered)
-        atomic_fetch_add(&header->num_altered_sends, 1);
+        atomic_fetch_add(&header->num_altered, 1);
     return is_altered;
 }
 
@@ -71,7 +71,7 @@ struct payload payload_of(uint64_t call, const void *buffer, int count, MPI_Data
     if (call == NOT_RECORDED)
         return own;
     int64_t num_bytes = packed_num_bytes(count, datatype);
-    if (!is_to_be_altered(call, num_bytes))
+    if (!is_to_be_altered(call, ALTER_SENDS, num_bytes))
         return own;
     void *copy = allocate((size_t)num_bytes);
     if (!pack(buffer, count, datatype, copy, (int)num_bytes, comm) ||
@@ -82,26 +82,17 @@ struct payload payload_of(uint64_t call, const void *buffer, int count, MPI_Data
     return (struct payload){copy, (int)num_bytes, MPI_PACKED, copy};
 }
 
-/* Returns whether the judge wants altered what a rank gives to collectives, if it is that long. */
-static bool is_contribution_to_be_altered(uint64_t call, int64_t num_bytes)
-{
-    struct header *header = student_header();
-    return call != NOT_RECORDED && header && num_bytes > 0 &&
-           atomic_load(&header->altered_send) == ALTER_EVERY_CONTRIBUTION &&
-           num_bytes >= (int64_t)atomic_load(&header->altered_min_num_bytes);
-}
-
 struct payload contribution_of(uint64_t call, const void *buffer, const void *instead, int count,
                                MPI_Datatype datatype, MPI_Comm comm)
 {
     struct payload own = unaltered(buffer, count, datatype);
     const void *given = buffer == MPI_IN_PLACE ? instead : buffer;
     int is_of_two_groups = 0;
-    if (call == NOT_RECORDED || !given)
+    if (call == NOT_RECORDED)
         return own;
     int64_t num_bytes = packed_num_bytes(count, datatype);
     /* A reduction needs the datatype as it is: only elements that lie without gaps are copied. */
-    if (!is_contribution_to_be_altered(call, num_bytes) ||
+    if (!is_to_be_altered(call, ALTER_CONTRIBUTIONS, num_bytes) || !given ||
         real.Comm_test_inter(comm, &is_of_two_groups) != MPI_SUCCESS || is_of_two_groups ||
         !is_without_gaps(datatype, num_bytes / count))
         return own;
@@ -118,7 +109,7 @@ struct payload persistent_payload(struct details *details)
 {
     struct header *header = student_header();
     int64_t num_bytes = -1;
-    if (header && atomic_load(&header->altered_send) != 0)
+    if (header && atomic_load(&header->altered_kind) == ALTER_SENDS)
         num_bytes = packed_num_bytes((int)details->num_elements, details->datatype);
     MPI_Datatype own;
     if (num_bytes < 0 || real.Type_dup(details->datatype, &own) != MPI_SUCCESS)
@@ -131,7 +122,7 @@ struct payload persistent_payload(struct details *details)
 void fill_copy(uint64_t call, const struct details *details, void *copy)
 {
     int64_t num_bytes = packed_num_bytes((int)details->num_elements, details->datatype);
-    bool is_wanted = is_to_be_altered(call, num_bytes);
+    bool is_wanted = is_to_be_altered(call, ALTER_SENDS, num_bytes);
     if (copy &&
         pack(details->sent, (int)details->num_elements, details->datatype, copy, (int)num_bytes,
              details->comm) &&

@@ -23,8 +23,9 @@ struct payload {
     void *copy; /* NULL, or the altered buffer: to be freed once the send is complete */
 };
 
-/* Counts a send of so many bytes; returns whether it is one that the judge wants altered. */
-bool is_chosen(struct header *header, int64_t num_bytes);
+/* Counts what a rank gives, if it is of the kind that is altered, and long enough; returns whether
+ * the judge wants it altered. */
+bool is_chosen(struct header *header, enum altered_kind kind, int64_t num_bytes);
 
 /* What the send that was recorded as `call` is to send; to be asked once for each send. */
 struct payload payload_of(uint64_t call, const void *buffer, int count, MPI_Datatype datatype,

@@ -153,7 +153,7 @@ static struct altered_payload *payload_in(int file, const struct iovec *pieces, 
         return NULL;
     payload->num_bytes_left = num_bytes;
     payload->end = end_of(last);
-    if (is_chosen(header, (int64_t)last->iov_len))
+    if (is_chosen(header, ALTER_SENDS, (int64_t)last->iov_len))
         alter_group(payload, last);
     return payload;
 }
@@ -181,13 +181,13 @@ static void note_written(struct altered_payload *payload, size_t num_bytes)
     bool was_before = payload->num_bytes > 0 && payload->num_bytes_left > num_bytes_after;
     payload->num_bytes_left -= num_bytes;
     if (was_before && payload->num_bytes_left <= num_bytes_after)
-        atomic_fetch_add(&header->num_altered_sends, 1);
+        atomic_fetch_add(&header->num_altered, 1);
 }
 
 static ssize_t write_altered(int file, const struct iovec *pieces, int num_pieces)
 {
     bool is_concerned = header && file >= 0 && file < MOST_SOCKETS && num_pieces > 0 &&
-                        num_pieces <= 2 && atomic_load(&header->altered_send) != 0;
+                        num_pieces <= 2 && atomic_load(&header->altered_kind) != 0;
     if (!is_concerned)
         return syscall(SYS_writev, file, pieces, num_pieces);
     pthread_mutex_lock(&lock);

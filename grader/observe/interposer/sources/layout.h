@@ -12,15 +12,13 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define ABI_VERSION 8
+#define ABI_VERSION 9
 #define JUDGE_MAGIC 0x31454744554a5247u /* "GRJUDGE1" in memory */
 #define RANK_MAGIC 0x3145434152545247u  /* "GRTRACE1" in memory */
 #define HEADER_NUM_BYTES 4096
 #define NUM_GLOO_OPERATIONS 64 /* as many as the judge has a bit for */
 #define NUM_GLOO_SAMPLES 64
 #define GLOO_SAMPLE_NUM_BYTES 64
-#define ALTER_EVERY_SEND UINT64_MAX
-#define ALTER_EVERY_CONTRIBUTION (UINT64_MAX - 1)
 
 /* In the page of the header, after its words. */
 #define REFUSAL_AT 1024
@@ -70,14 +68,16 @@ struct header {
     _Atomic uint64_t num_failed_polls;
     _Atomic uint64_t num_threads; /* living threads that have called MPI */
 
-    /* Written by the judge between cases: which sends of the student's phase leave altered. */
-    _Atomic uint64_t altered_send;          /* 1 for the first; 0: none; ALTER_... */
-    _Atomic uint64_t altered_min_num_bytes; /* at least 1: shorter sends are not counted */
+    /* Written by the judge between cases: what leaves altered in the student's phase. */
+    _Atomic uint64_t altered_kind;          /* enum altered_kind */
+    _Atomic uint64_t altered_first;         /* 0 for the first that is counted */
+    _Atomic uint64_t altered_end;           /* the first after it that leaves as it is */
+    _Atomic uint64_t altered_min_num_bytes; /* at least 1: what is shorter is not counted */
     _Atomic uint64_t altered_position;      /* which of its elements, as a part of 2^64 */
     _Atomic uint64_t altered_operations;    /* of gloo, a bit each; bit 0: messages */
     /* Counted by the interposer, set back by the judge. */
-    _Atomic uint64_t num_counted_sends;
-    _Atomic uint64_t num_altered_sends;
+    _Atomic uint64_t num_counted;
+    _Atomic uint64_t num_altered;
 
     /* Written by the interposer. */
     uint64_t is_monitored;       /* 1: the counters below hold what MPI itself has counted */
@@ -107,6 +107,8 @@ struct counted {
     uint64_t num_messages;
     uint64_t num_bytes;
 };
+
+enum altered_kind { ALTER_NOTHING, ALTER_SENDS, ALTER_CONTRIBUTIONS };
 
 enum record_flag {
     IS_SEND = 1,

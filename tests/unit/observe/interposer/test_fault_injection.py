@@ -49,7 +49,7 @@ def altered(launch):
                 run.say(each)
             traces = run.finish()
             memory = run.memories[0]
-            return traces, memory.num_altered_sends()
+            return traces, memory.num_altered()
 
     return start
 
@@ -102,9 +102,11 @@ else:
     assert num_altered == 1
 
 
-def test_only_the_ordered_send_is_altered(altered):
+@pytest.mark.parametrize("num_messages", [1, 2])
+def test_only_the_ordered_sends_are_altered(altered, num_messages):
     """Sends are counted in the student's phase alone, and short ones are not."""
-    program = """
+    program = f"""
+last = {num_messages}
 data = np.arange(8.0)
 MPI.Pcontrol(0)
 exchanged = comm.sendrecv(rank, dest=1 - rank, source=1 - rank)
@@ -117,10 +119,10 @@ for number in range(4):
         short, found = np.zeros(1), np.zeros(8)
         comm.Recv(short, source=0), comm.Recv(found, source=0)
         assert short[0] == 0
-        assert differing(found, data) == ([0] if number == 2 else []), number
+        assert differing(found, data) == ([0] if 1 <= number <= last else []), number
 """
-    _, num_altered = altered(program, 2, min_num_bytes=16)
-    assert num_altered == 1
+    _, num_altered = altered(program, 1, num_messages=num_messages, min_num_bytes=16)
+    assert num_altered == num_messages
 
 
 def test_persistent_requests_send_what_the_array_holds_at_each_start(altered):
@@ -350,7 +352,7 @@ for case in range(3):
             for rank in range(2):
                 run.say(rank)
         run.finish()
-        assert memory.num_altered_sends() == 0
+        assert memory.num_altered() == 0
 
 
 # What is given to collectives -----------------------------------------------------------------
@@ -395,3 +397,17 @@ assert rank == 0 or (found == [1, 2]).all()
 """
     _, num_altered = altered(program, None, of_collectives=True, min_num_bytes=16)
     assert num_altered == len(COLLECTIVES)
+
+
+def test_only_the_ordered_contributions_are_altered(altered):
+    """Broadcasts of others are not counted, and neither is what is too short."""
+    program = """
+for number in range(4):
+    data, found = np.array([1.0, 2.0]), np.zeros(2)
+    comm.Allreduce(data[:1].copy(), found[:1])
+    comm.Bcast(np.zeros(2), root=1)
+    comm.Allreduce(data, found)
+    assert (found[0] != 2) == (1 <= number <= 2), number
+"""
+    _, num_altered = altered(program, 1, num_messages=2, of_collectives=True, min_num_bytes=16)
+    assert num_altered == 2

@@ -143,7 +143,7 @@ def watched(interposer):
                 check=False,
             )
             assert ran.returncode == 0, ran.stderr
-            return memory.num_altered_sends(), counts.sent()
+            return memory.num_altered(), counts.sent()
 
     return start
 

@@ -122,20 +122,21 @@ def test_the_send_mode_is_one_word(memory, rank):
 
 
 def test_an_alteration_is_an_order_with_counters(memory, rank):
-    """Sends are counted from 1 in the header; a new order begins with counters of 0."""
-    assert rank.word("altered_send") == 0
-    rank.set(num_counted_sends=5, num_altered_sends=2)
-    assert memory.num_altered_sends() == 2
-    memory.alter_sends(4, min_num_bytes=100, position=0.5)
-    words = ("altered_send", "altered_min_num_bytes", "altered_position", "num_counted_sends")
-    assert [rank.word(name) for name in words] == [5, 100, 1 << 63, 0]
-    assert memory.num_altered_sends() == 0
-    memory.alter_sends(None, min_num_bytes=0, position=1.0)
-    assert rank.word("altered_send") == layout.ALTER_EVERY_SEND
-    assert rank.word("altered_min_num_bytes") == 1
-    assert rank.word("altered_position") == 2**64 - 1
+    """A new order begins with counters of 0."""
+    assert rank.word("altered_kind") == layout.ALTER_NOTHING
+    rank.set(num_counted=5, num_altered=2)
+    assert memory.num_altered() == 2
+    memory.alter_sends(4, num_messages=3, min_num_bytes=100, position=0.5)
+    words = ("altered_kind", "altered_first", "altered_end", "altered_min_num_bytes")
+    assert [rank.word(name) for name in words] == [layout.ALTER_SENDS, 4, 7, 100]
+    assert [rank.word(name) for name in ("altered_position", "num_counted")] == [1 << 63, 0]
+    assert memory.num_altered() == 0
+    memory.alter_sends(None, min_num_bytes=0, position=1.0, of_collectives=True)
+    last = 2**64 - 1
+    assert [rank.word(name) for name in words] == [layout.ALTER_CONTRIBUTIONS, 0, last, 1]
+    assert rank.word("altered_position") == last
     memory.alter_nothing()
-    assert rank.word("altered_send") == 0
+    assert rank.word("altered_kind") == layout.ALTER_NOTHING
 
 
 def test_a_call_is_read_as_it_was_written(memory, rank):
