@@ -96,7 +96,6 @@ from grader.judge.traffic.fault_effects import (
     assert_some_message_matters,
 )
 from grader.judge.traffic.message_faults import (
-    drawn_third,
     every_contribution_fault,
     every_message_fault,
     every_payload_fault,

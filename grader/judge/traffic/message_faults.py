@@ -6,7 +6,6 @@ The choice is drawn from the inputs of an earlier case, and so from the secret t
 import hashlib
 import random
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -110,22 +109,6 @@ def every_payload_fault(
     return tuple(faults)
 
 
-def drawn_third(outcome: Outcome, fault: MessageFault) -> MessageFault:
-    """Return the fault, of all that a rank gives, for a third of it that the inputs decide.
-
-    Code that uses only its first messages must not pass for code that uses all of them: the first
-    third is left alone, and the last message, which a correct solution may not need. Of fewer than
-    five, all are altered.
-    """
-    seen = contributions if fault.of_collectives else counted_sends
-    number = len(seen(outcome.trace, fault.rank, fault.min_num_bytes))
-    length = -(-number // 3)
-    if number < 5:
-        return fault
-    first = _choice_from(outcome).randrange(length, number - length)
-    return replace(fault, number=first, num_messages=length)
-
-
 def shuffled(outcome: Outcome, items: Sequence[Item]) -> list[Item]:
     """Return the items in an order that the inputs of the outcome decide."""
     return _choice_from(outcome).sample(items, len(items))
@@ -143,13 +126,9 @@ def _are_counted(calls: Calls, min_num_bytes: int) -> Mask:
 
 def contributions(trace: Trace, rank: int, min_num_bytes: int) -> list[Call]:
     """Return the calls of collectives of which a rank's part can be altered."""
-    return [
-        each
-        for each in trace.ranks[rank].calls
-        if each.function in ALTERABLE_COLLECTIVES
-        and each.num_bytes >= min_num_bytes
-        and (each.function not in ("Bcast", "Ibcast") or each.peer == rank)
-    ]
+    calls = trace.ranks[rank].calls
+    names = ALTERABLE_COLLECTIVES
+    return [each for each in calls if each.function in names and each.num_bytes >= min_num_bytes]
 
 
 def payload_calls(trace: Trace, rank: int) -> list[Call]:

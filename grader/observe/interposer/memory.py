@@ -10,12 +10,13 @@ import math
 import mmap
 import os
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from grader.model.errors import GraderError
+from grader.model.report import MessageFault
 from grader.observe.interposer.records import Copy, calls_of, printable
 from grader.trace import layout
 from grader.trace.calls import Counted, RankTrace
@@ -85,31 +86,17 @@ class TraceMemory:
         """Let every standard-mode send from now on wait for its receive, or no longer."""
         self._set("synchronous_sends", int(synchronous))
 
-    def alter_sends(
-        self,
-        number: int | None,
-        *,
-        num_messages: int = 1,
-        min_num_bytes: int = 1,
-        position: float = 0.0,
-        of_collectives: bool = False,
-        operations: Iterable[str] = (),
-    ) -> None:
-        """Let messages leave the student's phase with one element changed.
-
-        number: 0 for the first from now on; None for all. num_messages: how many from there on.
-        min_num_bytes: those of fewer bytes are not counted. position: which element, from 0 (the
-        first) up to 1. of_collectives: count and change what the rank gives to collectives instead.
-        operations: of torch.distributed, whose payloads gloo's sends are; names of GLOO_OPERATIONS.
-        """
+    def alter(self, fault: MessageFault) -> None:
+        """Let what the fault names leave the student's phase with one element changed."""
         self.alter_nothing()
-        self._set("altered_min_num_bytes", max(min_num_bytes, 1))
-        self._set("altered_position", min(int(position * 2**64), 2**64 - 1))
-        numbers = {layout.GLOO_OPERATIONS.index(each) for each in operations}
+        self._set("altered_min_num_bytes", max(fault.min_num_bytes, 1))
+        self._set("altered_position", min(int(fault.position * 2**64), 2**64 - 1))
+        numbers = {layout.GLOO_OPERATIONS.index(each) for each in fault.operations}
         self._set("altered_operations", sum(1 << number for number in numbers))
-        self._set("altered_first", number or 0)
-        self._set("altered_end", 2**64 - 1 if number is None else number + num_messages)
-        kind = layout.ALTER_CONTRIBUTIONS if of_collectives else layout.ALTER_SENDS
+        end = 2**64 - 1 if fault.number is None else fault.number + fault.num_messages
+        self._set("altered_first", fault.number or 0)
+        self._set("altered_end", end)
+        kind = layout.ALTER_CONTRIBUTIONS if fault.of_collectives else layout.ALTER_SENDS
         self._set("altered_kind", kind)
 
     def alter_nothing(self) -> None:

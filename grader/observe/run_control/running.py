@@ -167,14 +167,7 @@ class Run:
                 rank_files.gloo.drop_samples()
         altered = case.message_fault
         if altered is not None:
-            self._files[altered.rank].trace.alter_sends(
-                altered.number,
-                num_messages=altered.num_messages,
-                min_num_bytes=altered.min_num_bytes,
-                position=altered.position,
-                of_collectives=altered.of_collectives,
-                operations=altered.operations,
-            )
+            self._files[altered.rank].trace.alter(altered)
         before = self._counters()
         self._watch.begin_case(tells_of_silent=not case.is_timed)
         self.outputs.begin_case()

@@ -18,7 +18,6 @@ from grader.api import (
     assert_answers_follow,
     assert_messages_matter,
     case_context,
-    drawn_third,
     every_contribution_fault,
     every_message_fault,
     found,
@@ -192,7 +191,7 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
                 trains_alike = False
         return inject_with(case, outcome, messages, check_held)
 
-    messages = tuple(drawn_third(outcome, each) for each in _faults(outcome))
+    messages = tuple(_drawn_third(outcome, each) for each in _faults(outcome))
     return Faults(case, outcome, messages, inject, unaltered)
 
 
@@ -228,6 +227,25 @@ def _faults(outcome: Outcome) -> Iterable[MessageFault]:
         if _least_of(given):
             for fault in every_contribution_fault(outcome, [rank]):
                 yield replace(fault, min_num_bytes=min(fault.min_num_bytes, _LONG_NUM_BYTES))
+
+
+def _drawn_third(outcome: Outcome, fault: MessageFault) -> MessageFault:
+    """Return the fault, of all that a rank gives, for a third of it that the seed decides.
+
+    Code that uses only its first messages must not pass for code that uses all of them: the first
+    third is left alone, and the last message, which a correct script may not need. Of fewer than
+    five, all are altered.
+    """
+    calls = outcome.trace.ranks[fault.rank].calls
+    long = (call for call in calls if call.num_bytes >= fault.min_num_bytes)
+    of_collectives = fault.of_collectives
+    counted = (reaching_num_bytes(c, fault.rank) if of_collectives else c.is_send for c in long)
+    number = sum(map(bool, counted))
+    length = -(-number // 3)
+    if number < 5:
+        return fault
+    first = int(np.random.default_rng(outcome.inputs[0]["seed"]).integers(length, number - length))
+    return replace(fault, number=first, num_messages=length)
 
 
 def _least_of(lengths: Sequence[int]) -> int:

@@ -19,7 +19,6 @@ from grader.judge.traffic.fault_effects import (
 )
 from grader.judge.traffic.message_faults import (
     counted_sends,
-    drawn_third,
     every_contribution_fault,
     every_message_fault,
     shuffled,
@@ -147,22 +146,6 @@ def test_some_messages_of_a_rank_without_influence():
         NotProven, match=r"^we changed 2 of the messages that rank 1 sent \(the first: Send at .*30"
     ):
         assert_messages_matter(run.trace(), [FaultEffect(some, True, frozenset())])
-
-
-def test_a_third_of_the_messages_is_drawn_after_the_first_third():
-    """Which, the inputs decide; of few messages, all are altered."""
-    run = Run(2)
-    for _ in range(9):
-        run.send(1, 0, num_elements=100)
-    fault, drawn = MessageFault(1, None, min_num_bytes=400), set()
-    for seed in range(40):
-        outcome = Outcome("a", 2, ({"seed": seed},) * 2, ({},) * 2, run.trace(), 0.1)
-        third = drawn_third(outcome, fault)
-        assert third == drawn_third(outcome, fault)
-        assert third == replace(fault, number=third.number, num_messages=3)
-        drawn.add(third.number)
-        assert drawn_third(outcome, replace(fault, rank=0)) == replace(fault, rank=0)
-    assert drawn == {3, 4, 5}
 
 
 @pytest.mark.parametrize("effects", [[], [effect(0, 0, 1, happened=False)]])

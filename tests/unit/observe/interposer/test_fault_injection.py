@@ -2,6 +2,8 @@
 
 import pytest
 
+from grader.model.report import MessageFault
+
 from .launch import named
 
 HEAD = """
@@ -38,13 +40,13 @@ EVERY_WAY = {
 
 @pytest.fixture
 def altered(launch):
-    """Return `altered(program, ranks, *arguments of alter_sends for rank 0)`: the finished run."""
+    """Return `altered(program, number, ranks, **fields of a fault of rank 0)`: the finished run."""
 
     def start(program, number, ranks=2, synchronous=False, **where):
         with launch(HEAD + program, ranks, synchronous_sends=synchronous) as run:
             for each in range(ranks):
                 run.hear(each)
-            run.memories[0].alter_sends(number, **where)
+            run.memories[0].alter(MessageFault(0, number, **where))
             for each in range(ranks):
                 run.say(each)
             traces = run.finish()
@@ -346,7 +348,7 @@ for case in range(3):
             for rank in range(2):
                 run.hear(rank)
             if order:
-                memory.alter_sends(0)
+                memory.alter(MessageFault(0, 0))
             else:
                 memory.alter_nothing()
             for rank in range(2):

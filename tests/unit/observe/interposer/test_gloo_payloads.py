@@ -11,6 +11,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from grader.model.report import MessageFault
 from grader.observe.interposer.gloo_counts import GlooCounts
 from grader.observe.interposer.memory import TraceMemory
 from grader.trace import layout
@@ -125,7 +126,7 @@ def watched(interposer):
     def start(program, *operations, number=None, also=None, most=1 << 30, **where):
         source = PROGRAM + textwrap.dedent(program)
         with TraceMemory.create(1 << 4) as memory, closing(GlooCounts()) as counts:
-            memory.alter_sends(number, operations=operations, **where)
+            memory.alter(MessageFault(0, number, operations=operations, **where))
             ran = subprocess.run(
                 [
                     *(sys.executable, "-c", source),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grader.model.report import MessageFault
 from grader.observe.interposer.memory import Snapshot, TraceMemory
 from grader.trace import layout
 from grader.trace.calls import NO_PEER, Counted, RankTrace
@@ -126,12 +127,12 @@ def test_an_alteration_is_an_order_with_counters(memory, rank):
     assert rank.word("altered_kind") == layout.ALTER_NOTHING
     rank.set(num_counted=5, num_altered=2)
     assert memory.num_altered() == 2
-    memory.alter_sends(4, num_messages=3, min_num_bytes=100, position=0.5)
+    memory.alter(MessageFault(0, 4, 0.5, 100, num_messages=3))
     words = ("altered_kind", "altered_first", "altered_end", "altered_min_num_bytes")
     assert [rank.word(name) for name in words] == [layout.ALTER_SENDS, 4, 7, 100]
     assert [rank.word(name) for name in ("altered_position", "num_counted")] == [1 << 63, 0]
     assert memory.num_altered() == 0
-    memory.alter_sends(None, min_num_bytes=0, position=1.0, of_collectives=True)
+    memory.alter(MessageFault(0, None, 1.0, 0, of_collectives=True))
     last = 2**64 - 1
     assert [rank.word(name) for name in words] == [layout.ALTER_CONTRIBUTIONS, 0, last, 1]
     assert rank.word("altered_position") == last
