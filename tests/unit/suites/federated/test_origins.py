@@ -69,7 +69,8 @@ def trace_of(lengths_by_rank):
 class Script:
     """depends: whether training goes another way when messages are altered."""
 
-    def __init__(self, lengths_by_rank, depends=True):
+    def __init__(self, lengths_by_rank, depends=True, seed=1):
+        self.seed = seed
         self.trace = trace_of(lengths_by_rank)
         self.depends = depends
         self.orders = []
@@ -88,7 +89,7 @@ class Script:
             "rows": np.arange(3),
             "seen": np.zeros((1, lenet.NUM_PARAMETERS), dtype=np.float32),
         }
-        given = {"labels": np.arange(3), "seed": 1}
+        given = {"labels": np.arange(3), "seed": self.seed}
         return Outcome(
             case.label, RANKS, (given,) * RANKS, (result,) * RANKS, self.trace, 0.1, int(altered)
         )
@@ -111,6 +112,17 @@ def test_training_that_depends_on_messages_is_proven(lengths):
     assert {order.rank for order in script.orders} == {1, 2}
     assert all(order.number is None for order in script.orders)
     assert all(8 < order.min_num_bytes <= 192_000 for order in script.orders)
+
+
+def test_of_many_messages_a_third_is_altered_after_the_first_third():
+    """Which, the seed decides: who uses only the first messages must not get by."""
+    drawn = set()
+    for seed in range(30):
+        script = Script({1: 9 * GRADIENTS[:2], 2: 9 * GRADIENTS[:2]}, seed=seed)
+        script.faults().assert_some_matter(WORKERS, 2, others=lambda: False)
+        assert {order.num_messages for order in script.orders} == {3}
+        drawn |= {order.number for order in script.orders}
+    assert drawn == {3, 4, 5}
 
 
 def test_training_that_does_not_is_not_proven():
