@@ -93,7 +93,7 @@ _SHOW_HIDDEN = _flag("--show-hidden", "show hidden checks (courses only)")
 _IMAGE_HELP = f"grade in this image [{DEFAULT_IMAGE}]"
 _IMAGE = _value("--image", "IMAGE", _IMAGE_HELP, default=DEFAULT_IMAGE)
 _FROM_STDIN = _flag("--from-stdin", SUPPRESS)
-_RECORDED = "name the recording that observe writes and judge reads"
+_RECORDED = "use this file for the recording"
 _RECORDING = _value("--recording", "FILE", _RECORDED, Path, required=True)
 _ALSO_RECORDING = _value("--recording", "FILE", "also write a recording for `grade judge`", Path)
 _HOW_MUCH = [
@@ -231,7 +231,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
         _value(
             "--installation",
             "FOLDER",
-            "write what students install with pip, instead of images",
+            "write the students' pip installation, instead of images",
             Path,
         ),
         _value(
@@ -241,7 +241,9 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
             Path,
             default=Path("dist"),
         ),
-        _value("--url", "URL", "with --installation: set where the folder is published", address),
+        _value(
+            "--url", "URL", "with --installation: give the URL of the published folder", address
+        ),
     ),
     "export": (
         _value("format", "FORMAT", ", ".join(PLATFORMS) + ", html, ..."),
@@ -252,7 +254,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
     "observe": (*_SELECTING, _HOW_MUCH, _RECORDING),
     "judge": (
         *(*_SELECTING, *_REPORT, _RECORDING, _flag("--require-mark", SUPPRESS)),
-        _value("--observer", "DIGEST", "judge recordings of this other observer, without a mark"),
+        _value("--observer", "DIGEST", "judge recordings of this observer, but give no mark"),
     ),
     "new": (_value("name", "NAME", "choose a valid Python package name, such as halo_exchange"),),
     "verify": (

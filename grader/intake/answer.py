@@ -27,19 +27,18 @@ def message_in(origin: str, answer: bytes, exit_code: int | None) -> SubmissionM
     if not answer.startswith(READY):
         if exit_code == NOT_CONFINED:
             raise GraderError(
-                "the process that reads submissions cannot switch to another user; start the "
-                "container with --cap-add SETUID --cap-add SETGID --cap-add KILL"
+                "the submission reader cannot switch to another user; start the container "
+                "with --cap-add SETUID --cap-add SETGID --cap-add KILL"
             )
         raise GraderError(
-            f"{origin} cannot be read: the process that reads submissions could not be started "
-            f"({_ended(exit_code)})"
+            f"{origin} cannot be read: the submission reader did not start ({_ended(exit_code)})"
         )
     if exit_code != 0:
         raise _refusal(origin, _ended(exit_code))
     try:
         found = submission_codec.unpack(answer[len(READY) :])
     except submission_codec.BrokenMessageError as error:
-        raise _refusal(origin, f"the process that read it sent a broken answer: {error}") from None
+        raise _refusal(origin, f"the submission reader sent a broken answer: {error}") from None
     if found.failure:
         raise GraderError(
             f"{origin} could not be read: {found.failure}. The grader failed; tell your instructor"
@@ -63,8 +62,8 @@ def _ended(exit_code: int | None) -> str:
     if exit_code in (OUT_OF_MEMORY, -signal.SIGKILL):
         return f"reading it took more than {MEMORY_NUM_BYTES >> 20} MiB of memory"
     if exit_code < 0:
-        return f"the process that read it crashed ({signal_name(-exit_code)})"
-    return f"the process that read it ended with exit code {exit_code}"
+        return f"the submission reader crashed ({signal_name(-exit_code)})"
+    return f"the submission reader ended with exit code {exit_code}"
 
 
 def signal_name(number: int) -> str:

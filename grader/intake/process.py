@@ -71,7 +71,7 @@ def _started(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        raise GraderError(f"the process that reads submissions cannot start: {error}") from None
+        raise GraderError(f"the submission reader cannot start: {error}") from None
     with process:
         try:
             yield process

@@ -52,7 +52,7 @@ def read_submission(stream: BinaryIO, origin: str) -> Submission:
     try:
         return submission_codec.submission_of(origin, submission_codec.unpack(data))
     except submission_codec.BrokenMessageError as error:
-        raise UsageError(f"{origin} arrived damaged: it holds {error}") from None
+        raise UsageError(f"{origin} arrived damaged: it contains {error}") from None
 
 
 def when_client_leaves(

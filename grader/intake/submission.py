@@ -224,7 +224,7 @@ def _with_opened(listed: Listing, wanted: Collection[str]) -> tuple[dict[str, En
                 inside = _opened(name, listed[name].read(), wanted)
                 num_bytes += sum(each.num_bytes for each in inside.values() if not each.problem)
             if num_bytes > MAX_TOTAL_NUM_BYTES:
-                raise UsageError(f"the archives hold more than {MAX_TOTAL_NUM_BYTES >> 20} MiB")
+                raise UsageError(f"the archives contain more than {MAX_TOTAL_NUM_BYTES >> 20} MiB")
         except UsageError as error:
             found[name] = replace(found[name], problem=f"cannot be opened: {error}")
             continue
@@ -316,7 +316,7 @@ def _require_something(
         is_broken = problem not in ("", IS_OF_NO_KIND)
         if is_broken or name.lower().endswith((".py", ".ipynb", *ARCHIVES, *NOT_OPENED)):
             raise UsageError(
-                f"{origin} holds no readable script: {name} {not_read[name]}; hand in the "
+                f"{origin} contains no readable script: {name} {not_read[name]}; hand in the "
                 "scripts themselves"
             )
 

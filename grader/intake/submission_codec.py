@@ -123,21 +123,21 @@ def _mistakes(found: SubmissionMessage) -> Iterator[str]:
         if len(held) > most:
             yield f"{len(held)} entries where at most {most} are allowed"
     if sum(map(len, found.files.values())) > MAX_TOTAL_NUM_BYTES:
-        yield "files that add up to more than is accepted"
+        yield "files that exceed the size limit"
     if len({*found.files, *found.folders}) < len(found.files) + len(found.folders):
-        yield "a folder twice, or one that is also a file"
+        yield "a folder twice, or a folder that is also a file"
     for name in (*found.files, *found.folders):
         if _is_wrong(name):
-            yield f"the name {name[:80]!r}, which a file must not have"
+            yield f"the invalid file name {name[:80]!r}"
         if any(folder in found.files for folder in folders_above(name)):
             yield f"{name!r} below another file"
     if not found.files.keys() >= found.times.keys():
-        yield "the time of a file that is not there"
+        yield "the time of a missing file"
     if not all(0 <= time_s < _MAX_TIME_S for time_s in found.times.values()):
-        yield "a time that cannot be"
+        yield "an impossible time"
     told = (*found.not_read, *found.not_read.values(), *found.notes, found.refusal, found.failure)
     if not all(map(_is_plain, told)):
-        yield "a text that cannot be shown"
+        yield "a text that cannot be printed"
 
 
 def _is_wrong(name: str) -> bool:

@@ -63,16 +63,12 @@ def linear(inputs: Values, weight: Values, bias: Values | None = None) -> Pass:
     Returns outputs (batch, outputs), and the way back to inputs, weight, and bias if given.
     Raises ValueError for shapes that do not fit.
     """
-    assert_shape(
-        "linear, inputs", inputs, ("batch", "features"), "flatten() gives images that shape"
-    )
+    assert_shape("linear, inputs", inputs, ("batch", "features"), "flatten() reshapes images")
     assert_floating("linear, inputs", inputs)
-    assert_shape(
-        "linear, weight", weight, ("outputs", inputs.shape[1]), "it has a row for each output"
-    )
+    assert_shape("linear, weight", weight, ("outputs", inputs.shape[1]), "one row for each output")
     outputs = inputs @ weight.T
     if bias is not None:
-        assert_shape("linear, bias", bias, (len(weight),), "it has a number for each output")
+        assert_shape("linear, bias", bias, (len(weight),), "one number for each output")
         outputs = outputs + bias
 
     def backward(upstream: Values) -> tuple[Values, ...]:
@@ -99,9 +95,7 @@ def batch_norm(inputs: Values, weight: Values, bias: Values, *, epsilon: float =
             "Each channel is normalised over the batch"
         )
     for name, array in (("weight", weight), ("bias", bias)):
-        assert_shape(
-            f"batch_norm, {name}", array, inputs.shape[1:2], "it has a number for each channel"
-        )
+        assert_shape(f"batch_norm, {name}", array, inputs.shape[1:2], "one number for each channel")
     axes = (0, *range(2, inputs.ndim))
     # Makes of an array of channels one that broadcasts to the inputs.
     along = (slice(None), *[None] * (inputs.ndim - 2))
@@ -171,7 +165,7 @@ def softmax(inputs: Values) -> Pass:
     inputs: (batch, classes). Before cross_entropy there is none: it takes scores.
     Raises ValueError for another shape.
     """
-    assert_shape("softmax, inputs", inputs, ("batch", "classes"), "there is a row for each example")
+    assert_shape("softmax, inputs", inputs, ("batch", "classes"), "one row for each example")
     powers = np.exp(inputs - inputs.max(axis=1, keepdims=True))
     outputs = powers / powers.sum(axis=1, keepdims=True)
 
@@ -216,7 +210,7 @@ def conv2d(
     _assert_options("conv2d", stride, padding)
     num_outputs, channels, *size = weight.shape
     if bias is not None:
-        assert_shape("conv2d, bias", bias, (num_outputs,), "it has a number for each kernel")
+        assert_shape("conv2d, bias", bias, (num_outputs,), "one number for each kernel")
     batch, _, height, width = inputs.shape
     edges = (padding, padding)
     padded = np.pad(inputs, ((0, 0), (0, 0), edges, edges)) if padding else inputs
@@ -342,13 +336,9 @@ def cross_entropy(scores: Values, labels: Labels) -> tuple[float, Values]:
     than the number of classes. torch.nn.CrossEntropyLoss(); but of no examples, loss and gradient
     are 0. Raises ValueError for shapes and labels that do not fit.
     """
-    assert_shape(
-        "cross_entropy, scores", scores, ("batch", "classes"), "there is a row for each example"
-    )
+    assert_shape("cross_entropy, scores", scores, ("batch", "classes"), "one row for each example")
     assert_floating("cross_entropy, scores", scores)
-    assert_shape(
-        "cross_entropy, labels", labels, scores.shape[:1], "there is a label for each example"
-    )
+    assert_shape("cross_entropy, labels", labels, scores.shape[:1], "one label for each example")
     is_label = labels[:, np.newaxis] == np.arange(scores.shape[1])
     _assert_labels(labels, is_label)
     shifted = scores - scores.max(axis=1, keepdims=True)
@@ -366,7 +356,7 @@ def half_squared_error(outputs: Values, targets: Values) -> tuple[float, Values]
     """
     assert_floating("half_squared_error, outputs", outputs)
     assert_shape(
-        "half_squared_error, targets", targets, outputs.shape, "there is one for each output"
+        "half_squared_error, targets", targets, outputs.shape, "one target for each output"
     )
     at_outputs = outputs - targets
     return float(0.5 * np.sum(at_outputs**2)), at_outputs

@@ -159,8 +159,8 @@ def element_name(index: int, shapes: Shapes) -> str:
             indices = np.unravel_index(index - place.start, shapes[name])
             return f"{name}[{', '.join(str(int(each)) for each in indices)}]"
     raise ValueError(
-        f"found index {index}; expected 0 to {num_elements(shapes) - 1}. A packed vector has no "
-        "more elements than its arrays together"
+        f"found index {index}; expected 0 to {num_elements(shapes) - 1}. The packed "
+        "arrays have no more elements"
     )
 
 

@@ -60,7 +60,7 @@ def enter(setup: Mapping[str, Any], rank: int, trace_fd: int, gloo_counts_fd: in
 
         trace = TraceWriter(trace_fd, setup["layout"], rank, setup["ranks"])
         if ctypes.CDLL(None).grader_watch_gloo(trace_fd, gloo_counts_fd) != 0:  # of the interposer
-            raise RuntimeError("the grader cannot watch what gloo sends")
+            raise RuntimeError("the grader cannot watch gloo's messages")
         store = os.path.join(os.getcwd(), "processes")  # noqa: PTH109, PTH118 - a name for C++
         own_kind = "standalone" if setup["standalone"] else kind
         return TorchBackend(

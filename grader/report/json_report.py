@@ -67,7 +67,7 @@ def _parse(text: str | bytes, oldest_version: int) -> Report:
         if not all(0 <= number < math.inf for number in numbers):
             raise ValueError("it has points that are not numbers of 0 or more")
         if version == SCHEMA_VERSION and json.loads(render(report)) != data:
-            raise ValueError("its keys or sums are not those of a report")
+            raise ValueError("its keys or sums are wrong")
     except KeyError as error:
         raise GraderError(f"{_UNREADABLE}: it has no {error}") from None
     except (OverflowError, RecursionError, TypeError, ValueError) as error:

@@ -220,7 +220,7 @@ def test_the_list_is_a_page_as_well():
     ("folder", "sentence"),
     [
         ("none", "none does not exist: name the folder that holds the files of MNIST"),
-        ("empty", "empty has no known data files: expected those of MNIST"),
+        ("empty", "empty has no known data files: expected MNIST's"),
     ],
 )
 def test_a_data_folder_without_data_is_bad_usage(tmp_path, folder, sentence, command, how):

@@ -439,7 +439,7 @@ def _folder() -> Path:
         folder.mkdir(mode=0o700)
     if folder.is_symlink() or folder.lstat().st_uid != os.geteuid():
         raise GraderError(
-            f"{folder} belongs to another user. Set TMPDIR to a folder of yours: this command "
-            "notes there which cores are in use"
+            f"{folder} belongs to another user. Set TMPDIR to your own folder: this command "
+            "records there which cores are in use"
         )
     return folder

@@ -189,7 +189,7 @@ def _make_apart(out: Path, folder: Path) -> None:
     if not folder.is_dir():
         raise UsageError(
             f"{folder} is not a folder. Unpack the platform's download, and name its folder, "
-            "which must hold a folder or an archive for each hand-in"
+            "which must contain a folder or an archive for each hand-in"
         )
     if folder.resolve() in (out.resolve(), *out.resolve().parents):
         raise UsageError(

@@ -272,8 +272,8 @@ def require_image_of_course(
         )
         if marked_by and (here in marked_by or held not in marked_by):
             raise UsageError(
-                f"{told}. Earlier hand-ins have marks from a version other than the image's. To "
-                f"grade all hand-ins at the same prices, {how_to_build(course)}"
+                f"{told}. Earlier hand-ins were graded with a version other than the image's. To "
+                f"grade all at the same prices, {how_to_build(course)}"
             )
         say_visibly(
             f"note: {told}. The marks come from the image; to update it, {how_to_build(course)}"

@@ -101,7 +101,7 @@ class Gradings:
         outcome, file = self._outcome(key), self.folder / key / _REPORT
         if outcome is None or not (outcome.error or file.is_file()):
             raise GraderError(
-                f"{file.parent} holds no complete grading; remove that folder to grade again"
+                f"{file.parent} contains no complete grading; remove that folder to grade again"
             )
         report = None if outcome.error else json_report.parse_saved(file.read_bytes())
         return Grading(outcome, report)

@@ -94,7 +94,7 @@ class Naming:
         if self.platform and not self.roster.is_called("id", stem):
             where = f" of {self.assignment!r}" if self.assignment else ""
             problem = (
-                f"{name} is not named as {self.platform} names hand-ins{where}, so it counts "
+                f"{name} does not match {self.platform}'s names for hand-ins{where}, so it counts "
                 "for no student. Rename it to its author's id on the roster that class.toml "
                 "names"
             )

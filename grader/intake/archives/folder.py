@@ -86,7 +86,7 @@ class _Walk:
                 self._num_entries += 1
                 if self._num_entries > MAX_ENTRIES:
                     raise UsageError(
-                        f"{self._root} holds more than {MAX_ENTRIES} files and folders; hand in "
+                        f"{self._root} contains more than {MAX_ENTRIES} files and folders; hand in "
                         "only the files that the assignment asks for"
                     )
                 yield entry.name, entry.stat(follow_symlinks=False)

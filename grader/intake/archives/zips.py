@@ -60,7 +60,7 @@ class Members:
         self._num_members += 1
         if self._num_members > MAX_ENTRIES:
             raise UsageError(
-                f"{self._path} holds more than {MAX_ENTRIES} files; hand in only the files that "
+                f"{self._path} contains more than {MAX_ENTRIES} files; hand in only the files that "
                 "the assignment asks for"
             )
         found = names.in_archive(member)

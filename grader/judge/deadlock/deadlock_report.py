@@ -136,7 +136,7 @@ def _need_text(need: WaitCondition, stuck: frozenset[int] = frozenset()) -> str:
         return f"{verb} {signature_of(need.call)}{_of_lower_case(need.call)}{at(need.call)}"
     if need.call.function in BLOCKING_EXCHANGES:
         halves = sorted(need.calls, key=lambda call: not call.is_send)
-        return f"{verb} {' with '.join(map(signature_of, halves))}{at(need.call)}"
+        return f"{verb} {' and '.join(map(signature_of, halves))}{at(need.call)}"
     # A send may have been buffered, a receive without a message surely hangs: name that first.
     calls = sorted(need.calls, key=lambda call: (call.sequence not in stuck, call.is_send))
     named = [_named(call, need.call) for call in calls[:_MOST_REQUESTS]]

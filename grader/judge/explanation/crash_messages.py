@@ -226,7 +226,7 @@ def failure_of_late_crash(rank: int, end: RankEnd, unfinished: str) -> RunFailur
         f". Likely: the rank never waited for its {unfinished}, and MPI was still using the "
         "array; wait for every request before you return"
     )
-    text = f"the process of rank {rank} {_end_of(end)} after the rank had returned"
+    text = f"rank {rank}'s process {_end_of(end)} after the rank had returned"
     told = found("crash.after_return", f"{text}{why if unfinished else ''}", rank=rank)
     return RunFailure.of(
         Verdict.RUN_TIME_ERROR,

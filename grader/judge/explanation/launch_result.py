@@ -179,7 +179,7 @@ def _machines_part(lasted: CaseTime, limit_s: float) -> str:
     if lasted.is_starved(limit_s):
         return (
             "the machine was busy in both attempts, so this case got "
-            f"{max(0.0, lasted.given_s):.0f} s of its {limit_s:g} s; your code is not blamed"
+            f"{max(0.0, lasted.given_s):.0f} s of its {limit_s:g} s; this is not your fault"
         )
     if lasted.clock_s <= _SLIGHT_SLOWDOWN * limit_s:
         return ""
@@ -406,7 +406,7 @@ def _failure_of_many_calls(num_calls: Sequence[int]) -> RunFailure:
         found(
             "evidence.too_many_calls",
             f"rank {rank} made at least {num_calls[rank]:,} communication calls here; with "
-            "earlier calls, this is more than the grader keeps for a part",
+            "earlier calls, they exceed the grader's limit for a part",
             help="your instructor reviews this part",
             rank=rank,
             num_calls=num_calls[rank],

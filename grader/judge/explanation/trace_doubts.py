@@ -46,10 +46,10 @@ class TraceDoubts:
                 continue
             if not self._is_counted[rank]:
                 raise GraderError(
-                    f"MPI does not count the messages of rank {rank}: without its monitoring "
-                    "component (pml_monitoring), the grader cannot confirm any message"
+                    f"MPI does not count rank {rank}'s messages, so the grader cannot confirm "
+                    "them: Open MPI needs its component pml_monitoring"
                 )
-            text = f"MPI stopped counting the messages of rank {rank}"
+            text = f"MPI stopped counting rank {rank}'s messages"
             stopped.append(Doubt(text, (rank,)))
         sent_or_received, self._in_flight = disagreements(trace, self._in_flight)
         sent_by_gloo = [rank.sent_by_gloo for rank in ranks if rank.sent_by_gloo is not None]
@@ -140,8 +140,8 @@ def miscounts(
         partitioned = seen.calls.where(seen.calls.function_is(PARTITIONED.__contains__))
         if partitioned:
             yield Doubt(
-                f"rank {rank} called {name_of(partitioned[0])}{at(partitioned[0])}, and MPI "
-                "does not count the messages of such calls",
+                f"rank {rank} called {name_of(partitioned[0])}{at(partitioned[0])}, "
+                "whose messages MPI does not count",
                 (rank,),
             )
             continue
@@ -178,8 +178,8 @@ def beside_calls(nums_messages: Sequence[int]) -> Iterator[Doubt]:
     for rank, number in enumerate(nums_messages):
         if number:
             yield Doubt(
-                f"on rank {rank}, MPI sent {_messages(number)} of the kind that collectives send, "
-                "but outside all recorded calls",
+                f"on rank {rank}, MPI sent {_messages(number)} for collectives outside all "
+                "recorded calls",
                 (rank,),
             )
 
@@ -190,12 +190,12 @@ def _disorder(rank: int, seen: RankTrace, began_ns: int, read_ns: int) -> Iterat
     is_next = sequences[1:] == sequences[:-1] + 1
     is_later = sequences[1:] > sequences[:-1]
     for after in seen.calls[1:].where(~(is_later if seen.truncated else is_next & is_later))[:1]:
-        yield f"the calls of rank {rank} are not numbered in sequence{at(after)}"
+        yield f"rank {rank}'s calls are not numbered in sequence{at(after)}"
     # A poll is recorded after it was made, by when another thread may have written.
     timed = seen.calls.where(~seen.calls.function_is(_POLLS.__contains__))
     entered_ns = timed.column("entered_ns")
     if (entered_ns[1:] < entered_ns[:-1]).any():
-        yield f"the calls of rank {rank} are not in chronological order"
+        yield f"rank {rank}'s calls are not in chronological order"
     is_outside = (entered_ns < began_ns) | (entered_ns > read_ns)
     for name in ("left_ns", "completed_ns"):
         ends_ns = timed.column(name)
@@ -203,7 +203,7 @@ def _disorder(rank: int, seen: RankTrace, began_ns: int, read_ns: int) -> Iterat
     for call in timed.where(is_outside)[:1]:
         yield f"rank {rank}'s {name_of(call)}{at(call)} has times outside the case"
     if not np.isin(seen.calls.column("phase"), (0, 1)).all():
-        yield f"some calls of rank {rank} belong to phases that do not exist"
+        yield f"some of rank {rank}'s calls belong to phases that do not exist"
 
 
 def _may_send(calls: Calls) -> Mask:

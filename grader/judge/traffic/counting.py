@@ -37,7 +37,7 @@ def assert_not_truncated(trace: Trace) -> None:
             raise NotProven(
                 found(
                     "evidence.not_recorded",
-                    f"the calls of rank {rank} were not recorded, so this check proves nothing",
+                    f"rank {rank}'s calls were not recorded, so this check proves nothing",
                     rank=rank,
                 )
             )
@@ -316,8 +316,8 @@ def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
             raise NotProven(
                 found(
                     "evidence.envelopes_could_tell",
-                    f"rank {rank} sent {len(sent)} messages of {num_kinds} kinds, told apart "
-                    f"by receiver, tag, and length. The kinds alone can carry {num_bytes:.0f} "
+                    f"rank {rank} sent {len(sent)} messages with {num_kinds} combinations of "
+                    f"receiver, tag, and length. These alone can carry {num_bytes:.0f} "
                     f"bytes; the result needs only {needed_num_bytes:.0f}. The result might not "
                     "come from the messages' content; your instructor reviews this part",
                     rank=rank,

@@ -118,7 +118,7 @@ def arrival_text(trace: Trace, rank: int, *, uses_nothing: bool = False) -> str:
         first = received[0]
         return (
             f"Likely: the code reads recv before the wait for its {name_of(first)}{at(first)}. The "
-            "data is there only after that wait"
+            "data is valid only after that wait"
         )
     return ""
 
@@ -133,7 +133,7 @@ def _never_waited_for(trace: Trace, rank: int) -> str:
         if call.creates_request and not call.completed_ns:
             return (
                 f"Likely: rank {rank} uses the data of its {name_of(call)}{at(call)} "
-                "without waiting for it. The data is there only after the wait"
+                "without waiting for it. The data is valid only after the wait"
             )
     return ""
 

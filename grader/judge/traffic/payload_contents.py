@@ -64,10 +64,10 @@ def assert_contributions_sent(
         raise NotProven(
             found(
                 "evidence.contributions_not_sent",
-                f"judging by samples of the sent data, ranks {rank} and {other} sent too little "
-                f"of their own gradients, or of sums that include them. Rank {rank} sent "
-                f"{num_bytes} such bytes; at least {needed} are needed. The result might not come "
-                "from the sent data; your instructor reviews this part",
+                f"samples of the sent data show that ranks {rank} and {other} sent too little "
+                f"of their gradients, alone or in sums. Rank {rank} sent {num_bytes} bytes of "
+                f"them; at least {needed} are needed. The result might not come from the sent "
+                "data; your instructor reviews this part",
                 ranks=[rank for rank, *_ in silent],
             )
         )

@@ -25,8 +25,8 @@ def refuse(
             text = texts.get(name)
             if not isinstance(text, str) or len(text) > form.max_num_chars:
                 return {}, (
-                    f"rank {rank}: {name} must be a string of at most {form.max_num_chars} "
-                    "characters; the rank returned no such string"
+                    f"rank {rank}: {name} is not a string of at most {form.max_num_chars} "
+                    "characters"
                 )
             results[name] = text
             continue
@@ -58,5 +58,5 @@ def _array_problem(array: NDArray[Any], form: Array) -> str:
     if form.finite and array.dtype.kind in "fc" and not np.isfinite(array).all():
         index = first_index(~np.isfinite(array))
         place = index_text(index)
-        return f"holds a value that is not a finite number: {place or 'it'} is {array[index]}"
+        return f"contains a value that is not a finite number: {place or 'it'} is {array[index]}"
     return ""

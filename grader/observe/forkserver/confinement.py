@@ -107,7 +107,7 @@ def confine(
     # A change of user has undone this.
     _set(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        raise ProcessLookupError("the process that started this one has ended")
+        raise ProcessLookupError("the parent process has ended")
     if sealed is not None:
         # Nobody of the same user looks into a rank: what its neighbour was given is not its own.
         _set(_PR_SET_DUMPABLE, 0)

@@ -221,7 +221,7 @@ class Run:
         if self._supervisor is not None and pid == self._supervisor.pid:
             self._supervisor.shut_down()
             self._supervisor = None
-            return {"lost": f"the process that watches the run ended with status {code}"}
+            return {"lost": f"the run's supervisor ended with status {code}"}
         rank = next((rank for rank, each in self._pids.items() if each == pid), None)
         if rank is None:
             return None

@@ -30,7 +30,7 @@ class GlooCounts:
             fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, seals)
         except (AttributeError, OSError) as error:
             raise GraderError(
-                f"cannot create sealed memory to count what gloo sends ({error}): this needs Linux"
+                f"counting gloo's messages needs sealed memory, which only Linux has ({error})"
             ) from None
         self._map = mmap.mmap(self.fd, GLOO_COUNTS.itemsize)
 

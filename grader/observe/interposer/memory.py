@@ -71,7 +71,7 @@ class TraceMemory:
             fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
         except (AttributeError, OSError) as error:
             raise GraderError(
-                f"cannot create sealed memory to watch MPI calls ({error}): this needs Linux"
+                f"watching MPI calls needs sealed memory, which only Linux has ({error})"
             ) from None
         memory = cls(fd, num_records)
         memory._set("nonce", secrets.randbits(64))

@@ -288,7 +288,7 @@ class ForkserverClient:
         lines = forkserver.close(_KILL_LIMIT_S).splitlines()
         kill_marked(f"{_MARK}={self._mark}".encode())
         said = f": {lines[-1]}" if lines else " without any output"
-        return RunLost(f"the process that forks ranks ended{said}{_WHO}")
+        return RunLost(f"the forkserver ended{said}{_WHO}")
 
 
 def _as_shells_do(status: int) -> int:

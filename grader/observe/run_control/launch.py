@@ -78,7 +78,7 @@ def _tried_twice(
         # What mpirun has printed is long, and comes last.
         nothing_ran = "none of the submission's code had run"
         raise GraderError(
-            f"{ranks} rank{'' if ranks == 1 else 's'} could not be started, twice in a row; "
+            f"{ranks} rank{'' if ranks == 1 else 's'} failed to start twice in a row; "
             f"{nothing_ran}{scarce and '; '}{scarce}: {str(error).rstrip('. ')}"
         ) from None
 

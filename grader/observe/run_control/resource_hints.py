@@ -52,7 +52,7 @@ def advice(allowed: Allowance) -> str:
         for what, (number, _) in found.items()
     )
     flags = " ".join(flag for _, flag in found.values())
-    return f"`grade run` gives containers more than this one has ({scarce}); start it with {flags}"
+    return f"this container has less than `grade run` gives ({scarce}); start it with {flags}"
 
 
 def _hard_limit(kind: int) -> int | None:

@@ -128,7 +128,7 @@ def _opens(path: Path, own_folder: str) -> str | None:
         return "a rank can enter it" if os.access(path, os.X_OK) else ""
     if others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        return f"a rank can list it: it holds {others[0]}{more}"
+        return f"a rank can list it: it contains {others[0]}{more}"
     return "" if may_write else None
 
 

@@ -165,7 +165,7 @@ def test_a_grading_ends_also_where_each_step_keeps_its_time(tmp_path):
     code, report, _ = run(tmp_path, begin=begin)
     assert code == 1
     assert all(
-        ": not graded: the judge was killed once (it took longer than" in each
+        ": not graded: the judge was killed once (it exceeded the time of" in each
         for each in report[:3]
     )
     assert not (tmp_path / "log").read_text()

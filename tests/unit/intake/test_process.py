@@ -167,8 +167,8 @@ def test_the_process_can_do_little_else(place, program, is_other_user, reader):
         (-signal.SIGKILL, "reading it took more than 1024 MiB of memory"),
         (-signal.SIGXCPU, "reading it took more than 60 s of processor time"),
         (None, "reading it took more than 120 s"),
-        (-signal.SIGSEGV, r"the process that read it crashed \(SIGSEGV\)"),
-        (-40, r"the process that read it crashed \(signal 40\)"),
+        (-signal.SIGSEGV, r"the submission reader crashed \(SIGSEGV\)"),
+        (-40, r"the submission reader crashed \(signal 40\)"),
         (1, "ended with exit code 1"),
     ],
 )
@@ -182,13 +182,13 @@ def test_how_it_ends_is_one_sentence(exit_code, reason):
 @pytest.mark.parametrize("said", [b"", b"\0", b"f" * 100, bytes(8)])
 def test_a_broken_answer_is_one_sentence(said):
     """From a reader that somebody may have taken over."""
-    with pytest.raises(UsageError, match="it cannot be read because the process that read it sent"):
+    with pytest.raises(UsageError, match="it cannot be read because the submission reader sent"):
         message_in("it", READY + said, 0)
 
 
 def test_a_reader_that_never_began_is_our_failure():
     """As is one that says so."""
-    with pytest.raises(GraderError, match="could not be started") as error:
+    with pytest.raises(GraderError, match="did not start") as error:
         message_in("it", b"", 1)
     assert error.value.exit_code == GraderError.exit_code
     failed = b"".join(submission_codec.pack(SubmissionMessage(failure="KeyError: 'x'")))
@@ -211,7 +211,7 @@ def test_a_reader_that_answers_without_end_is_stopped(program, monkeypatch):
     """Before it fills our memory."""
     monkeypatch.setattr(process, "MAX_NUM_BYTES", 1 << 20)
     program("os.write(1, READY)\nwhile True:\n    os.write(1, bytes(1 << 16))")
-    with pytest.raises(UsageError, match="the process that read it sent a broken answer: "):
+    with pytest.raises(UsageError, match="the submission reader sent a broken answer: "):
         process.count_pages(b"", "it")
 
 

@@ -41,7 +41,7 @@ def test_all_that_was_found_out_is_sent():
 
 def test_what_is_no_message_is_one_sentence():
     """Whatever arrives on standard input."""
-    with pytest.raises(UsageError, match=r"it arrived damaged: it holds no message \(error\)"):
+    with pytest.raises(UsageError, match=r"it arrived damaged: it contains no message \(error\)"):
         read_submission(io.BytesIO(struct.pack(">Q", 3) + b"abc"), "it")
 
 

@@ -119,7 +119,7 @@ IMAGES, KERNELS = normal((2, 3, 8, 8), (4, 3, 5, 5))
         ),
         (
             lambda: conv2d(IMAGES, KERNELS, np.zeros(3)),
-            r"conv2d, bias: found shape \(3,\); expected \(4,\) \(it has a number for each kernel",
+            r"conv2d, bias: found shape \(3,\); expected \(4,\) \(one number for each kernel",
         ),
         (
             lambda: conv2d(IMAGES[:, :, :4], KERNELS),

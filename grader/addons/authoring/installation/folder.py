@@ -46,8 +46,8 @@ class EngineWheels:
         files = tuple(sorted(folder.glob(f"{_STEM}-*.whl")))
         if not files:
             raise GraderError(
-                f"{folder} holds no {_STEM}-*.whl: make the engine's wheels with `make wheels`, or "
-                "name their folder with --wheels"
+                f"{folder} contains no {_STEM}-*.whl: make the engine's wheels with `make wheels`, "
+                "or name their folder with --wheels"
             )
         for file in files:
             _require_this_engine(file)

@@ -254,7 +254,7 @@ def _wrong_parts(table: _Table, assignment: Assignment) -> Iterator[str]:
     by_a_person = total(manual.points for manual in assignment.manual)
     if others != by_a_person:
         yield (
-            f"{', '.join(rows) or 'no row besides those of parts'}: {_points(others)} here, but "
+            f"{', '.join(rows) or 'no other row'}: {_points(others)} here, but "
             f"assignment.toml gives {_points(by_a_person)} by hand; {_CHANGE}"
         )
 

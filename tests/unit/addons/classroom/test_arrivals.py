@@ -303,14 +303,14 @@ def test_a_document_with_a_name_of_a_platform_is_told(folder, tmp_path, naming, 
         (folder / each).write_text("x")
     found, (told,) = read(tmp_path, naming)
     assert not found and told.label == name
-    assert "is not named as" in told.problem
+    assert "does not match" in told.problem
 
 
 def test_a_platform_that_is_not_declared_is_one_sentence(folder, tmp_path):
     """Before anything is graded: else each file would be a student, or nobody's."""
     name = "Ann_1_assignsubmission_file_"
     (folder / name).mkdir()
-    said = 'named as on Moodle, but others may not be. Write platform = "moodle" in'
+    said = 'looks like a hand-in from Moodle. If all are, write platform = "moodle" in'
     with pytest.raises(UsageError, match=said):
         read(tmp_path)
     roster = Roster((Student(name, {"id": name}),))
@@ -350,7 +350,7 @@ def test_canvas_is_taken_where_the_roster_has_all_authors(folder, tmp_path):
     assert arrivals.naming_of(folder, Naming(roster=roster)).platform == "canvas"
     (folder / "week_3_2_ann.zip").touch()
     assert arrivals.naming_of(folder, Naming(roster=roster)).platform == ""
-    with pytest.raises(UsageError, match=r"named as on Canvas, but others may not be\. Write"):
+    with pytest.raises(UsageError, match=r"like a hand-in from Canvas\. If all are, write"):
         read(tmp_path, Naming(roster=roster))
 
 
@@ -358,7 +358,7 @@ def test_names_of_github_are_known_by_the_roster(folder, tmp_path):
     (folder / "hw3-AnnLee").mkdir()
     (folder / "hw3-other").mkdir()
     roster = Roster((Student("ann", {"id": "ann", "github": "annlee"}),))
-    said = 'named as on GitHub, .*Write platform = "github" and platform_assignment in class.toml'
+    said = 'from GitHub. If all are, write platform = "github" and platform_assignment in'
     with pytest.raises(UsageError, match=said):
         read(tmp_path, Naming(roster=roster))
     assert "hw3-AnnLee" in read(tmp_path, Naming("github", "hw3", roster))[0]

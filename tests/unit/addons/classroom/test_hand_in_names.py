@@ -197,7 +197,7 @@ def test_beside_the_names_of_a_platform_there_are_ids_on_the_roster_alone():
         for name, roster in (("ann.zip", Roster()), ("bo.zip", CLASS)):
             found = Naming(platform, "hw3", roster).parse(name)
             assert not found.who
-            assert f"not named as {platform} names hand-ins of 'hw3'" in found.problem
+            assert f"does not match {platform}'s names for hand-ins of 'hw3'" in found.problem
 
 
 @pytest.mark.parametrize(

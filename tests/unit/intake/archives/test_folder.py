@@ -167,7 +167,9 @@ def test_too_many_entries_are_one_sentence(root, monkeypatch):
     monkeypatch.setattr(folders, "MAX_ENTRIES", 20)
     for number in range(30):
         (root / f"{number}.txt").touch()
-    with pytest.raises(UsageError, match="it holds more than 20 files and folders; hand in only"):
+    with pytest.raises(
+        UsageError, match="it contains more than 20 files and folders; hand in only"
+    ):
         submissions.read(root, WANTED)
 
 

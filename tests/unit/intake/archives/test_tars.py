@@ -175,7 +175,9 @@ def test_a_size_without_measure_is_one_sentence(read):
 def test_too_many_members_are_one_sentence(read, monkeypatch):
     """Whatever they are."""
     monkeypatch.setattr(zips, "MAX_ENTRIES", 10)
-    with pytest.raises(UsageError, match=r"it\.tar holds more than 10 files; hand in only the fil"):
+    with pytest.raises(
+        UsageError, match=r"it\.tar contains more than 10 files; hand in only the fil"
+    ):
         read(tar_of(*((f"{number}.txt", b"") for number in range(11))))
 
 

@@ -160,7 +160,9 @@ def test_two_long_names_are_two_rows(read):
 def test_too_many_members_are_one_sentence(read, monkeypatch):
     """Whatever they are."""
     monkeypatch.setattr(zips, "MAX_ENTRIES", 10)
-    with pytest.raises(UsageError, match=r"it\.zip holds more than 10 files; hand in only the fil"):
+    with pytest.raises(
+        UsageError, match=r"it\.zip contains more than 10 files; hand in only the fil"
+    ):
         read(zip_of(*((f"{number}.txt", b"") for number in range(11))))
 
 

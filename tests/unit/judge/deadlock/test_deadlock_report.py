@@ -599,7 +599,7 @@ def test_an_exchange_needs_both_halves():
             run.enter_sendrecv(rank, (rank + 1) % 3, (rank - step) % 3)
         assert (explained(run) is not None) == is_stuck
     assert (
-        "rank 0 waits in Sendrecv(dest=1, tag=0) with Sendrecv(source=1, tag=0) at ring.py:10"
+        "rank 0 waits in Sendrecv(dest=1, tag=0) and Sendrecv(source=1, tag=0) at ring.py:10"
         in explained(run)
     )
 

@@ -178,7 +178,7 @@ def test_what_a_busy_machine_ended_is_no_time_limit():
     assert failure.verdict is Verdict.JUDGE_ERROR
     assert failure.message == (
         "stopped after 50 s without finishing: rank 0 was still computing; the machine was busy "
-        "in both attempts, so this case got 7 s of its 10 s; your code is not blamed"
+        "in both attempts, so this case got 7 s of its 10 s; this is not your fault"
     )
 
 

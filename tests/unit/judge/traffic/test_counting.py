@@ -41,7 +41,7 @@ def test_an_array_in_tags_is_not_proven(num_bits):
     random = np.random.default_rng(1)
     num_messages = 3 * LENGTH * ITEM_NUM_BYTES * 8 // num_bits
     tags = random.integers(0, 1 << num_bits, num_messages)
-    with pytest.raises(NotProven, match="told apart by receiver, tag, and length"):
+    with pytest.raises(NotProven, match="combinations of receiver, tag, and length"):
         assert_envelopes_too_small(ring(4, [(int(tag), 0) for tag in tags]), needed(4))
 
 

@@ -117,7 +117,7 @@ def test_a_receive_that_is_never_waited_for_is_told(asked: int) -> None:
     run.isend(0, 1)
     assert arrival_text(run.trace(), asked) == (
         "Likely: rank 1 uses the data of its Irecv at naive.py:10 without waiting for it. "
-        "The data is there only after the wait"
+        "The data is valid only after the wait"
     )
 
 
@@ -129,7 +129,7 @@ def test_of_messages_that_all_arrived_only_a_result_without_them_tells() -> None
     assert arrival_text(run.trace(), 0) == ""
     assert arrival_text(run.trace(), 0, uses_nothing=True) == (
         "Likely: the code reads recv before the wait for its Irecv at naive.py:10. The data is "
-        "there "
+        "valid "
         "only after that wait"
     )
     assert arrival_text(Run(4).trace(), 0, uses_nothing=True) == "", "nothing was received"

@@ -494,7 +494,7 @@ EVERY_CHECK = [
     ("state", "said"),
     [
         ({"truncated": True}, "rank 1 made more calls than the grader keeps"),
-        ({"attached": False}, "the calls of rank 1 were not recorded"),
+        ({"attached": False}, "rank 1's calls were not recorded"),
     ],
 )
 def test_an_incomplete_trace_proves_nothing(check, state, said):

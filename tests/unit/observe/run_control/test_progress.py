@@ -316,6 +316,6 @@ def test_a_send_from_memory_that_is_gone(server):
     )
     assert failure.verdict is Verdict.RUN_TIME_ERROR
     assert failure.message.startswith(
-        "the process of rank 0 was killed by SIGSEGV after the rank had returned. Likely: the "
+        "rank 0's process was killed by SIGSEGV after the rank had returned. Likely: the "
         "rank never waited for its Isend(dest=1, tag=3) at work.py:8"
     )

@@ -45,7 +45,7 @@ def test_what_grade_run_gives_is_not_scarce(allowed):
 def test_each_limit_is_named_with_its_flag(scarce, what, flags):
     """All of them in one clause, whichever it was."""
     assert advice(AS_GIVEN | scarce) == (
-        f"`grade run` gives containers more than this one has ({what}); start it with {flags}"
+        f"this container has less than `grade run` gives ({what}); start it with {flags}"
     )
 
 

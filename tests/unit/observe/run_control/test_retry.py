@@ -35,7 +35,7 @@ def test_two_failures_are_the_graders(monkeypatch):
     """Then the grader failed, with what mpirun said; there is no third try."""
     calls = failing(2, monkeypatch)
     with pytest.raises(
-        GraderError, match=r"2 ranks could not be started, twice in a row; .* had run: 0 of 2"
+        GraderError, match=r"2 ranks failed to start twice in a row; .* had run: 0 of 2"
     ):
         run("def go(comm): return 5")
     assert len(calls) == 2

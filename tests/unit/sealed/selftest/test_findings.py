@@ -174,7 +174,7 @@ def test_each_flag_has_its_protection(change, part):
     assert [part in name for name in missing] == ([] if part is None else [True])
 
 
-HOST = {"path": "/host", "is_device": False, "opens": "a rank can list it: it holds bin"}
+HOST = {"path": "/host", "is_device": False, "opens": "a rank can list it: it contains bin"}
 SOCKET = {"path": "/run/docker.sock", "is_device": False, "opens": ""}
 FUSE = {"path": "/dev/fuse", "is_device": True, "opens": "a rank can read and write it"}
 
@@ -183,7 +183,7 @@ def test_what_ranks_can_use_of_the_machine_is_a_reason_not_to_grade():
     """Named, with how to start the container instead."""
     (missing,) = found(foreign_mounts=[HOST, FUSE]).values()
     assert missing.is_essential
-    assert missing.found.startswith("/host: a rank can list it: it holds bin, /dev/fuse: ")
+    assert missing.found.startswith("/host: a rank can list it: it contains bin, /dev/fuse: ")
     assert refusal([missing], flags_are_ours=False).endswith(
         "start the container without -v /host --device /dev/fuse"
     )

@@ -55,7 +55,7 @@ def test_a_folder_with_something_of_others_is_open(monkeypatch):
     """As all of the machine is, of which the mounts below are not told one by one."""
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     (opens,) = found("/usr", root="/")
-    assert re.fullmatch(r"a rank can list it: it holds \S+ and \d+ more", opens)
+    assert re.fullmatch(r"a rank can list it: it contains \S+ and \d+ more", opens)
     points = MOUNT.format(
         root="/", point="/usr", kind="ext4", source="x", options="rw"
     ) + MOUNT.format(root="/", point="/usr/lib", kind="ext4", source="x", options="rw")
@@ -130,7 +130,7 @@ def test_the_machines_tmp_is_told_from_the_containers(monkeypatch):
     assert found("/tmp", root="/var/lib/docker/volumes/x/_data") == []
     assert found("/tmp", root="/tmp") == [""]
     monkeypatch.setattr(foreign_mounts, "_others_in", lambda *_: ["of-anna"])
-    assert found("/tmp", root="/", kind="tmpfs") == ["a rank can list it: it holds of-anna"]
+    assert found("/tmp", root="/", kind="tmpfs") == ["a rank can list it: it contains of-anna"]
 
 
 def test_devices_beside_those_of_every_container(monkeypatch, tmp_path):
