@@ -113,7 +113,7 @@ def entries_of(outcome: Outcome, word: str, keys: Sequence[str]) -> dict[str, np
     missing = [key for key in keys if key not in names]
     if missing:
         text = f"{subject} lacks {', '.join(missing)}."
-        helps = "compare its keys with those of the clients' state dicts"
+        helps = "compare its keys with the clients' state dicts"
         raise WrongAnswer(found("aggregate.keys_missing", text, help=helps, missing=missing))
     ends = np.cumsum(lengths)
     pieces = [numbers[end - length : end] for end, length in zip(ends, lengths, strict=True)]

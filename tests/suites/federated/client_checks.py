@@ -91,7 +91,7 @@ def assert_local_sgd(rounds: Rounds) -> None:
         told = f"{where} did not have the model that an SGD step produces."
         raise WrongAnswer(found("client.other_step", told, help=asked, **facts))
     if not local.clears:
-        told = f"{where} took a step that still contained the gradient of the previous batch."
+        told = f"{where} used the previous batch's gradient again."
         cleared = "where are the gradients set to zero?"
         raise WrongAnswer(found("client.gradient_not_cleared", told, help=cleared, **facts))
     rate = f"{local.scale * lenet.LEARNING_RATE:.3g}"

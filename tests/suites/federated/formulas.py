@@ -97,7 +97,7 @@ _SLIPS = (
     ),
     _Slip(
         "volume.two_arrays_too_many",
-        "counts 2N arrays, which is two too many",
+        "counts 2N arrays, two too many",
         lambda p, n, s: 2 * n * p * s,
     ),
     _Slip(
@@ -138,10 +138,8 @@ _TIME_SLIPS = (
     _Slip(
         "time.of_ring_all_reduce", "returns the time of a ring all-reduce", lambda n: 2 * (n - 1)
     ),
-    _Slip(
-        "time.one_step_too_many", "counts N steps, the last of which changes nothing", lambda n: n
-    ),
-    _Slip("time.two_steps_too_many", "counts 2N steps, two more than are needed", lambda n: 2 * n),
+    _Slip("time.one_step_too_many", "counts N steps, but the last changes nothing", lambda n: n),
+    _Slip("time.two_steps_too_many", "counts 2N steps, two too many", lambda n: 2 * n),
     _Slip(
         "time.elements_counted",
         "counts the elements that a process sends, 2(N - 1)/N; here, every message takes one unit "

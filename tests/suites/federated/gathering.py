@@ -54,7 +54,7 @@ def assert_gives(trace: Trace, ranks: Collection[int], num_times: int, *, what: 
         given = given_num_bytes(trace, rank)
         if given < needed and not _compresses(trace, rank):
             text = f"Rank {rank} sent the other ranks too little data for the {what}."
-            helps = "how many numbers does the rank send each time, and of which type?"
+            helps = "how many numbers does the rank send each time, and of what type?"
             facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": needed}
             reason = found("traffic.too_few_bytes", text, help=helps, **facts)
             raise RuleViolation(reason, _num_bytes(given, num_times))

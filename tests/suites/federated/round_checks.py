@@ -121,7 +121,7 @@ def _made(average: Average, rounds: Rounds) -> Mixture:
         reason = _told("global.not_a_mean", average, "is not a mean of the clients' models")
         for rank, start in rounds.starts(average.number).items():
             if fits(average.after, start, average.before):
-                told = f"is the one that rank {rank} began the round with"
+                told = f"is the model that rank {rank} started with"
                 reason = _told("global.is_a_start", average, told, rank=rank)
         raise WrongAnswer(reason, _differs(average))
     return average.made_of
@@ -131,7 +131,7 @@ def _assert_all_present(average: Average, made: Mixture, rounds: Rounds) -> None
     missing = set(rounds.clients) - made.present
     if not made.present:
         helps = "where does the result of aggregate(...) go, and which model does the server send?"
-        told = "is still the one that the round began with"
+        told = "is unchanged since the start of the round"
         reason = _told("global.unchanged", average, told, help=helps)
         raise WrongAnswer(reason, _differs(average))
     if missing:

@@ -27,10 +27,10 @@ def assert_sgd(steps: Steps, holders: Sequence[int]) -> None:
             when = f"In step {step.number}, rank {rank}"
             left = steps.gradient_left(rank)
             if made is None and steps.is_adam(rank):
-                told = f"{when} took an Adam step, not an SGD step."
+                told = f"{when} used Adam, not SGD."
                 raise WrongAnswer(found("sgd.is_adam", told, help=_ASKED, rank=rank))
             if made is None and left is not None and is_complete(left, steps):
-                told = f"{when} had the correct gradient, but did not take an SGD step."
+                told = f"{when} had the correct gradient, but did not use SGD."
                 reason = found("sgd.other_optimizer", told, help=_ASKED, rank=rank)
                 raise WrongAnswer(reason, difference_of(step))
             made = mixture_of(step, rank)
@@ -60,7 +60,7 @@ def _assert_momentum(made: Mixture, rank: int, step: Step) -> None:
         told = f"{when} used no momentum; {lenet.MOMENTUM} is required."
         reason = found("sgd.no_momentum", told, help=_ASKED, rank=rank)
     elif are(NOT_CLEARED) or are((1.0, 0.0)):
-        told = f"{when} took a step that still contained the gradient of the previous step."
+        told = f"{when} used the previous step's gradient again."
         reason = found("sgd.gradient_not_cleared", told, help=_CLEAR, rank=rank)
     else:
         momentum = f"{others[0]:.3g}"

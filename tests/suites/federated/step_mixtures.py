@@ -25,8 +25,8 @@ def mixture_of(step: Step, rank: int) -> Mixture:
     """Return of which gradients a step was made; raises WrongAnswer where it is of none."""
     if step.made_of is None:
         text = (
-            f"After step {step.number}, rank {rank}'s model differs from that of centralized "
-            "training. No sum of the ranks' gradients explains the difference."
+            f"After step {step.number}, rank {rank}'s model differs from the centralized "
+            "model. No sum of the ranks' gradients explains the difference."
         )
         helps = "does each parameter get its own gradient, and no other?"
         reason = found("step.of_no_gradients", text, help=helps, rank=rank, step=step.number)

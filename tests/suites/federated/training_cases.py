@@ -196,7 +196,7 @@ class Trained:
         rows = self.outcome["rows"][rank]
         lengths = self.outcome["rows_per_batch"][rank]
         if (lengths < 0).any() or lengths.sum() != len(rows):
-            text = f"The recorded batches of rank {rank} do not match their recorded sizes."
+            text = f"Rank {rank}'s recorded batches do not match their recorded sizes."
             raise WrongAnswer(found("batches.inconsistent", text, rank=rank))
         if (rows < 0).any() or (rows >= self.case.num_training).any():
             text = f"Rank {rank} trained on images that are not training examples from load_data()."

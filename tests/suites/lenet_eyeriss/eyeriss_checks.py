@@ -328,7 +328,7 @@ def _known_time(schedule: list[Work], sizes: Sizes) -> Iterator[Finding]:
     """Yield the model that would give exactly this time, if it is a known one."""
     last = schedule[-1].cycle
     if last == sizes.num_multiplies + sizes.num_adds:
-        text = f"The schedule takes {last} cycles, as many as it has operations."
+        text = f"The schedule takes {last} cycles, one for each operation."
         helps = "the PEs of the array must work at the same time"
         yield found("latency.one_operation_at_a_time", text, help=helps, cycles=last)
     elif last == sizes.taps * sizes.out_cols + sizes.kernel_rows:

@@ -104,13 +104,13 @@ def _likely(own: Gradients, rank: int, epoch: int) -> Iterator[tuple[Gradients, 
         helps = "where does your code add the other ranks' gradients?"
         yield own[source], found("mean.of_one_rank", text, help=helps, rank=rank, source=source)
     for step, side in ((-1, "left"), (1, "right")):
-        text = f"{ends} only its own gradients and those of its {side} neighbour."
+        text = f"{ends} only its own and its {side} neighbour's gradients."
         helps = "where does your code add the other ranks' gradients?"
         mistake = found("mean.one_neighbour", text, help=helps, rank=rank, side=side)
         for divisor in (1, 2, num_ranks):
             yield (own[rank] + own[(rank + step) % num_ranks]) / divisor, mistake
     for source in range(num_ranks if num_ranks > 1 else 0):
-        text = f"{ends} a sum that lacks the gradients of rank {source}."
+        text = f"{ends} a sum without rank {source}'s gradients."
         helps = f"follow rank {source}'s gradients from message to message"
         mistake = found("mean.rank_missing", text, help=helps, rank=rank, missing=source)
         for divisor in (1, num_ranks - 1, num_ranks):
@@ -135,7 +135,7 @@ def _left_out(held: Gradients, own: Gradients, wrong: Indices, rank: int) -> Fin
     if not any(_same(held[wrong], own[rank][wrong] / divisor) for divisor in (1, len(own))):
         return None
     text = f"Rank {rank} left out {wrong.size} of {held.size} gradients ({_extent(wrong)}): "
-    text += "only its own contribution is there."
+    text += "it kept only its own contribution."
     helps = "compare the number of elements in your messages with the number of gradients"
     return found("mean.some_left_out", text, help=helps, rank=rank, **_few(wrong))
 

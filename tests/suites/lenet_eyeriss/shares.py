@@ -139,7 +139,7 @@ def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
             missing = [source for source, count in counts.items() if not count]
             repeated = {source: count for source, count in counts.items() if count not in (0, 1)}
             told = [
-                f"contains the gradients of rank {source} {_times(count)}"
+                f"contains rank {source}'s gradients {_times(count)}"
                 for source, count in repeated.items()
             ]
             told += [f"lacks the gradients of {ranks_text(missing)}"] if missing else []

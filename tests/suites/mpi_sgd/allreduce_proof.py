@@ -290,9 +290,8 @@ def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
     if not changing or 3 * len(changing) < len(happened):
         altered, changed = len(happened), len(changing)
         text = (
-            f"The ranks hardly used what they received: we changed {altered} messages, each in its "
-            f"own run, but {f'only {changed}' if changed else 'none'} of these changes affected a "
-            "result."
+            f"The ranks hardly used the received data: we changed {altered} messages, each in its "
+            f"own run, but {f'only {changed}' if changed else 'none'} of these affected a result."
         )
         return found("messages.hardly_used", text, altered=altered, changing=changed)
     return None

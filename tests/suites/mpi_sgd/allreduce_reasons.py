@@ -71,7 +71,7 @@ def changed_send(outcome: Outcome) -> Finding | None:
     """Return the first rank whose send is not what it was before the call."""
     for rank, given in enumerate(outcome.inputs):
         if not np.array_equal(outcome["send"][rank], given["send"]):
-            text = f"The call overwrote rank {rank}'s send, which must stay as it is."
+            text = f"The call overwrote rank {rank}'s send, which must not change."
             helps = "which of your arrays is a view of send?"
             return found("allreduce.send_overwritten", text, help=helps, rank=rank)
     return None
@@ -109,7 +109,7 @@ def receive_left(trace: Trace) -> Finding | None:
             return found(
                 "allreduce.receive_left",
                 f"Rank {rank} never waited for its {call_text(left[0])}, so the "
-                "data might not have been there when the code used it.",
+                "code might have used the data before it arrived.",
                 help="call Wait on each request, or Waitall on all of them",
                 **call_facts(rank, left[0]),
             )
@@ -125,7 +125,7 @@ def send_left(trace: Trace) -> Finding | None:
             return found(
                 "allreduce.send_left",
                 f"Rank {rank} never waited for its {call_text(call)}, so its array might have "
-                "changed, or been freed, before the data left.",
+                "changed, or been freed, before the data was sent.",
                 help="keep each request, and wait for it before you change its array or return",
                 **call_facts(rank, call),
             )
@@ -197,7 +197,7 @@ def _sums_of_some(terms: Sequence[float]) -> dict[float, frozenset[int]]:
 
 
 def _only_own(rank: int) -> Finding:
-    first = f"its first wrong element holds only rank {rank}'s own contribution."
+    first = f"its first wrong element is only rank {rank}'s own contribution."
     text = f"Rank {rank}'s recv is wrong: {first}"
     helps = "which line writes the received data into recv?"
     return found("allreduce.only_own_numbers", text, help=helps, rank=rank)

@@ -39,7 +39,7 @@ _WHOLE = ("any length", "op", "dtype", "one process")
 WRONG_DTYPE = found(
     "dtype.only_float64_works",
     "The call works with float64, but not with other dtypes.",
-    help="compare the dtype of each buffer with that of send",
+    help="compare each buffer's dtype with send's",
 )
 
 

@@ -81,7 +81,7 @@ def assert_no_gradient_is_lost(case: Fit, outcome: Outcome) -> None:
             if any(same(begin - np.sum(steps, axis=0), array, RTOL) for array in held):
                 continue
             _replayed(case, outcome)  # tells why, if it can
-            text = f"No master ended with {name} equal to its start value minus every batch's step."
+            text = f"No master's final {name} is its start value minus every batch's step."
             raise WrongAnswer(found("async.last_value_missing", text, name=name))
 
 

@@ -89,7 +89,7 @@ def _not_proven(worker: int, did: str, what: str, num_bytes: int, needed: int) -
     return NotProven(
         found(
             "evidence.training_not_sent",
-            f"judging by samples of the messages, worker rank {worker} {did} only {num_bytes} "
+            f"samples of the messages show that worker rank {worker} {did} only {num_bytes} "
             f"bytes of {what}; its batches need at least {needed}. The trained "
             "network might not come from messages; your instructor reviews this part",
             rank=worker,

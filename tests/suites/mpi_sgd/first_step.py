@@ -161,19 +161,20 @@ def _told(
     """Return what the step of an array was instead of the sum, the cause first."""
     contributions, n = changes[rank][name], outcome.ranks
     place = f"In the first step, rank {rank}'s {name}"
+    step = f"The first step of rank {rank}'s {name}"
     facts: dict[str, Any] = {"rank": rank, "name": name}
     own = tuple(float(other == rank) for other in range(n))
     if contributions.is_explained and not contributions.are(0):
         if np.allclose(contributions.factors, own, rtol=0, atol=_RTOL):
-            text = f"{place} changed by only the rank's own gradients."
+            text = f"{step} used only the rank's own gradients."
             helps = "the sum over all ranks is required: where does the step use it?"
             return [found("step.own_gradients_only", text, help=helps, **facts)]
         if contributions.are(1 / n):
-            text = f"{place} changed by the mean of all ranks' gradients."
+            text = f"{step} used the mean of all ranks' gradients."
             helps = "the sum is required: do not divide by the number of ranks"
             return [found("step.mean", text, help=helps, **facts)]
         if contributions.are(n):
-            text = f"{place} changed by {n} times the sum of all ranks' gradients."
+            text = f"{step} used {n} times the sum of all ranks' gradients."
             helps = "does your code sum the gradients twice?"
             return [found("step.summed_twice", text, help=helps, **facts)]
         if contributions.are(-1):
@@ -182,7 +183,7 @@ def _told(
             return [found("step.wrong_direction", text, help=helps, **facts)]
         if contributions.are_equal:
             factor = f"{contributions.factors[0]:.6g}"
-            text = f"{place} changed by {factor} times the sum of all ranks' gradients."
+            text = f"{step} used {factor} times the sum of all ranks' gradients."
             return [found("step.multiple_of_sum", text, factor=float(factor), **facts)]
     if not np.isfinite(outcome[name][rank]).all():
         wrong = found("step.not_finite", f"{place} became infinite or NaN.", **facts)
@@ -192,8 +193,7 @@ def _told(
         wrong = found("step.no_change", f"{place} did not change.", **facts)
     else:
         text = (
-            f"The first step of rank {rank}'s {name} used {_listed(contributions.factors)}. It "
-            "must use each rank's gradients once."
+            f"{step} used {_listed(contributions.factors)}. It must use each rank's gradients once."
         )
         wrong = found("step.other_sum", text, **facts)
     reduced = _reduced_to_one(outcome) if rank > 0 and changes[0][name].are_equal else None
@@ -215,17 +215,17 @@ def _listed(factors: Sequence[float]) -> str:
 
 def _other_change(case: Fit, outcome: Outcome, rank: int, name: str) -> Finding:
     """Return what else than a sum of its own gradients an array changed by."""
-    place = f"In the first step, rank {rank}'s {name} changed by"
+    step = f"The first step of rank {rank}'s {name} used"
     start = serial.unpacked(outcome.inputs[0]["start"], case.sizes)
     change = (start[name] - outcome[name][rank]) / case.learning_rate
     biases = name.replace("weights", "biases")
     if change.ndim == 2 and np.allclose(change, change[0], rtol=0, atol=_RTOL):
         gradients = [first_gradient(case, outcome, other)[biases] for other in range(outcome.ranks)]
         if _explained(change[0], gradients).is_explained:
-            text = f"{place} the gradients of {biases}, the same in every row."
-            helps = "back_prop returns the gradients of the biases first, then those of the weights"
+            text = f"{step} the gradients of {biases} in every row."
+            helps = "back_prop returns the biases' gradients first, then the weights'"
             return found("step.biases_for_weights", text, help=helps, rank=rank, name=name)
-    text = f"{place} an amount that is not a sum of the ranks' gradients."
+    text = f"{step} something other than a sum of the ranks' gradients."
     return found("step.no_sum_of_gradients", text, rank=rank, name=name)
 
 

@@ -83,8 +83,8 @@ def reason_of_break(
             )
     return found(
         "async.no_such_step",
-        f"No worker continued with {name} equal to the previous value minus learning_rate times "
-        "the gradients of one batch.",
+        f"No worker's next {name} was the previous value minus learning_rate times the gradients "
+        "of one batch.",
         name=name,
         ranks=sorted({update.rank for update in left_over}),
     )

@@ -45,7 +45,7 @@ def mistakes(
         )
         return [found("sync.own_gradients_only", text, rank=rank)]
     if holds(serial.train(start, case.sizes, rate, together, keeps_sums=True)):
-        text = f"On rank {rank}, each step added its sums to those of the previous step."
+        text = f"On rank {rank}, each step added its sums to the previous step's."
         helps = "nabla_b and nabla_w must start from zero in every step"
         return [found("sync.sums_kept", text, help=helps, rank=rank)]
     return []

@@ -101,8 +101,8 @@ def _assert_gradients_are_given(case: Fit, outcome: Outcome) -> None:
         raise NotProven(
             found(
                 "evidence.gradients_not_given",
-                f"judging by samples of the messages, ranks {without[0]} and {without[1]} sent "
-                "neither pieces of their gradients nor sums that include them. The trained network "
+                f"samples of the messages show no piece of the gradients of ranks {without[0]} and "
+                f"{without[1]}, and no sum that includes one. The trained network "
                 "might not come from messages or collectives; your instructor reviews this part",
                 ranks=without,
             )

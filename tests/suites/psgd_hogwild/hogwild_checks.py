@@ -106,8 +106,8 @@ def assert_loss_falls(case: Hogwild, outcome: Outcome) -> None:
         )
         if before - here < (1 - LOSS_MARGIN) * (before - there):
             text = f"The loss over the dataset went from {before:.3f} to {here:.3f}; "
-            text += f"plain SGD reaches {there:.3f} after as many epochs with the same lr."
-            helps = f"the loss must fall at least {1 - LOSS_MARGIN:.0%} as far as with plain SGD"
+            text += f"plain SGD reaches {there:.3f} with the same lr and epochs."
+            helps = f"the decrease must be at least {1 - LOSS_MARGIN:.0%} of plain SGD's"
             losses = {"before": before, "after": here, "plain_sgd": there}
             facts: dict[str, Any] = {name: round(loss, 3) for name, loss in losses.items()}
             falls = found("hogwild.loss_falls_too_little", text, help=helps, **facts)
@@ -217,7 +217,7 @@ def assert_shared(case: Hogwild, outcome: Outcome, *, is_sgd: bool = False) -> N
             has_no_own = is_clear and is_written and len(batches) > 1 and of_own < NONE
             if (is_sgd and unexplained > MOST) or has_no_own:
                 text = f"Process {number} of {len(by_process)} computed its gradients at weights "
-                text += "that do not follow from its own and the other processes' steps."
+                text += "that the processes' steps do not explain."
                 reason = found("hogwild.other_weights", text, help=_SHARED, process=number)
                 raise NotProven(reason)
             if of_others > of_own * FEW:

@@ -77,7 +77,7 @@ def all_batches(case: Hogwild, outcome: Outcome) -> list[Rows]:
     """
     batches = trained_batches(case, outcome, 0)
     if not batches:
-        text = "No process computed a gradient of the model that hogwild was given."
+        text = "No process computed a gradient of the given model."
         helps = "hogwild must train `model`, with model(inputs), a loss, and backward()"
         raise WrongAnswer(found("hogwild.model_not_trained", text, help=helps))
     writes: dict[str, Any] = {name: len(outcome[name][0]) for name in FOR_EACH_WRITE}

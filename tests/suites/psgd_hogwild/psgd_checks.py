@@ -60,7 +60,7 @@ def assert_sgd(case: Psgd, outcome: Outcome) -> None:
                     # By the measure of allclose, whose two tolerances are equal here.
                     most = int(np.argmax(np.abs(gradient - expected) / (1 + np.abs(expected))))
                     text = f"The {where} is {gradient[most]:.6g} for {parameter_name(most)}; "
-                    text += f"plain SGD computes {expected[most]:.6g} there."
+                    text += f"plain SGD computes {expected[most]:.6g}."
                     differs = found("psgd.gradient_differs", text, rank=rank, batch=number)
                     why = why_not_sgd(case, outcome, rank, number, batches)
                     raise WrongAnswer(*why, differs)
@@ -235,7 +235,7 @@ def _by_words(case: Psgd, outcome: Outcome) -> dict[str, list[Rows]]:
 def _batches_by_rank(case: Psgd, outcome: Outcome) -> list[list[Rows]]:
     batches = [trained_batches(case, outcome, rank) for rank in range(outcome.ranks)]
     if not any(batches):
-        text = "No rank computed a gradient of the model that it was given."
+        text = "No rank computed a gradient of the given model."
         helps = "psgd must train `model`, with model(inputs), a loss, and backward()"
         raise WrongAnswer(found("psgd.model_not_trained", text, help=helps))
     return batches

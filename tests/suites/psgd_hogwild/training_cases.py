@@ -144,7 +144,7 @@ def assert_given_model(case: Training, outcome: Outcome, function: str) -> None:
             if returned == "nothing":
                 text = f"{who} returned None; it must return the model."
                 raise WrongAnswer(found("training.returned_nothing", text, **facts))
-            text = f"{who} returned a different model from the one it was given."
+            text = f"{who} returned another model, not the given one."
             helps = "train the given model in place and return it"
             raise WrongAnswer(found("training.returned_another_model", text, help=helps, **facts))
 
@@ -209,7 +209,7 @@ def trained_batches(case: Training, outcome: Outcome, rank: int) -> list[Rows]:
     if (rows < 0).any() or (rows >= case.num_examples).any():
         model = f"The model{_on_rank(outcome, rank)}"
         text = f"{model} was trained on inputs that are not examples from the dataset."
-        helps = "pass the model the inputs as they are in the dataset"
+        helps = "pass the dataset's inputs to the model unchanged"
         raise WrongAnswer(found("training.other_inputs", text, help=helps, rank=rank))
     ends = np.cumsum(lengths)
     return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]

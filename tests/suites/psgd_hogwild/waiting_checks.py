@@ -148,7 +148,7 @@ def assert_failure_noticed(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         (raised,), (num_failed,) = outcome["raised"], outcome["num_failed"][0].tolist()
         if not num_failed:
-            text = "No process that hogwild started reached the batch at which the grader makes it "
+            text = "No process that hogwild started reached the batch that the grader makes "
             text += "fail."
             raise NotProven(found("hogwild.no_failing_batch", text))
         if not raised:
@@ -165,7 +165,7 @@ def _meeting(outcome: Outcome) -> tuple[int, int, int]:
     """
     num_arrived, num_gave_up, num_started = outcome["meeting"][0].tolist()
     if not num_arrived:
-        text = "No process reached the batch at which the grader makes all of them meet. It is "
-        text += "unknown whether they train at the same time."
+        text = "No process reached the batch where the grader makes all wait for each other. "
+        text += "It is unknown whether they train at the same time."
         raise NotProven(found("hogwild.never_met", text))
     return num_arrived, num_gave_up, num_started

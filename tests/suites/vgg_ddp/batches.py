@@ -148,7 +148,7 @@ def _reason(outcome: Outcome, step: int, rank: int, of_batches: Sequence[NDArray
         helps = "in this part, they must be averaged after backward"
         return found("gradient.averaged_in_backward", text, help=helps, **facts)
     if not outcome["in_training"][rank][step]:
-        text = f"{when}, the network of rank {rank} was in evaluation mode."
+        text = f"{when}, rank {rank}'s network was in evaluation mode."
         helps = "look at where model.train() and model.eval() are called"
         return found("gradient.in_evaluation_mode", text, help=helps, **facts)
     if step and _is_left(local, outcome["used"][rank][step - 1], wanted):

@@ -136,7 +136,7 @@ def assert_starts_equal(case: Training, outcome: Outcome) -> None:
 
 
 def _differ_at_start(rank: int) -> Finding:
-    text = f"Rank {rank} did not start with the parameters of rank 0."
+    text = f"Rank {rank} did not start with rank 0's parameters."
     helps = "compare how both ranks get their first parameters, for example their seeds"
     return found("replicas.differ_at_start", text, help=helps, rank=rank)
 
@@ -149,7 +149,7 @@ def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
 
 
 def _differ_after(step: int, rank: int) -> Finding:
-    text = f"After iteration {step}, rank {rank}'s parameters differed from those of rank 0."
+    text = f"After iteration {step}, rank {rank}'s parameters differed from rank 0's."
     helps = "compare the gradients that both ranks use in their steps"
     return found("replicas.differ_after_step", text, help=helps, rank=rank, iteration=step)
 

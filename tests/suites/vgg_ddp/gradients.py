@@ -79,8 +79,8 @@ def recognised(
         return found("step.own_gradient", text, help=helps, **facts)
     for other, vector in enumerate(local):
         if is_like(used, vector, alike=alike):
-            text = f"{stepped} only the gradient of rank {other}."
-            helps = "where do the gradients of the other ranks get lost?"
+            text = f"{stepped} only rank {other}'s gradient."
+            helps = "where does your code lose the other ranks' gradients?"
             return found("step.other_ranks_gradient", text, help=helps, other=other, **facts)
     matrix = np.array(local, dtype=np.float64).T
     if not (np.isfinite(matrix).all() and np.isfinite(used).all()):
@@ -109,6 +109,6 @@ def recognised_by_parameter(
     only = f"only {len(averaged)} of {len(got)} parameters"
     text = f"In iteration {step}, rank {rank} used the mean for {only}. "
     text += f"It used its own batch's gradients for {listed([*left[:_FEW], *more])}."
-    helps = "compare the parameters whose gradients you average with those of the optimizer"
+    helps = "do you average the gradients of every parameter in the optimizer?"
     facts: dict[str, Any] = {"rank": rank, "iteration": step, "averaged": len(averaged)}
     return found("step.parameters_left_out", text, help=helps, left_out=left, **facts)

@@ -34,7 +34,7 @@ def seen_instead(
     before = np.array([start, *reached], dtype=np.float64)
     unknown = found(
         "sgd.another_step",
-        f"Rank {rank} took a step that was not an SGD step.",
+        f"A step of rank {rank} was not an SGD step.",
         help=_ASKED,
         rank=rank,
     )
@@ -48,14 +48,16 @@ def seen_instead(
     large = np.abs(gradients[0]) > np.median(np.abs(gradients[0]))
     sizes = np.abs(moved[0][large])
     if sizes.size and 0 < sizes.std() <= _ADAM_SPREAD * sizes.mean():
-        steps = f"Adam steps, not SGD steps: every parameter moved by about {sizes.mean():.2g}"
-        return found("sgd.steps_of_adam", f"Rank {rank} took {steps}.", help=_ASKED, rank=rank)
+        text = (
+            f"Rank {rank} used Adam, not SGD: each parameter changed by about {sizes.mean():.2g}."
+        )
+        return found("sgd.steps_of_adam", text, help=_ASKED, rank=rank)
     for sgd in (replace(OPTIMIZER, nesterov=True), _fitted(moved, before, gradients)):
         ends = np.array(ends_of_steps(start, reached, gradients, sgd))
         options = _other_options(sgd)
         if options and (np.abs(ends - before[1:]) <= tolerance).all():
             how = "with Nesterov momentum" if sgd.nesterov else _worded(options)
-            text = f"Rank {rank} took SGD steps {how}."
+            text = f"Rank {rank} used SGD {how}."
             named = [f"{name}={value:.2g}" for name, value in options.items()]
             return found("sgd.other_options", text, help=_ASKED, rank=rank, options=named)
     return unknown

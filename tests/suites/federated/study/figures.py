@@ -64,7 +64,7 @@ def _weights(results):
         "fedavg_weights", "FedAvg, non-iid: the weight of each client's model",
         "", "share",
         (Series("share of all examples", shares), Series("weight of its model", weights)),
-        "The numbers of examples are those of the first run. We gave aggregate(...) "
+        "The numbers of examples are from the first run. We gave aggregate(...) "
         "a model of ones from one client and models of zeros from the others; the result is "
         "that client's weight. FedAvg weights a client by its share of the examples.",
         is_bars=True, is_share=True,
@@ -79,7 +79,7 @@ def _rounds(results):
         dots = tuple(Dot.of(i + 1, Spread.of(values)) for i, values in enumerate(columns))
         series.append(Series(way, dots))
     return Chart(
-        "fedavg_rounds", "FedAvg: accuracy by round, iid against non-iid", "round", "accuracy",
+        "fedavg_rounds", "FedAvg: accuracy by round, iid and non-iid", "round", "accuracy",
         tuple(series),
         "The global model's accuracy on the test images, with 4 clients. "
         f"{OF_COMMON_RUNS} The seed also determines the split. "
@@ -95,7 +95,7 @@ def _accuracies(results):
     return Chart(
         "final_accuracy", "Final accuracy on the test images", "", "accuracy",
         (Series("accuracy", tuple(dots)),),
-        "As each script prints it: FedAvg after 5 rounds with batches of 32 on 4 clients, "
+        "Printed by each script: FedAvg after 5 rounds with batches of 32 on 4 clients, "
         "the others after 3 epochs with batches of 100. "
         + OF_COMMON_RUNS
         + f" Rightmost: FedAvg with {LONG_TIMES} local epochs instead of one." * has_long,

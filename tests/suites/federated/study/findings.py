@@ -34,13 +34,13 @@ def _drop(results):
         iid, other = (results.spread(way, "accuracy") for way in ways.values())
         if iid is None or other is None:
             continue
-        figures = f"non-iid {other.text('{:.1%}')} against iid {iid.text('{:.1%}')}"
+        figures = f"non-iid {other.text('{:.1%}')}, iid {iid.text('{:.1%}')}"
         if min(iid.num_runs, other.num_runs) < FEWEST_RUNS:
             yield (
                 f"Accuracy of FedAvg, {local}: {figures}. A claim needs {FEWEST_RUNS} runs of each."
             )
         elif other.high < iid.low:
-            yield f"FedAvg with {local} loses accuracy if the clients' labels differ: {figures}."
+            yield f"FedAvg with {local} is less accurate on non-iid data: {figures}."
         else:
             yield f"Accuracy of FedAvg, {local}: {figures}. This difference is within the spread."
 

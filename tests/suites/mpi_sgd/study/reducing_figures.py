@@ -93,7 +93,7 @@ def _crossings(results):
 def _crossing_text(found):
     before, first = found
     if first is None:
-        return f"not up to {before}"
+        return f"none up to {before}"
     if before is None:
-        return f"from {first} on, the shortest measured"
+        return f"{first}, the shortest measured"
     return f"between {before} and {first}, about {math.sqrt(before * first):.0f}"

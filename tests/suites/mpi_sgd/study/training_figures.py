@@ -82,14 +82,14 @@ def _sync(results):
             caption=f"{work}, from MPI.Init to MPI.Finalize. {network}", **common,
         ),
         Chart(
-            "sync_speed_up", "Synchronous training: speed-up against the serial program",
+            "sync_speed_up", "Synchronous training: speed-up over the serial program",
             y_label="speed-up", series=tuple(speed_ups), caption=f"{work}. {ONE_RANK} {network}",
             **common,
         ),
         Chart(
             "sync_accuracy", "Synchronous training: accuracy by rank count", y_label="accuracy",
             series=tuple(accuracies), is_share=True,
-            caption=f"On the test images, after {work}.", **common,
+            caption=f"Test accuracy after {work}.", **common,
         ),
     ]  # fmt: skip
 
@@ -151,13 +151,13 @@ def _async(results):
             caption=f"{work}, by all workers together. {network}", **common,
         ),
         Chart(
-            "async_speed_up", "Asynchronous training: speed-up against the serial program",
+            "async_speed_up", "Asynchronous training: speed-up over the serial program",
             y_label="speed-up", series=tuple(speed_ups), caption=f"{work}. {network}", **common,
         ),
         Chart(
             "async_accuracy", "Asynchronous training: accuracy by worker count", y_label="accuracy",
             series=tuple(accuracies), is_share=True,
-            caption=f"On the test images, after {work} by all workers together.{slow}", **common,
+            caption=f"Test accuracy after {work} by all workers together.{slow}", **common,
         ),
     ]  # fmt: skip
 
@@ -213,6 +213,6 @@ def _table(results):
         )
     columns = ("training", "ranks", "more ranks than cores", "time (s)", "speed-up", "accuracy")
     return Table(
-        "trainings", "All training runs against the serial program", columns, tuple(rows),
+        "trainings", "All training runs and the serial program", columns, tuple(rows),
         f"{_work(results)}; each asynchronous worker takes whole batches.",
     )  # fmt: skip

@@ -15,7 +15,7 @@ def trained_and_seen(model, returned, function):
     trained = model if returned is None else module_of(returned, function)
     parameters = dict(trained.named_parameters())
     if not {"weight", "bias"} <= parameters.keys():
-        raise TypeError(f"{function} returned a different model from the one it was given")
+        raise TypeError(f"{function} returned another model, not the given one")
     return {
         "returned": kind,
         "weights": parameters["weight"].detach().numpy().copy(),

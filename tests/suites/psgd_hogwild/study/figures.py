@@ -58,7 +58,7 @@ def figures(results):
         ),
         Chart(
             "accuracy", "Parallel SGD and Hogwild: accuracy", y_label="accuracy",
-            caption=f"On the test images. {about} {OF_COMMON_RUNS}",
+            caption=f"Test accuracy. {about} {OF_COMMON_RUNS}",
             series=tuple(accuracies), is_share=True,
             **common,
         ),
@@ -105,5 +105,5 @@ def _table(results):
     return Table(
         "all_runs", "Parallel SGD and Hogwild: time, speed-up, and accuracy",
         ("training", "time (s)", "speed-up", "accuracy"), tuple(rows),
-        "Speed-up against the same method on one process.",
+        "Speed-up over the same method on one process.",
     )  # fmt: skip

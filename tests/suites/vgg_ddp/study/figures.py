@@ -44,7 +44,7 @@ def _iteration_times(results):
     return Chart(
         "iteration_time", "Mean time of iterations 1 to 9, five ways", "", "time (ms)",
         (Series("measured", tuple(measured)), Series("modelled", tuple(modelled), True)),
-        f"{BATCH_SIZE} examples in all, one node or four; a narrow VGG-11 (4 channels in the first "
+        f"{BATCH_SIZE} examples on one node or on four; a narrow VGG-11 (4 channels in the first "
         "layer), with all nodes as processes on this machine."
         + " Modelled: measured computing time of one node on its share, plus messages. Network: "
         f"{NETWORK.describe()}." * bool(modelled),
@@ -70,7 +70,7 @@ def _windows(results):
     return Table(
         "iteration_times", "Mean time of an iteration by program and nodes",
         ("program", "nodes", *heads, "modelled (ms)"), tuple(rows),
-        "On the slowest node. Iteration 0, which includes one-time work, is left out. "
+        "The slowest node, without iteration 0, which includes one-time work. "
         f"Modelled network: {NETWORK.describe()}.",
     )  # fmt: skip
 
@@ -85,8 +85,8 @@ def _each_iteration(results):
     return Chart(
         "each_iteration", "Time of each iteration, five ways", "iteration", "time (ms)",
         tuple(series),
-        f"{BATCH_SIZE} examples in all, one node or four; on the slowest node, in the first run. "
-        "The mean over any window of iterations can be taken from the data.",
+        f"{BATCH_SIZE} examples on one node or on four; the slowest node in the first run. "
+        "The data gives the mean over any window of iterations.",
         is_log_y=True,
     )  # fmt: skip
 
@@ -104,10 +104,9 @@ def _losses(results):
     ]
     return Chart(
         "losses", "Training loss by iteration, five ways", "iteration", "loss", tuple(series),
-        f"{BATCH_SIZE} examples in all, one node or four; the mean over the nodes, in the first "
-        "run. Four nodes normalize batches of 64 each, and one node a batch of 256. They also draw "
-        "different batches, so the series are similar, not equal. Where lines hide each other, "
-        "they agree.",
+        f"{BATCH_SIZE} examples on one node or on four; the mean over the nodes in the first run. "
+        "Four nodes normalize batches of 64 each, and one node a batch of 256. The batches "
+        "also differ, so the series are similar, not equal. Overlapping lines agree.",
     )  # fmt: skip
 
 

@@ -77,5 +77,5 @@ def _losses(results):
         ("program", "nodes", "examples on each", f"last {NUM_LAST} losses, mean", "test accuracy"),
         tuple(rows),
         f"After {num_iterations(results)} iterations. Training loss of the first run, the mean "
-        "over the nodes. With a smaller batch, gradients are noisier and examples fewer.",
+        "over the nodes. Smaller batches give noisier gradients and fewer examples.",
     )  # fmt: skip

@@ -216,7 +216,7 @@ def test_steps_that_do_not_add_up_are_told(move, key, distance):
 
 def test_a_loss_that_hardly_falls_is_told():
     """Half the way is less than three quarters."""
-    told = "must fall at least 75% as far as with plain SGD"
+    told = "must be at least 75% of plain SGD's"
     with pytest.raises(WrongAnswer, match=told) as error:
         assert_loss_falls(CASE, run_of(move=lambda steps, who: steps.sum(axis=0) / 2))
     facts = facts_of(error, "hogwild.loss_falls_too_little")
@@ -345,13 +345,13 @@ def test_gradients_that_the_steps_do_not_explain_are_no_evidence():
     gradients = run_of(share=0.0)["gradients"][0]
     run = run_of(change={"gradients": gradients[::-1].copy()})
     assert_shared(CASE, run)
-    with pytest.raises(NotProven, match="do not follow from its own"):
+    with pytest.raises(NotProven, match="that the processes' steps do not"):
         assert_shared(CASE, run, is_sgd=True)
 
 
 def test_gradients_at_the_start_weights_show_that_no_step_is_shared():
     """Whatever is written there, as zeros that are added."""
-    with pytest.raises(NotProven, match="do not follow from its own"):
+    with pytest.raises(NotProven, match="that the processes' steps do not"):
         assert_shared(CASE, run_of(replace(CASE, lr=CASE.lr / 1024)))
 
 

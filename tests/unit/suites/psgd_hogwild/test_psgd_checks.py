@@ -198,7 +198,7 @@ def test_the_number_of_a_gradient_that_differs_is_named(place, name):
     with pytest.raises(WrongAnswer) as error:
         assert_sgd(CASE, found)
     (said,) = (each.text for each in error.value.findings if each.key == "psgd.gradient_differs")
-    assert f"is 5 for {name}; plain SGD computes {expected:.6g} there." in said
+    assert f"is 5 for {name}; plain SGD computes {expected:.6g}." in said
 
 
 def test_the_mean_of_steps_that_pile_up_is_their_mean():

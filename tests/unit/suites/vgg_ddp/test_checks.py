@@ -193,8 +193,8 @@ def stepped(**options):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"momentum": 0.0}, "took SGD steps without momentum."),
-        ({"weight_decay": 0.0}, "took SGD steps without weight decay."),
+        ({"momentum": 0.0}, "used SGD without momentum."),
+        ({"weight_decay": 0.0}, "used SGD without weight decay."),
         ({"momentum": 0.0, "weight_decay": 0.0}, "without momentum and weight decay."),
         ({"learning_rate": 0.2}, "with learning rate 0.2."),
         ({"learning_rate": 0.01, "momentum": 0.5}, "learning rate 0.01 and momentum 0.5."),
@@ -217,7 +217,7 @@ def test_adams_steps_are_named():
         slope = each["used"][0]
         each["parameters"][0] = each["start"] - 0.001 * slope / (np.abs(slope) + 1e-8)
     error = refused(checks.assert_sgd_steps, outcome(case(), results), "sgd.steps_of_adam")
-    assert "moved by about 0.001" in error.findings[0].text
+    assert "changed by about 0.001" in error.findings[0].text
 
 
 def test_parameters_that_do_not_move_are_told():
