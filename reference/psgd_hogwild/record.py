@@ -75,7 +75,11 @@ class Record:
             return []
         # Another process may be writing: the last line is whole once its end is there.
         whole, _, _ = self.file.read_text().rpartition("\n")
-        events = [json.loads(line) for line in whole.splitlines()]
+        lines = whole.splitlines()
+        if "batch" not in kinds:
+            # With the gradients of a large model they take long to read.
+            lines = [line for line in lines if not line.startswith('{"kind": "batch"')]
+        events = [json.loads(line) for line in lines]
         return [event for event in events if event["kind"] in kinds]
 
     def meet(self, number):
@@ -124,8 +128,11 @@ class Record:
 
         Who waits for nobody takes its next batches meanwhile, as soon as it gets a core. Who waits
         for this process stops. Some stop for other reasons, such as an end of an epoch: which ones,
-        grading finds out later, when all that they have done is known.
+        grading finds out later, when all that they have done is known. Where they meet once only,
+        there are too few steps to tell.
         """
+        if len(self.meeting_steps) < 2:
+            return
         begin_ns = time.monotonic_ns()
         events = self.events("arrived", "stayed")
         met = self._at_first_meeting(events)

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import Array, Data, Text
+from grader.api import Array, Data, Outcome, Text
 
 from .training_cases import Training
 
+REAL_SIZE = "real size"
+"""Subject of the training that has as many processes and parameters as the assignment's."""
 FOR_EACH_WRITE = ("writers", "written", "written_size")
 FOR_EACH_STAY = ("stayed", "stayed_since_ns", "stayed_until_ns", "stopped")
 _MEETINGS_PER_EPOCH = 2
+_MANY_PROCESSES = (4, 5)
 _FAILING_BATCH = 8
 """Of the 9 that each of two processes has of 24 examples: nobody waits for another by then."""
 
@@ -25,6 +28,7 @@ class Hogwild(Training):
 
     probe: str = "train_hogwild"
     num_processes: int
+    """In a training of real size, where it is drawn, 0 until it is known: see as_drawn."""
     meets: bool = False
     """All processes are made to be in the middle of a step at one moment, several times.
 
@@ -38,7 +42,8 @@ class Hogwild(Training):
     @property
     def label(self) -> str:
         """Return the number of processes and the size of the training."""
-        processes = "1 process" if self.num_processes == 1 else f"{self.num_processes} processes"
+        number = self.num_processes or " or ".join(map(str, _MANY_PROCESSES))
+        processes = "1 process" if number == 1 else f"{number} processes"
         failing = ", an exception in those that are started" if self.fails else ""
         return f"{processes}, {super().label}{failing}"
 
@@ -49,9 +54,13 @@ class Hogwild(Training):
 
         The steps in which processes meet are drawn: they are not known beforehand.
         """
+        number = self.num_processes or int(random.choice(_MANY_PROCESSES))
+        steps = np.zeros(0, np.int64)
+        if self.meets:
+            steps = replace(self, num_processes=number)._meeting_steps(random)
         own = {
-            "num_processes": self.num_processes,
-            "meeting_steps": self._meeting_steps(random) if self.meets else np.zeros(0, np.int64),
+            "num_processes": number,
+            "meeting_steps": steps,
             "failing_batch": _FAILING_BATCH if self.fails else 0,
             "to_the_end": self.to_the_end,
         }
@@ -60,10 +69,14 @@ class Hogwild(Training):
     def _meeting_steps(self, random: np.random.Generator) -> NDArray[np.int64]:
         """Return steps of every epoch, such that each process takes them in the same epoch.
 
-        Not the first of all: whoever lets others wait from the second one on is to be seen, too.
+        Not the first of all: whoever lets others wait from the second one on is to be seen, too. In
+        real size it is the first, which shows no more than who is there.
         """
         fewest = ceil(self.num_examples // self.num_processes / self.batch_size)
         most = ceil(ceil(self.num_examples / self.num_processes) / self.batch_size)
+        if self.is_real_size:
+            # Each process has two or three. A second meeting would lose most of some writes.
+            return np.ones(1, np.int64)
         drawn = [
             random.choice(
                 np.arange(max(2, epoch * most + 1), (epoch + 1) * fewest + 1),
@@ -73,6 +86,15 @@ class Hogwild(Training):
             for epoch in range(self.epochs)
         ]
         return np.sort(np.concatenate(drawn))
+
+    @property
+    def time_limit_s(self) -> float:
+        """Return what many processes may take that are spawned: each imports torch anew."""
+        return 0.0 if self.num_processes else 45.0
+
+    def as_drawn(self, outcome: Outcome) -> "Hogwild":
+        """Return the case with the number of processes that hogwild was given."""
+        return replace(self, num_processes=int(outcome.inputs[0]["num_processes"]))
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of the training's results and of who wrote where."""
@@ -98,6 +120,13 @@ def cases() -> tuple[Hogwild, ...]:
         _training(num_processes=1, num_examples=53),
         _training(num_processes=3, num_examples=97, meets=True),
         replace(_training(num_processes=2, num_examples=24), subject="failure", fails=True),
+        replace(
+            _training(num_processes=0, num_examples=19, meets=True),
+            subject=REAL_SIZE,
+            is_real_size=True,
+            epochs=1,
+            batch_size=2,
+        ),
     )
 
 

@@ -28,7 +28,6 @@ from .hogwild_workers import all_batches, batches_by_process, batches_by_worker,
 from .softmax_regression import Vector
 from .training_cases import (
     ATOL,
-    NUM_PARAMETERS,
     examples,
     given_start,
     softmax_twice,
@@ -57,6 +56,12 @@ preempted half-way loses some steps on some weights, one of two processes' steps
 On a busy machine processes are preempted more often, but the time between reading and writing one
 weight stays some nanoseconds of a step's millisecond; and who is preempted between its gradient
 and its write loses nothing, its step is only based on weights that are older."""
+
+FEW_STEPS_MARGIN = 0.6
+"""The same in a training of real size, where five processes have two or three steps each.
+
+All meet in the first one; who reads the weights before that, and writes them after, overwrites four
+of five first steps."""
 
 LOSS_MARGIN = 0.25
 """By how much the loss may fall less than under serial SGD, relative to its fall there.
@@ -160,6 +165,17 @@ def assert_processes(case: Hogwild, outcome: Outcome) -> None:
         raise WrongAnswer(found("hogwild.number_of_processes", f"{told}; {expected}.", **facts))
 
 
+def assert_several_train(case: Hogwild, outcome: Outcome) -> None:
+    """Assert that not one process alone computed all gradients. Raises what assert_processes does.
+
+    How many there are, and what they learn, is for other checks.
+    """
+    with case_context(case, outcome):
+        several = len(batches_by_process(case, outcome)) > 1
+    if not several:
+        assert_processes(case, outcome)
+
+
 def assert_in_threads(case: Hogwild, outcome: Outcome) -> None:
     """Assert that num_processes threads of one process computed gradients. Raises WrongAnswer."""
     with case_context(case, outcome):
@@ -211,7 +227,7 @@ def assert_shared(case: Hogwild, outcome: Outcome, *, is_sgd: bool = False) -> N
         private = []
         for number, batches in enumerate(by_process):
             own = writers == number
-            num_steps = int(sizes[own & is_common].sum()) // NUM_PARAMETERS
+            num_steps = int(sizes[own & is_common].sum()) // len(given_start(outcome, 0))
             of_own, of_others, unexplained = _steps_in_weights(case, outcome, number)
             is_clear, is_written = unexplained < UNEXPLAINED, num_steps >= len(batches)
             has_no_own = is_clear and is_written and len(batches) > 1 and of_own < NONE
@@ -310,11 +326,12 @@ def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
         moved, steps = _moved_and_steps(case, outcome)
         expected = steps.sum(axis=0)
         distance = float(np.linalg.norm(moved - expected) / np.linalg.norm(expected))
-        if distance <= SUM_MARGIN:
+        margin = FEW_STEPS_MARGIN if case.is_real_size else SUM_MARGIN
+        if distance <= margin:
             return
         text = f"The returned weights differ by {distance:.0%} from the expected ones: the start "
         text += f"weights minus lr times all {len(steps)} gradients."
-        helps = f"up to {SUM_MARGIN:.0%} is allowed, because simultaneous writes lose some steps"
+        helps = f"up to {margin:.0%} is allowed, because simultaneous writes lose some steps"
         facts: dict[str, Any] = {"distance": round(distance, 2), "num_gradients": len(steps)}
         off = found("hogwild.steps_do_not_add_up", text, help=helps, **facts)
         raise WrongAnswer(*_missing_steps(case, outcome), off)

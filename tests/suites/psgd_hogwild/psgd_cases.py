@@ -17,6 +17,8 @@ MANY_RANKS = [8, 16]
 """Far more than cores: only what is computed is looked at there, in one short training."""
 BATCH_NS = 6_000_000
 """How long each batch takes at least, which is more than it needs."""
+REAL_SIZE = "real size"
+"""Subject of the case whose model is as large as the network of the assignment."""
 GROUPED_RANKS = 5
 GROUPS = ((4, 2, 0), (3, 1))
 """The ranks of two communicators that share no rank, in an order of their own."""
@@ -55,7 +57,8 @@ class Psgd(Training):
         inputs = [{**same, **special} for same in super().inputs(random, ranks, data)]
         if not self.starts_differ:
             return inputs
-        starts = [start_of(random) for _ in range(ranks)]
+        features = inputs[0]["weights"].shape[1]
+        starts = [start_of(random, features) for _ in range(ranks)]
         return [
             {**same, "weights": weights, "biases": biases}
             for same, (weights, biases) in zip(inputs, starts, strict=True)
@@ -98,4 +101,11 @@ def cases_of(ranks: int) -> tuple[Psgd, ...]:
         replace(plain, subject="start", starts_differ=True, epochs=1),
         *([grouped] if ranks == GROUPED_RANKS else []),
         replace(plain, subject="buffering", synchronous_sends=True, epochs=1),
+        *([_real_size(plain)] if ranks in SEVERAL_RANKS else []),
     )
+
+
+def _real_size(plain: Psgd) -> Psgd:
+    """Return a short training that has all that the others ask for, of a model as large as Net."""
+    short = replace(plain, subject=REAL_SIZE, is_real_size=True, num_examples=15, epochs=1)
+    return replace(short, starts_differ=True, synchronous_sends=True)

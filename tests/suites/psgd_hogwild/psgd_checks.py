@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from grader.api import (
+    Launch,
     NotProven,
     Outcome,
     RuleViolation,
@@ -27,12 +28,13 @@ from grader.api import (
 
 from . import softmax_regression
 from .data_parts import assert_complete, assert_disjoint, parts_of
-from .psgd_cases import BATCH_NS, Psgd
+from .psgd_cases import BATCH_NS, REAL_SIZE, Psgd
 from .psgd_mistakes import is_same, known_mistake, learned_by_all, likely_ends, why_not_sgd
 from .training_cases import (
     ATOL,
     GRADIENT_ATOL,
     Rows,
+    assert_size,
     examples,
     given_start,
     parameter_name,
@@ -59,7 +61,8 @@ def assert_sgd(case: Psgd, outcome: Outcome) -> None:
                     where = f"gradient of batch {number} on rank {rank}"
                     # By the measure of allclose, whose two tolerances are equal here.
                     most = int(np.argmax(np.abs(gradient - expected) / (1 + np.abs(expected))))
-                    text = f"The {where} is {gradient[most]:.6g} for {parameter_name(most)}; "
+                    name = parameter_name(most, len(expected))
+                    text = f"The {where} is {gradient[most]:.6g} for {name}; "
                     text += f"plain SGD computes {expected[most]:.6g}."
                     differs = found("psgd.gradient_differs", text, rank=rank, batch=number)
                     why = why_not_sgd(case, outcome, rank, number, batches)
@@ -202,6 +205,22 @@ def assert_whole(case: Psgd, outcome: Outcome) -> None:
     """Assert parts, SGD and mean: all but what is asked of messages. Raises what these raise."""
     for check in (assert_parts_disjoint, assert_parts_complete, assert_sgd, assert_mean):
         check(case, outcome)
+
+
+def in_real_size(launch: Launch) -> Launch | tuple[()]:
+    """Return the training of a model as large as Net; none unless all small ones are right."""
+    small = [launch.having(subject=each) for each in _SMALL]
+    is_right = all(each.holding(assert_whole) for each in small)
+    return launch.having(subject=REAL_SIZE) if is_right else ()
+
+
+_SMALL = ("values", "unequal parts", "start", "buffering")
+
+
+def finished_in_real_size(launch: Launch) -> list[tuple[Psgd, Outcome]]:
+    """Return the same if it came to its end, with an outcome of the right size."""
+    large = in_real_size(launch)
+    return large.holding(assert_size) if large else []
 
 
 def assert_in_each_communicator(is_right_otherwise: bool, case: Psgd, outcome: Outcome) -> None:

@@ -4,9 +4,19 @@ from functools import partial
 
 import pytest
 
-from grader.api import Launch, Outcome, holds, not_run, part, points, stage
+from grader.api import (
+    Launch,
+    NotProven,
+    Outcome,
+    RuleViolation,
+    holds,
+    not_run,
+    part,
+    points,
+    stage,
+)
 
-from .hogwild_cases import case_to_the_end, cases
+from .hogwild_cases import REAL_SIZE, Hogwild, case_to_the_end, cases
 from .hogwild_checks import (
     Check,
     assert_all_steps_count,
@@ -17,11 +27,12 @@ from .hogwild_checks import (
     assert_parts_disjoint,
     assert_processes,
     assert_serial,
+    assert_several_train,
     assert_shared,
     assert_workers,
 )
 from .sources import Sources, assert_no_solver
-from .training_cases import assert_given_model
+from .training_cases import assert_given_model, assert_size
 from .waiting_checks import assert_failure_noticed, assert_nobody_waits, assert_same_time
 
 pytestmark = [part("hogwild"), pytest.mark.mpi]
@@ -30,6 +41,11 @@ CASES = (*cases(), Sources(file="hogwild.py"))
 RESULT = (assert_parts_disjoint, assert_parts_complete, assert_all_steps_count, assert_loss_falls)
 """What holds for threads as well."""
 ALL_BUT_WAITING = (assert_processes, *RESULT, assert_own_gradients, assert_same_time)
+IN_REAL_SIZE = (
+    *(assert_size, assert_processes, assert_parts_disjoint, assert_parts_complete),
+    *(assert_all_steps_count, assert_own_gradients, assert_same_time),
+)
+"""What many processes and few steps of a large model show."""
 
 
 @points(0.25)
@@ -42,6 +58,7 @@ def test_several_workers_train(run):
 def test_num_processes_processes_train(run):
     """trains in num_processes processes, not threads"""
     assert_with_two(run, assert_processes)
+    assert_several_train_a_large_model(run)
 
 
 @points(0.5)
@@ -55,6 +72,7 @@ def test_one_process_is_serial_sgd(run):
 def test_parts_are_disjoint(run):
     """gives each process its own, disjoint part of the data"""
     assert_with_two(run, assert_parts_disjoint)
+    assert_several_train_a_large_model(run)
 
 
 @points(0.25, requires=test_several_workers_train)
@@ -91,6 +109,7 @@ def test_gradients_are_each_process_own(run):
 def test_processes_train_at_the_same_time(run):
     """starts all processes before it waits for one"""
     assert_with_two(run, assert_same_time)
+    assert_several_train_a_large_model(run)
 
 
 # Readers pay 86 to 94 % of a part whose processes wait for each other.
@@ -106,6 +125,10 @@ def test_more_processes(run):
     for case, outcome in run(1, CASES).having(subject="training").having(num_processes=3):
         for check in (*ALL_BUT_WAITING, shared(run)):
             check(case, outcome)
+    if is_right_with_small_models(run):
+        for case, outcome in run(1, CASES).having(subject=REAL_SIZE):
+            for check in IN_REAL_SIZE:
+                check(case.as_drawn(outcome), outcome)
 
 
 @points(1, requires=test_num_processes_processes_train)
@@ -152,6 +175,36 @@ def assert_with_two(run, check: Check) -> None:
     """Assert a check for the training in two processes; raises what it raises."""
     for case, outcome in run(1, CASES).having(subject="training").having(num_processes=2):
         check(case, outcome)
+
+
+def assert_several_train_a_large_model(run) -> None:
+    """Assert that several processes train a model as large as Net, where small ones are right.
+
+    One that cannot be trained costs where more processes do.
+    """
+    if is_right_with_small_models(run):
+        for case, answer in run(1, CASES).having(subject=REAL_SIZE).answers():
+            if isinstance(answer, Outcome) and holds(assert_size, case, answer):
+                assert_several_train(case.as_drawn(answer), answer)
+
+
+def is_right_with_small_models(run) -> bool:
+    """Return whether two processes and three train small models as they should."""
+    several = run(1, CASES).having(subject="training")
+    checks = (*ALL_BUT_WAITING, shared(run))
+    return all(
+        isinstance(answer, Outcome) and _is_right(check, case, answer)
+        for number in (2, 3)
+        for case, answer in several.having(num_processes=number).answers()
+        for check in checks
+    )
+
+
+def _is_right(check: Check, case: Hogwild, outcome: Outcome) -> bool:
+    try:
+        return holds(check, case, outcome)
+    except (NotProven, RuleViolation):
+        return False
 
 
 def shared(run) -> Check:

@@ -15,10 +15,12 @@ from .psgd_checks import (
     assert_sgd,
     assert_silent_meanwhile,
     assert_whole,
+    finished_in_real_size,
+    in_real_size,
 )
 from .psgd_contents import assert_weights_come_by_mpi, assert_weights_given
 from .sources import Sources, assert_no_solver
-from .training_cases import assert_given_model
+from .training_cases import assert_given_model, assert_size
 
 pytestmark = [part("psgd"), pytest.mark.mpi]
 
@@ -52,6 +54,8 @@ def test_weights_of_all_ranks_come_together(run, ranks):
         assert_weights_given(case, outcome)
         if ranks == ENOUGH_RANKS[0]:
             assert_weights_come_by_mpi(run, case, outcome)
+    for case, outcome in finished_in_real_size(run(ranks, CASES[ranks])):
+        assert_come_together(case, outcome)
 
 
 # Whoever trains on all data without a word to the others runs no parallel SGD.
@@ -78,6 +82,9 @@ def test_every_rank_returns_the_mean(run, ranks):
     """returns the mean of all ranks' weights on every rank"""
     for case, outcome in run(ranks, CASES[ranks]).having(subject="values"):
         assert_mean(case, outcome)
+    for case, outcome in in_real_size(run(ranks, CASES[ranks])):
+        assert_size(case, outcome)
+        assert_whole(case, outcome)
 
 
 @points(0.5, requires=test_weights_of_all_ranks_come_together)
@@ -104,6 +111,8 @@ def test_nothing_is_exchanged_between_the_steps(run, ranks):
     for subject in (*PARTS, "start"):
         for case, outcome in run(ranks, CASES[ranks]).having(subject=subject):
             assert_silent_meanwhile(case, outcome)
+    for case, outcome in finished_in_real_size(run(ranks, CASES[ranks])):
+        assert_silent_meanwhile(case, outcome)
 
 
 @points(0.25, requires=test_weights_of_all_ranks_come_together)

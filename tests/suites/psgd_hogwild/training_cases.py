@@ -27,6 +27,8 @@ Rows = NDArray[np.int64]
 NUM_FEATURES = 5
 NUM_CLASSES = 3
 NUM_PARAMETERS = softmax_regression.num_parameters(NUM_FEATURES, NUM_CLASSES)
+_NETS_FEATURES = (3_692, 7_384)
+"""From and below which number features are drawn, for half of Net's 22,154 parameters to all."""
 
 ATOL = 1e-5
 """A hundred roundings of float32 numbers around 1; the usual mistakes differ by 1e-3 and more."""
@@ -49,6 +51,8 @@ class Training(Case):
     lr: float
     """A power of two: its product with a gradient is exact, in whatever order it is applied."""
     seed: int = 0
+    is_real_size: bool = False
+    """The model has about as many parameters as the network of the assignment; drawn."""
 
     @property
     def label(self) -> str:
@@ -57,6 +61,7 @@ class Training(Case):
         return (
             f"{epochs} of {self.num_examples} examples in batches of {self.batch_size}"
             + (f", seed {self.seed}" if self.seed else "")
+            + (", a model as large as a Net" if self.is_real_size else "")
             + self.perturbation
         )
 
@@ -64,8 +69,9 @@ class Training(Case):
         self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
         """Return the same examples, start weights and settings for every rank."""
-        examples, labels = _examples(random, self.num_examples)
-        weights, biases = start_of(random)
+        features = int(random.integers(*_NETS_FEATURES)) if self.is_real_size else NUM_FEATURES
+        examples, labels = _examples(random, self.num_examples, features)
+        weights, biases = start_of(random, features)
         same = {
             "inputs": examples,
             "labels": labels,
@@ -80,28 +86,31 @@ class Training(Case):
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of the trained parameters and of what they were trained on."""
+        weights = Array("float32", (NUM_CLASSES, None if self.is_real_size else NUM_FEATURES))
         return {
-            "weights": Array("float32", (NUM_CLASSES, NUM_FEATURES)),
+            "weights": weights,
             "biases": Array("float32", (NUM_CLASSES,)),
-            "given_weights": Array("float32", (NUM_CLASSES, NUM_FEATURES)),
+            "given_weights": weights,
             "given_biases": Array("float32", (NUM_CLASSES,)),
             "returned": Text(),
-            **batch_results(),
+            **batch_results(None if self.is_real_size else NUM_PARAMETERS),
         }
 
 
-def batch_results() -> dict[str, Array | Text]:
+def batch_results(num_parameters: int | None = NUM_PARAMETERS) -> dict[str, Array | Text]:
     """Return the form of what is noted of the batches."""
     numbers = ("rows", *(name for name in _FOR_EACH_BATCH if name != "gradients"))
     return {
-        "gradients": Array("float32", (None, NUM_PARAMETERS)),
+        "gradients": Array("float32", (None, num_parameters)),
         **{name: Array("int64", (None,)) for name in numbers},
     }
 
 
-def start_of(random: np.random.Generator) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def start_of(
+    random: np.random.Generator, features: int = NUM_FEATURES
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return random start weights and biases."""
-    weights = random.uniform(-0.5, 0.5, (NUM_CLASSES, NUM_FEATURES))
+    weights = random.uniform(-0.5, 0.5, (NUM_CLASSES, features))
     return weights.astype(np.float32), random.uniform(-0.5, 0.5, NUM_CLASSES).astype(np.float32)
 
 
@@ -128,6 +137,23 @@ def softmax_twice(gradient: Vector, weights: Vector, given: tuple[Vector, Labels
         return []
     text = "The loss applies a softmax to the probabilities, as CrossEntropyLoss does."
     return [found("loss.softmax_twice", text, help="use the loss of training.py")]
+
+
+def assert_size(case: Training, outcome: Outcome) -> None:
+    """Assert that what comes back has the drawn size of the model. Raises WrongAnswer."""
+    with case_context(case, outcome):
+        size = outcome.inputs[0]["weights"].size + NUM_CLASSES
+        for rank, gradients in enumerate(outcome["gradients"]):
+            sizes = {
+                "model": outcome["weights"][rank].size + NUM_CLASSES,
+                "given model": outcome["given_weights"][rank].size + NUM_CLASSES,
+                "gradient": gradients.shape[1] if len(gradients) else size,
+            }
+            for what, number in sizes.items():
+                if number != size:
+                    text = f"The {what}{_on_rank(outcome, rank)} has {number} parameters; "
+                    text += f"expected {size}."
+                    raise WrongAnswer(found("training.other_size", text, rank=rank, what=what))
 
 
 def assert_given_model(case: Training, outcome: Outcome, function: str) -> None:
@@ -160,13 +186,14 @@ def packed(weights: NDArray[np.float32], biases: NDArray[np.float32]) -> Vector:
 
 def unpacked(parameters: Vector) -> dict[str, Vector]:
     """Return the arrays of a packed vector by the names that they have in the model."""
-    weights, biases = softmax_regression.unpacked(parameters, NUM_FEATURES)
+    num_features = len(parameters) // NUM_CLASSES - 1
+    weights, biases = softmax_regression.unpacked(parameters, num_features)
     return {"weight": weights, "bias": biases}
 
 
-def parameter_name(place: int) -> str:
+def parameter_name(place: int, num_parameters: int) -> str:
     """Return the name of one number of a packed vector, such as `weight[1, 2]` or `bias[3]`."""
-    numbers = np.arange(softmax_regression.num_parameters(NUM_FEATURES, NUM_CLASSES), dtype=float)
+    numbers = np.arange(num_parameters, dtype=float)
     name, array = next(each for each in unpacked(numbers).items() if place in each[1])
     return f"{name}{np.argwhere(array == place)[0].tolist()}"
 
@@ -229,11 +256,15 @@ def trained_serially(
 
 
 def _examples(
-    random: np.random.Generator, number: int
+    random: np.random.Generator, number: int, features: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return examples of classes that overlap: each is its class's centre and some noise."""
+    """Return examples of classes that overlap: each is its class's centre and some noise.
+
+    They are as long with many features as with few, so that the same steps suit them.
+    """
     labels = np.arange(number) % NUM_CLASSES
-    centres = random.choice([-1.0, 1.0], (NUM_CLASSES, NUM_FEATURES))
-    inputs = centres[labels] + random.standard_normal((number, NUM_FEATURES))
+    centres = random.choice([-1.0, 1.0], (NUM_CLASSES, features))
+    inputs = centres[labels] + random.standard_normal((number, features))
+    inputs *= np.sqrt(NUM_FEATURES / features)
     order = random.permutation(number)
     return inputs[order].astype(np.float32), labels[order].astype(np.int64)
