@@ -57,12 +57,6 @@ On a busy machine processes are preempted more often, but the time between readi
 weight stays some nanoseconds of a step's millisecond; and who is preempted between its gradient
 and its write loses nothing, its step is only based on weights that are older."""
 
-FEW_STEPS_MARGIN = 0.6
-"""The same in a training of real size, where five processes have two or three steps each.
-
-All meet in the first one; who reads the weights before that, and writes them after, overwrites four
-of five first steps."""
-
 LOSS_MARGIN = 0.25
 """By how much the loss may fall less than under serial SGD, relative to its fall there.
 
@@ -326,12 +320,11 @@ def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
         moved, steps = _moved_and_steps(case, outcome)
         expected = steps.sum(axis=0)
         distance = float(np.linalg.norm(moved - expected) / np.linalg.norm(expected))
-        margin = FEW_STEPS_MARGIN if case.is_real_size else SUM_MARGIN
-        if distance <= margin:
+        if distance <= SUM_MARGIN:
             return
         text = f"The returned weights differ by {distance:.0%} from the expected ones: the start "
         text += f"weights minus lr times all {len(steps)} gradients."
-        helps = f"up to {margin:.0%} is allowed, because simultaneous writes lose some steps"
+        helps = f"up to {SUM_MARGIN:.0%} is allowed, because simultaneous writes lose some steps"
         facts: dict[str, Any] = {"distance": round(distance, 2), "num_gradients": len(steps)}
         off = found("hogwild.steps_do_not_add_up", text, help=helps, **facts)
         raise WrongAnswer(*_missing_steps(case, outcome), off)

@@ -43,9 +43,9 @@ RESULT = (assert_parts_disjoint, assert_parts_complete, assert_all_steps_count, 
 ALL_BUT_WAITING = (assert_processes, *RESULT, assert_own_gradients, assert_same_time)
 IN_REAL_SIZE = (
     *(assert_size, assert_processes, assert_parts_disjoint, assert_parts_complete),
-    *(assert_all_steps_count, assert_own_gradients, assert_same_time),
+    *(assert_own_gradients, assert_same_time),
 )
-"""What many processes and few steps of a large model show."""
+"""What many processes and few steps of a large model show; simultaneous writes may lose most."""
 
 
 @points(0.25)
