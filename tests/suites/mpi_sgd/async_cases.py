@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from .fit_cases import Fit, timed
+from .fit_cases import SLOW, SLOW_LATER, Fit, timed
 
 FILE, CLASS_NAME = "async_network.py", "AsynchronicNeuralNetwork"
 FEW_RANKS = [2, 3, 4, 5]
@@ -18,6 +18,9 @@ LARGE_LAYERS = (12, 33, 27, 64, 56)
 """No two sets of layers have nearly the same size, and some are too long to be stored."""
 _EVEN, _UNEVEN = 12, 11
 """Batches an epoch: 12 divide evenly among 1, 2, 3, 4 and 6 workers; 11 among one alone."""
+
+_MOST_BATCHES, _MOST_EPOCHS = 48, 5
+"""Where both are drawn: 48 are 16 of each worker."""
 
 
 def cases_by_ranks() -> dict[int, tuple[Fit, ...]]:
@@ -78,11 +81,12 @@ def _cases(ranks: int) -> tuple[Fit, ...]:
 
 
 def _slow(masters: int) -> list[Fit]:
-    """Return one training beside any worker but the last that is slow, and one beside the last."""
+    """Return trainings beside any worker but the last that is slow, the last, and one later."""
     # Of 9 batches each, the other two workers do 8 meanwhile. A master that lets workers run only a
     # few batches ahead stops serving them.
-    slow = _fit(masters, "", 27, epochs=1, purpose="slow worker")
-    return [slow, replace(slow, number=1)]
+    slow = _fit(masters, "", 27, epochs=1, purpose=SLOW)
+    later = _fit(masters, "", _MOST_BATCHES, epochs=_MOST_EPOCHS, purpose=SLOW_LATER)
+    return [slow, replace(slow, number=1), later]
 
 
 def _fit(
@@ -95,7 +99,7 @@ def _fit(
 ) -> Fit:
     small = _SMALL if masters == 1 else _SMALL_FOR_FOUR
     return Fit(
-        "fit_beside_a_slow_worker" if purpose == "slow worker" else "fit",
+        "fit_beside_a_slow_worker" if purpose in (SLOW, SLOW_LATER) else "fit",
         group == UNBUFFERED,
         subject="several masters" if masters > 1 else group,
         file=FILE,

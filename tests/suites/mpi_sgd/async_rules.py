@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from fractions import Fraction
 
 from grader.api import (
     Launch,
@@ -24,13 +25,11 @@ from .async_checks import (
     assert_replays,
 )
 from .async_contents import assert_contents
-from .fit_cases import Fit, trained_batches
+from .fit_cases import SLOW, SLOW_LATER, Fit, trained_batches
 
 Run = Callable[..., Launch]
 Cases = dict[int, tuple[Fit, ...]]
 
-_BATCHES_MEANWHILE = 8
-"""Of each other worker: what the probe waits for before it lets the slow one go on."""
 ALTERED_RANKS = (4, 5, 3)
 """On which messages are altered: the first of these on which there is something to alter."""
 
@@ -73,23 +72,24 @@ def assert_training_comes_from_messages(run: Run, cases: Cases) -> None:
 
 
 def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
-    """Assert that the others' eighth batches reached the masters before the slow worker's first.
+    """Assert that enough of the others' batches reached the masters while the slow worker was held.
 
     Raises RuleViolation.
     """
-    slow = outcome.inputs[0]["slow_rank"]
+    slow, reached = _slow_rank(outcome), outcome.inputs[0]["reached_batch"]
     masters = "the master" if case.num_masters == 1 else "a master"
     num_bytes = sum(ownership.layer_num_bytes(case.sizes).values())
     with case_context(case, outcome):
+        until_ns = [_held_until_ns(case, outcome, master) for master in range(case.num_masters)]
         held_up = (
             worker
             for worker in range(case.num_masters, outcome.ranks)
             if worker != slow
             and sum(
-                ownership.num_bytes_before(outcome.trace, master, worker, slow)
-                for master in range(case.num_masters)
+                ownership.num_bytes_before(outcome.trace, master, worker, each_ns)
+                for master, each_ns in enumerate(until_ns)
             )
-            < num_bytes * min(_BATCHES_MEANWHILE, len(trained_batches(case, outcome, worker)))
+            < num_bytes * min(reached, len(trained_batches(case, outcome, worker)))
         )
         if (worker := next(held_up, None)) is not None:
             raise RuleViolation(
@@ -104,12 +104,46 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
                 ),
                 found(
                     "async.others_held_up",
-                    f"While we paused rank {slow} in its first forward_prop, {masters} received "
+                    f"While we paused rank {slow} in {_held_in(outcome)}, {masters} received "
                     f"the gradients of too few of rank {worker}'s batches.",
                     rank=slow,
                     worker=worker,
                 ),
             )
+
+
+def assert_others_went_on_later(launch: Launch) -> None:
+    """Assert the same where the worker becomes slow later; raises RuleViolation.
+
+    Not where that run has failed: how far a program comes is for other tests, and when the worker
+    becomes slow is drawn. Those who are right beside a slow worker come this far.
+    """
+    for case, outcome in launch.having(purpose=SLOW_LATER).answers():
+        if isinstance(outcome, Outcome) and len(outcome["released_ns"][_slow_rank(outcome)]):
+            assert_others_went_on(case, outcome)
+
+
+def _held_until_ns(case: Fit, outcome: Outcome, master: int) -> float:
+    """Return the moment before which a master can only have served others than the held worker.
+
+    Later this is when the probe let go, unless more of its batches had arrived by then.
+    """
+    slow = _slow_rank(outcome)
+    if case.purpose == SLOW:
+        return ownership.first_array_ns(outcome.trace, master, slow)
+    arrived = outcome.inputs[0]["held_batch"] + 1
+    share = Fraction(arrived, max(arrived, len(trained_batches(case, outcome, slow))))
+    more_ns = ownership.more_than_share_ns(outcome.trace, master, slow, share)
+    return min(more_ns, float(outcome["released_ns"][slow][0]))
+
+
+def _held_in(outcome: Outcome) -> str:
+    batch = outcome.inputs[0]["held_batch"]
+    return f"forward_prop of its batch {batch}" if batch else "its first forward_prop"
+
+
+def _slow_rank(outcome: Outcome) -> int:
+    return int(outcome.inputs[0]["slow_rank"])
 
 
 def trainings(run: Run, cases: Cases) -> Iterator[tuple[Fit, Outcome]]:

@@ -37,6 +37,12 @@ _NUM_ROWS = 240
 """Enough that one of 15 slices still has more rows than a batch."""
 _NUM_UNSEEN_ROWS = 4
 _SLOW_PATIENCE_S = 4.0
+SLOW, SLOW_LATER = "slow worker", "later slow worker"
+_MEANWHILE = 8
+"""How many batches each other worker does while the slow one is held, or more where it is later."""
+_LEAST_EPOCHS = 3
+_LEAST_SHARE = 10
+"""Of a worker in an epoch, beside one that is slow later."""
 _MASTER_PAUSE_S = 0.05
 """Far longer than workers take for a batch: all have sent gradients when a master first looks."""
 _WORKER_PAUSE_S = 0.02
@@ -59,7 +65,13 @@ class Fit(Case):
     num_masters: int = 0
     """0 for synchronous training, where every rank is the same."""
     purpose: str = "values"
-    """`values`, `slow worker`, or one of `yardstick` and `timing`, which are compared."""
+    """`values`, `slow worker`, or one of `yardstick` and `timing`, which are compared.
+
+    In a `later slow worker` or a `drawn length`, the numbers of epochs and of batches are drawn;
+    they are no more than the case says.
+    """
+    least_steps: int = 0
+    """Of a drawn length."""
     number: int = 0
     """Tells cases apart that only differ in being measured again, or in which worker is slow."""
     group: str = ""
@@ -83,18 +95,25 @@ class Fit(Case):
         return (
             (f"{masters}, " if self.is_asynchronous else "")
             + f"layers {'-'.join(map(str, self.sizes))}, "
-            + f"{counted(self.epochs, 'epoch', 'epochs')} of "
-            + counted(self.number_of_batches, "batch", "batches")
-            + {"values": "", "slow worker": f", a slow {'last ' * self.number}worker"}.get(
-                self.purpose, f", {self.purpose} {self.number}"
-            )
+            + {
+                "values": self._length,
+                SLOW: f"{self._length}, a slow {'last ' * self.number}worker",
+                SLOW_LATER: "several epochs, a worker that becomes slow",
+                "drawn length": "a random number of batches",
+            }.get(self.purpose, f"{self._length}, {self.purpose} {self.number}")
             + self.perturbation
         )
+
+    @property
+    def _length(self) -> str:
+        epochs = counted(self.epochs, "epoch", "epochs")
+        return f"{epochs} of {counted(self.number_of_batches, 'batch', 'batches')}"
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
         """Return the same data and start weights for every rank, and each its own batches."""
+        epochs, number_of_batches = self._drawn_length(random, ranks)
         rows = random.standard_normal((_NUM_ROWS + _NUM_UNSEEN_ROWS, self.sizes[0]))
         labels = np.eye(self.sizes[-1])[random.integers(self.sizes[-1], size=len(rows))]
         same: dict[str, Any] = {
@@ -104,8 +123,8 @@ class Fit(Case):
             "sizes": list(self.sizes),
             "learning_rate": self.learning_rate,
             "mini_batch_size": self.mini_batch_size,
-            "number_of_batches": self.number_of_batches,
-            "epochs": self.epochs,
+            "number_of_batches": number_of_batches,
+            "epochs": epochs,
             "record_weights": self._records_weights,
             "start": _start(random, self.sizes),
             "data": rows[:_NUM_ROWS],
@@ -115,14 +134,17 @@ class Fit(Case):
         }
         if self.purpose == "yardstick":
             same["options"] = {}
-        if self.purpose == "slow worker":
+        if self.purpose in (SLOW, SLOW_LATER):
             last = ranks - 1
             drawn = int(random.integers(self.num_masters, last))
             same["slow_rank"] = last if self.number else drawn
             same["first_worker"] = self.num_masters
             same["patience_s"] = _SLOW_PATIENCE_S
-            same["pause_s"] = _WORKER_PAUSE_S
-        each = [{**same, "script": self._script(random)} for _ in range(ranks)]
+            same["pause_s"] = _WORKER_PAUSE_S if self.purpose == SLOW else 0.0
+            share = number_of_batches // (ranks - self.num_masters)
+            same |= self._drawn_hold(random, epochs, share)
+        scripts = [_script(random, epochs, number_of_batches) for _ in range(ranks)]
+        each = [{**same, "script": script} for script in scripts]
         if self.is_asynchronous and self.purpose == "values":
             for rank, given in enumerate(each):
                 given["pauses_s"] = self._pauses_s(random, rank)
@@ -139,6 +161,7 @@ class Fit(Case):
             "passed": Array("int64", (None,)),
             "rows_per_call": Array("int64", (None,)),
             "seen": Array("float64", (None, num_seen), finite=False),
+            **({"released_ns": Array("int64", (None,))} if "slow" in self.purpose else {}),
             # Numbers that are not finite are compared as well: whose they are tells more.
             **{name: Array("float64", shape, finite=False) for name, shape in self.shapes.items()},
         }
@@ -160,13 +183,36 @@ class Fit(Case):
 
     @property
     def _records_weights(self) -> bool:
-        return self.is_asynchronous and self.purpose in ("values", "slow worker")
+        return self.is_asynchronous and self.purpose in ("values", SLOW, SLOW_LATER)
 
-    def _script(self, random: np.random.Generator) -> Rows:
-        """Return all rows of the data for every epoch and batch, in the order to take them in."""
-        shape = (self.epochs, self.number_of_batches, _NUM_ROWS)
-        rows = np.broadcast_to(np.arange(_NUM_ROWS), shape)
-        return random.permuted(rows, axis=-1)
+    def _drawn_length(self, random: np.random.Generator, ranks: int) -> tuple[int, int]:
+        """Return the numbers of epochs and of batches; short is as likely as long, as it is fast.
+
+        Beside a worker that is slow later, all workers train on as many batches as the others.
+        """
+        if self.purpose == SLOW_LATER:
+            num_workers = ranks - self.num_masters
+            most = self.number_of_batches // num_workers
+            share = int(random.integers(_LEAST_SHARE, most + 1))
+            return int(random.integers(_LEAST_EPOCHS, self.epochs + 1)), share * num_workers
+        if self.purpose == "drawn length":
+            least = self.least_steps
+            num_steps = int(least * (self.num_steps / least) ** random.random())
+            epochs = int(random.integers(2, self.epochs + 1))
+            return epochs, num_steps // epochs
+        return self.epochs, self.number_of_batches
+
+    def _drawn_hold(self, random: np.random.Generator, epochs: int, share: int) -> dict[str, int]:
+        """Return in which of its batches the slow worker is held, and to which the others go on.
+
+        Later, the others go on to the last one of the same epoch: no program has to begin an epoch
+        before all workers have ended the one before.
+        """
+        if self.purpose == SLOW:
+            return {"held_batch": 0, "reached_batch": _MEANWHILE}
+        begin = share * int(random.integers(1, epochs))
+        held = begin + int(random.integers(share - _MEANWHILE))
+        return {"held_batch": held, "reached_batch": begin + share - 1}
 
 
 def trained_batches(case: Fit, outcome: Outcome, rank: int) -> list[Rows]:
@@ -306,6 +352,12 @@ def timed(
 def counted(number: int, singular: str, plural: str) -> str:
     """Return `1 batch`, `2 batches`."""
     return f"{number} {singular if number == 1 else plural}"
+
+
+def _script(random: np.random.Generator, epochs: int, number_of_batches: int) -> Rows:
+    """Return all rows of the data for every epoch and batch, in the order to take them in."""
+    rows = np.broadcast_to(np.arange(_NUM_ROWS), (epochs, number_of_batches, _NUM_ROWS))
+    return random.permuted(rows, axis=-1)
 
 
 def _start(random: np.random.Generator, sizes: Sequence[int]) -> serial.Vector:

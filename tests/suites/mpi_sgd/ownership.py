@@ -7,9 +7,10 @@ message, in two per layer, or pickled.
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from fractions import Fraction
+from itertools import accumulate, combinations
 
-from grader.api import RuleViolation, Trace, found, listed, messages
+from grader.api import Call, RuleViolation, Trace, found, listed, messages
 
 from .fit_cases import FLOAT64_NUM_BYTES, counted
 
@@ -26,22 +27,34 @@ def num_bytes_sent(trace: Trace, source: int, destination: int) -> int:
     return sum(call.num_bytes for call in messages(trace, source, destination))
 
 
-def num_bytes_before(trace: Trace, master: int, worker: int, other: int) -> int:
-    """Return how many bytes of a worker a master had received before an array of the other."""
-    received = [call for call in trace.ranks[master].calls if call.completed_ns > 0]
-    until_ns = min(
-        (
-            call.completed_ns
-            for call in received
-            if call.matched_source == other and call.received_num_bytes > SMALL_NUM_BYTES
-        ),
-        default=math.inf,
-    )
+def num_bytes_before(trace: Trace, master: int, worker: int, until_ns: float) -> int:
+    """Return how many bytes of a worker a master had received before a moment."""
     return sum(
         call.received_num_bytes
-        for call in received
-        if call.matched_source == worker and call.completed_ns < until_ns
+        for call in _received(trace, master, worker)
+        if call.completed_ns < until_ns
     )
+
+
+def first_array_ns(trace: Trace, master: int, worker: int) -> float:
+    """Return when a master received the first array of a worker; infinite where it never did."""
+    received = _received(trace, master, worker)
+    arrays = [call for call in received if call.received_num_bytes > SMALL_NUM_BYTES]
+    return min((call.completed_ns for call in arrays), default=math.inf)
+
+
+def more_than_share_ns(trace: Trace, master: int, worker: int, share: Fraction) -> float:
+    """Return when a master had received more than a share of all bytes of a worker."""
+    received = sorted(_received(trace, master, worker), key=lambda call: call.completed_ns)
+    so_far = accumulate(call.received_num_bytes for call in received)
+    most = share * sum(call.received_num_bytes for call in received)
+    late = (call for call, number in zip(received, so_far, strict=True) if number > most)
+    return next((call.completed_ns for call in late), math.inf)
+
+
+def _received(trace: Trace, master: int, worker: int) -> list[Call]:
+    calls = trace.ranks[master].calls
+    return [call for call in calls if call.completed_ns > 0 and call.matched_source == worker]
 
 
 def layer_num_bytes(sizes: Sequence[int]) -> dict[int, int]:

@@ -41,6 +41,7 @@ from .async_rules import (
     assert_both_masters_serve,
     assert_messages,
     assert_others_went_on,
+    assert_others_went_on_later,
     assert_rule,
     assert_small_trainings_replay,
     assert_training_comes_from_messages,
@@ -156,6 +157,7 @@ def test_one_master_serves_any_worker(run):
     for case, outcome in run(4, CASES[4]).having(purpose="slow worker"):
         assert_gradients_reach_a_master(case, outcome)
         assert_others_went_on(case, outcome)
+    assert_others_went_on_later(run(4, CASES[4]))
 
 
 @points(2.25, requires=test_two_masters_step_then_reply)
@@ -165,6 +167,7 @@ def test_every_master_serves_any_worker(run):
         assert_gradients_reach_a_master(case, outcome)
         assert_others_went_on(case, outcome)
         assert_replays(case, outcome)
+    assert_others_went_on_later(run(5, CASES[5]))
 
 
 @points(5, requires=test_two_masters_step_then_reply)
@@ -174,6 +177,7 @@ def test_many_masters_and_workers(run, ranks):
     # What fails on few ranks is not tried on many.
     for case, outcome in run(4, CASES[4]).having(purpose="slow worker"):
         assert_others_went_on(case, outcome)
+    assert_others_went_on_later(run(4, CASES[4]))
     for case, outcome in run(4, CASES[4]).having(group=LARGE):
         assert_replays(case, outcome)
     # A result that is missing on rank 0 with few ranks is paid by the tests about it.

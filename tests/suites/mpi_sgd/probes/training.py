@@ -1,6 +1,7 @@
 """Training of the student's network on scripted batches."""
 
 import time
+from time import monotonic_ns
 
 import numpy as np
 
@@ -22,12 +23,21 @@ def fit(student, comm, **case):
 
 
 def fit_beside_a_slow_worker(
-    student, comm, *, slow_rank, first_worker, patience_s, pause_s, **case
+    student,
+    comm,
+    *,
+    slow_rank,
+    first_worker,
+    held_batch,
+    reached_batch,
+    patience_s,
+    pause_s,
+    **case,
 ):
-    """Hold one worker in its first batch until the others have done eight, or time is up.
+    """Hold one worker in a batch until the others have begun a certain one, or time is up.
 
-    Which of the two happened is for the judge to see, by the messages. The slow worker pauses
-    before its later batches, so that what comes late has come by then.
+    Which of the two happened is for the judge to see, by the messages and by when the worker was
+    let go. It may pause before other batches, so that what comes late has come by then.
     """
     from mpi4py import MPI
 
@@ -36,19 +46,20 @@ def fit_beside_a_slow_worker(
     rank = comm.Get_rank()
     others = [worker for worker in range(first_worker, comm.Get_size()) if worker != slow_rank]
     word = np.zeros(1)
-    said = []
+    said, released_ns = [], []
 
     def before_forward(num_batches_done):
-        if rank == slow_rank and num_batches_done == 0:
+        if rank == slow_rank and num_batches_done == held_batch:
             with student.outside():
                 give_up_s = time.monotonic() + patience_s
                 while not all(private.Iprobe(source=worker) for worker in others):
                     if time.monotonic() > give_up_s:
                         break
                     time.sleep(0.001)
+                released_ns.append(monotonic_ns())
         elif rank == slow_rank:
             time.sleep(pause_s)
-        elif rank in others and num_batches_done == 8:
+        elif rank in others and num_batches_done == reached_batch:
             with student.outside():
                 said.append(private.Isend(word, dest=slow_rank))
 
@@ -62,4 +73,4 @@ def fit_beside_a_slow_worker(
             private.Recv(word, source=worker)
     MPI.Request.Waitall(said)
     private.Free()
-    return trained(network, log, case)
+    return {**trained(network, log, case), "released_ns": np.array(released_ns, dtype=np.int64)}

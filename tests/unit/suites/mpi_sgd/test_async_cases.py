@@ -34,6 +34,8 @@ EVERY_CASE = [
     if case.purpose in ("values", "slow worker")
 ]
 
+NEVER = 1 << 60
+
 
 def shares(case: Fit, num_workers: int) -> list[int]:
     share, rest = divmod(case.number_of_batches, num_workers)
@@ -84,6 +86,7 @@ def serve(
             "seen": np.array(seen[rank]).reshape(len(seen[rank]), len(start)),
             "passed": np.zeros(0, np.int64),
             "rows_per_call": np.zeros(0, np.int64),
+            **({"released_ns": np.array([NEVER])} if "slow" in case.purpose else {}),
         }
         for rank in range(ranks)
     ]
@@ -201,24 +204,53 @@ def test_without_the_final_gather_only_rank_0_is_wrong() -> None:
 def test_only_a_server_that_waits_for_the_slow_worker_is_blamed(workers, holds: bool) -> None:
     """By whose gradients it got when: rank 3 is the slow one."""
     _, case = (case for case in CASES[4] if case.purpose == "slow worker")
-    num_bytes = 8 * serial.num_parameters(case.sizes)
-    received = [
-        replace(
-            call("Recv", num_bytes),
-            is_receive=True,
-            matched_source=worker,
-            received_num_bytes=num_bytes,
-            completed_ns=number,
-        )
-        for number, worker in enumerate(workers, 1)
-    ]
-    trace = trace_of([received, [], [], []])
+    came = [(worker, number) for number, worker in enumerate(workers, 1)]
+    trace = trace_of([received(case, came), [], [], []])
     found = replace(serve(case, 4), trace=trace)
     if holds:
         assert_others_went_on(case, found)
     else:
         with raising(RuleViolation, "async.fixed_order", "async.others_held_up", rank=3):
             assert_others_went_on(case, found)
+
+
+def received(case: Fit, batches: Sequence[tuple[int, int]]) -> list[Any]:
+    """Return the receives of a master: of each batch the worker, and when it had come."""
+    num_bytes = 8 * serial.num_parameters(case.sizes)
+    return [
+        replace(
+            call("Recv", num_bytes),
+            is_receive=True,
+            matched_source=worker,
+            received_num_bytes=num_bytes,
+            completed_ns=time_ns,
+        )
+        for worker, time_ns in batches
+    ]
+
+
+@pytest.mark.parametrize("released_ns", [1000, NEVER])
+@pytest.mark.parametrize("is_held_up", [False, True])
+def test_a_server_is_blamed_for_a_worker_that_is_slow_later(is_held_up, released_ns) -> None:
+    """Also where the moment of its release is not what it was."""
+    (case,) = (case for case in CASES[4] if case.purpose == "later slow worker")
+    found = serve(case, 4)
+    given = found.inputs[0]
+    slow, held, reached = (given[name] for name in ("slow_rank", "held_batch", "reached_batch"))
+    assert 0 < held < reached - 7
+    rounds = [(worker, 10 * number) for number in range(1, held + 1) for worker in (1, 2, 3)]
+    while_held = [(worker, 900) for worker in {1, 2, 3} - {slow} for _ in range(reached - held)]
+    number = len(found["rows_per_batch"][slow])
+    later = [(worker, 2000 + each) for each in range(number - held) for worker in (1, 2, 3)]
+    batches = [*rounds, *([] if is_held_up else while_held), *later]
+    trace = trace_of([received(case, batches), [], [], []])
+    found = replace(found, trace=trace)
+    found["released_ns"][slow][0] = released_ns
+    if is_held_up:
+        with raising(RuleViolation, "async.fixed_order", "async.others_held_up", rank=slow):
+            assert_others_went_on(case, found)
+    else:
+        assert_others_went_on(case, found)
 
 
 def test_weights_are_recorded_beside_a_slow_worker() -> None:
