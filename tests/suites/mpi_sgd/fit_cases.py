@@ -37,7 +37,7 @@ _NUM_ROWS = 240
 """Enough that one of 15 slices still has more rows than a batch."""
 _NUM_UNSEEN_ROWS = 4
 _SLOW_PATIENCE_S = 4.0
-SLOW, SLOW_LATER = "slow worker", "later slow worker"
+SLOW, SLOW_LATER, DRAWN_LENGTH = "slow worker", "later slow worker", "drawn length"
 _MEANWHILE = 8
 """How many batches each other worker does while the slow one is held, or more where it is later."""
 _LEAST_EPOCHS = 3
@@ -99,7 +99,7 @@ class Fit(Case):
                 "values": self._length,
                 SLOW: f"{self._length}, a slow {'last ' * self.number}worker",
                 SLOW_LATER: "several epochs, a worker that becomes slow",
-                "drawn length": "a random number of batches",
+                DRAWN_LENGTH: "a random number of batches",
             }.get(self.purpose, f"{self._length}, {self.purpose} {self.number}")
             + self.perturbation
         )
@@ -195,7 +195,7 @@ class Fit(Case):
             most = self.number_of_batches // num_workers
             share = int(random.integers(_LEAST_SHARE, most + 1))
             return int(random.integers(_LEAST_EPOCHS, self.epochs + 1)), share * num_workers
-        if self.purpose == "drawn length":
+        if self.purpose == DRAWN_LENGTH:
             least = self.least_steps
             num_steps = int(least * (self.num_steps / least) ** random.random())
             epochs = int(random.integers(2, self.epochs + 1))

@@ -1,6 +1,7 @@
 """What both synchronous parts are called with, and what must come of it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from . import serial
 from .findings import led_by
 from .first_step import assert_every_rank_has_all_gradients, assert_gradients_come_together
 from .fit_cases import (
+    DRAWN_LENGTH,
     RTOL,
     Fit,
     assert_batch_size,
@@ -38,7 +40,12 @@ FIRST_STEP, SEVERAL_STEPS, SEVERAL_EPOCHS = "first step", "several steps", "seve
 UNBUFFERED = "unbuffered"
 CLASS_NAME = "SynchronicNeuralNetwork"
 _ATOL = 1e-11
+_DRIFT = 1e-6
+"""Of a drawn length: the order of sums changed 2e-12 at most in 3,160 steps."""
 _RANKS_OF_LONG = 2
+_MOST_EPOCHS, _MOST_BATCHES, _FEWER_BATCHES = 5, 632, 20
+"""Where both are drawn: as many as main.py takes; fewer on 3 or 4 ranks, which take longer."""
+_LEAST_STEPS = 12
 
 Cases = Mapping[int, tuple[Fit, ...]]
 Run = Callable[..., Launch]
@@ -82,9 +89,7 @@ def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
     """
     with case_context(case, outcome):
         batches = _batches_by_rank(case, outcome)
-        start = outcome.inputs[0]["start"]
-        expected = serial.train(start, case.sizes, case.learning_rate, unions(outcome, batches))
-        for name, array in serial.unpacked(expected, case.sizes).items():
+        for name, array in _trained_serially(case, outcome, batches).items():
             try:
                 assert_every_rank(outcome[name], equals=array, name=name, rtol=RTOL, atol=_ATOL)
             except WrongAnswer as error:
@@ -92,6 +97,14 @@ def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
                 found_on = (mistakes(case, outcome, batches, rank, name) for rank in ranks)
                 known = next(filter(None, found_on), [_unlike_serial(error, name)])
                 raise led_by(error, dropped_request(outcome), *known) from None
+
+
+def _trained_serially(
+    case: Fit, outcome: Outcome, batches: list[list[np.ndarray]]
+) -> dict[str, serial.Vector]:
+    start = outcome.inputs[0]["start"]
+    trained = serial.train(start, case.sizes, case.learning_rate, unions(outcome, batches))
+    return serial.unpacked(trained, case.sizes)
 
 
 def assert_gradients_are_used(case: Fit, outcome: Outcome) -> None:
@@ -149,8 +162,8 @@ def assert_gradients_come_together_somewhere(
 def assert_stays_together(run: Run, cases: Cases) -> None:
     """Assert that all ranks end a long training alike where every short one is right.
 
-    Other mistakes in later epochs, and receives that are not waited for, are for other tests.
-    Raises WrongAnswer.
+    Where it is right too, so must be those of a drawn length. Other mistakes in later epochs, and
+    receives that are not waited for, are for other tests. Raises WrongAnswer.
     """
     short = [run(_RANKS_OF_LONG, cases[_RANKS_OF_LONG]).having(group=SEVERAL_STEPS)]
     others = [ranks for ranks in FEW_RANKS if ranks != _RANKS_OF_LONG]
@@ -161,6 +174,31 @@ def assert_stays_together(run: Run, cases: Cases) -> None:
     for case, outcome in long.holding(lambda case, outcome: None):
         if not _are_alike(case, outcome) and not dropped_request(outcome):
             assert_trained_as_one_process(case, outcome)
+    launches = [*short, long]
+    right = [launch.holding(assert_trained_as_one_process) for launch in launches]
+    if all(right) and not any(dropped_request(outcome) for each in right for _, outcome in each):
+        for ranks in FEW_RANKS:
+            drawn = run(ranks, cases[ranks]).having(purpose=DRAWN_LENGTH)
+            for case, outcome in drawn.holding(lambda case, outcome: None):
+                assert_trained_as_long_as_drawn(case, outcome)
+
+
+def assert_trained_as_long_as_drawn(case: Fit, outcome: Outcome) -> None:
+    """Assert that a training of a drawn length ends as serial training does; raises WrongAnswer.
+
+    Its trace is not looked at: some of its many calls may not be kept.
+    """
+    with case_context(case, outcome):
+        batches = _batches_by_rank(case, outcome)
+        for name, array in _trained_serially(case, outcome, batches).items():
+            try:
+                assert_every_rank(outcome[name], equals=array, name=name, rtol=_DRIFT, atol=_DRIFT)
+            except WrongAnswer as error:
+                given = outcome.inputs[0]
+                epochs, batches = given["epochs"], given["number_of_batches"]
+                text = f"Here, fit trained for {epochs} epochs of {batches} batches."
+                length = found("sync.drawn_length", text, epochs=epochs, batches=batches)
+                raise led_by(error, None, _unlike_serial(error, name), length) from None
 
 
 def _are_alike(case: Fit, outcome: Outcome) -> bool:
@@ -253,15 +291,23 @@ def _cases(ranks: int, file: str, *, has_messages: bool) -> tuple[Fit, ...]:
     # As many steps as main.py takes, on the ranks that need the least time for them.
     batches, epochs = (20, 8) if ranks == _RANKS_OF_LONG else (2, 2)
     many = _fit(file, (6, 5, 4, 3), batches, epochs, SEVERAL_EPOCHS)
+    most = _MOST_BATCHES if ranks == _RANKS_OF_LONG else _FEWER_BATCHES
+    drawn = replace(
+        _fit(file, (6, 5, 4, 3), most, _MOST_EPOCHS, ""),
+        subject=SEVERAL_STEPS,
+        purpose=DRAWN_LENGTH,
+        least_steps=_LEAST_STEPS,
+    )
     unbuffered = [_fit(file, (5, 3), 2, 1, UNBUFFERED)] if has_messages else []
     if ranks > 2:
-        return (first, steps, many, *unbuffered)
+        return (first, steps, many, drawn, *unbuffered)
     return (
         first,
         *timed(file, CLASS_NAME, 0, "yardstick", 0),
         steps,
         *timed(file, CLASS_NAME, 0, "timing", 0, SEVERAL_STEPS),
         many,
+        drawn,
         *unbuffered,
     )
 

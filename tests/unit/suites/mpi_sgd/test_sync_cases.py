@@ -15,6 +15,7 @@ from mpi_sgd.sync_cases import (
     assert_batches,
     assert_every_rank_gets_all_gradients,
     assert_gradients_are_used,
+    assert_trained_as_long_as_drawn,
     assert_trained_as_one_process,
     cases_by_ranks,
     launch_of,
@@ -136,6 +137,39 @@ def test_known_mistakes_of_several_steps_are_told(parameters, key: str, rank: in
     case, found = trained(parameters)
     with raising(WrongAnswer, key, "value.differs", rank=rank):
         assert_trained_as_one_process(case, found)
+
+
+def few_together(rank: int, inputs: Inputs) -> serial.Vector:
+    rows = scripted(inputs)
+    alone = [np.concatenate([other[:9], rows[rank][9:]]) for other in rows]
+    return stepped(alone, inputs)
+
+
+@pytest.mark.parametrize(("parameters", "holds"), [(None, True), (few_together, False)])
+def test_gradients_are_summed_for_as_long_as_a_training_lasts(parameters, holds: bool) -> None:
+    """Calls that are not kept change nothing."""
+    case, found = trained(parameters, group="", num_batches=lambda rank: BY_GROUP[""].num_steps)
+    trace = trace_of([[], [], []])
+    cut = tuple(replace(seen, truncated=True) for seen in trace.ranks)
+    found = replace(found, trace=replace(trace, ranks=cut))
+    if holds:
+        assert_trained_as_long_as_drawn(case, found)
+    else:
+        with raising(WrongAnswer, "sync.unlike_serial_training", "sync.drawn_length"):
+            assert_trained_as_long_as_drawn(case, found)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_a_drawn_length_differs_and_is_bounded(ranks: int) -> None:
+    (case,) = (case for case in CASES[ranks] if case.purpose == "drawn length")
+    lengths = []
+    for seed in range(20):
+        given = inputs_of(case, ranks, seed)[0]
+        assert given["script"].shape[:2] == (given["epochs"], given["number_of_batches"])
+        lengths.append(given["epochs"] * given["number_of_batches"])
+    assert min(lengths) > 8
+    assert 50 < max(lengths) <= case.num_steps == (3160 if ranks == 2 else 100)
+    assert len(set(lengths)) > 10
 
 
 def test_a_request_that_was_dropped_comes_before_a_mistake() -> None:
