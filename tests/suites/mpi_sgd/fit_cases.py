@@ -186,7 +186,7 @@ class Fit(Case):
         return self.is_asynchronous and self.purpose in ("values", SLOW, SLOW_LATER)
 
     def _drawn_length(self, random: np.random.Generator, ranks: int) -> tuple[int, int]:
-        """Return the numbers of epochs and of batches; short is as likely as long, as it is fast.
+        """Return the numbers of epochs and of batches; long is rarer than short, for its time.
 
         Beside a worker that is slow later, all workers train on as many batches as the others.
         """
@@ -197,7 +197,7 @@ class Fit(Case):
             return int(random.integers(_LEAST_EPOCHS, self.epochs + 1)), share * num_workers
         if self.purpose == DRAWN_LENGTH:
             least = self.least_steps
-            num_steps = int(least * (self.num_steps / least) ** random.random())
+            num_steps = int(least * (self.num_steps / least) ** random.random() ** 2)
             epochs = int(random.integers(2, self.epochs + 1))
             return epochs, num_steps // epochs
         return self.epochs, self.number_of_batches

@@ -43,9 +43,8 @@ _ATOL = 1e-11
 _DRIFT = 1e-6
 """Of a drawn length: the order of sums changed 2e-12 at most in 3,160 steps."""
 _RANKS_OF_LONG = 2
-_MOST_EPOCHS, _MOST_BATCHES, _FEWER_BATCHES = 5, 632, 20
-"""Where both are drawn: as many as main.py takes; fewer on 3 or 4 ranks, which take longer."""
-_LEAST_STEPS = 12
+_STEPS_OF_LONG = 160
+_MOST_EPOCHS = 5
 
 Cases = Mapping[int, tuple[Fit, ...]]
 Run = Callable[..., Launch]
@@ -289,15 +288,9 @@ def _cases(ranks: int, file: str, *, has_messages: bool) -> tuple[Fit, ...]:
     # Some messages of the wide network are longer than what MPI stores of its own accord.
     steps = _fit(file, (64, 32, 10), 3, 1, SEVERAL_STEPS)
     # As many steps as main.py takes, on the ranks that need the least time for them.
-    batches, epochs = (20, 8) if ranks == _RANKS_OF_LONG else (2, 2)
+    batches, epochs = (_STEPS_OF_LONG // 8, 8) if ranks == _RANKS_OF_LONG else (2, 2)
     many = _fit(file, (6, 5, 4, 3), batches, epochs, SEVERAL_EPOCHS)
-    most = _MOST_BATCHES if ranks == _RANKS_OF_LONG else _FEWER_BATCHES
-    drawn = replace(
-        _fit(file, (6, 5, 4, 3), most, _MOST_EPOCHS, ""),
-        subject=SEVERAL_STEPS,
-        purpose=DRAWN_LENGTH,
-        least_steps=_LEAST_STEPS,
-    )
+    drawn = _of_drawn_length(file, ranks)
     unbuffered = [_fit(file, (5, 3), 2, 1, UNBUFFERED)] if has_messages else []
     if ranks > 2:
         return (first, steps, many, drawn, *unbuffered)
@@ -310,6 +303,13 @@ def _cases(ranks: int, file: str, *, has_messages: bool) -> tuple[Fit, ...]:
         drawn,
         *unbuffered,
     )
+
+
+def _of_drawn_length(file: str, ranks: int) -> Fit:
+    """Return a training of up to as many steps as an epoch of main.py, of fewer on 3 or 4 ranks."""
+    least, most = (_STEPS_OF_LONG, 126) if ranks == _RANKS_OF_LONG else (12, 12)
+    case = _fit(file, (6, 5, 4, 3), most, _MOST_EPOCHS, "")
+    return replace(case, subject=SEVERAL_STEPS, purpose=DRAWN_LENGTH, least_steps=least)
 
 
 def _first_step(file: str) -> Fit:

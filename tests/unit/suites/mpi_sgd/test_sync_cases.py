@@ -159,17 +159,17 @@ def test_gradients_are_summed_for_as_long_as_a_training_lasts(parameters, holds:
             assert_trained_as_long_as_drawn(case, found)
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
-def test_a_drawn_length_differs_and_is_bounded(ranks: int) -> None:
+@pytest.mark.parametrize(("ranks", "most"), [(2, 630), (3, 60), (4, 60)])
+def test_a_drawn_length_differs_and_is_bounded(ranks: int, most: int) -> None:
     (case,) = (case for case in CASES[ranks] if case.purpose == "drawn length")
     lengths = []
     for seed in range(20):
         given = inputs_of(case, ranks, seed)[0]
         assert given["script"].shape[:2] == (given["epochs"], given["number_of_batches"])
         lengths.append(given["epochs"] * given["number_of_batches"])
-    assert min(lengths) > 8
-    assert 50 < max(lengths) <= case.num_steps == (3160 if ranks == 2 else 100)
-    assert len(set(lengths)) > 10
+    assert min(lengths) > (150 if ranks == 2 else 8)
+    assert most / 2 < max(lengths) <= case.num_steps == most
+    assert len(set(lengths)) > 8
 
 
 def test_a_request_that_was_dropped_comes_before_a_mistake() -> None:
