@@ -426,4 +426,4 @@ def test_each_communicator_is_looked_at_by_itself():
 def test_labels_tell_the_cases_of_a_launch_apart():
     """A launch refuses two cases of one label."""
     labels = [case.label for case in cases_of(5)]
-    assert len(set(labels)) == len(labels) == 5
+    assert len(set(labels)) == len(labels) == 6
