@@ -18,6 +18,8 @@ NUM_STEPS = 2
 """That are looked at."""
 _NUM_IN_ALL = 41
 """The iterations of an epoch that is long enough to print two losses."""
+_FIRST_LATER_STEP = 8
+"""Of those that are drawn to be looked at as well, counted from 0."""
 
 FIRST_CHANNELS = 4
 """A sixteenth of the real network's: each step takes a hundredth of a second."""
@@ -100,9 +102,9 @@ class Training(Case):
         return [same] * ranks
 
     def _num_earlier_steps(self, random: np.random.Generator) -> int:
-        """Return how many come first; few are as likely as many, as they take less time."""
+        """Return how many come first; any number alike: who stops early is mostly seen."""
         most = _NUM_IN_ALL - NUM_STEPS
-        return int(3 * (most / 3) ** random.random()) if self.extent == "late" else 0
+        return int(random.integers(_FIRST_LATER_STEP, most)) if self.extent == "late" else 0
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of what the probe saw of the training; of a yardstick nothing."""
