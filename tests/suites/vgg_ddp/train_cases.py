@@ -155,8 +155,8 @@ class Printing(Case):
 
     @property
     def time_limit_s(self) -> float:
-        """Return four times what our own program takes on two cores."""
-        return 25.0
+        """Return six times what our own program takes on two cores."""
+        return 12.0
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
