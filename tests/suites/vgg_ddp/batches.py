@@ -12,7 +12,7 @@ from grader.api import Finding, Outcome, WrongAnswer, found
 
 from . import gradients, serial
 from .steps import examples_of, num_steps, wrong_factor
-from .train_cases import Training
+from .train_cases import Printing, Training
 
 GRADIENT_TOLERANCE = 0.15
 """One example of 64 that falls on the other side of a ReLU by rounding changes a gradient by up to
@@ -97,7 +97,7 @@ def _fresh_steps_of_ranks(
             yield step, rank, fresh, of_batches
 
 
-def assert_own_gradients(case: Training, outcome: Outcome) -> None:
+def assert_own_gradients(case: Training | Printing, outcome: Outcome) -> None:
     """Assert that backward leaves, on every rank, the gradient of its own batch.
 
     Raises WrongAnswer, with the reason if that can be recognised.
@@ -112,7 +112,21 @@ def assert_own_gradients(case: Training, outcome: Outcome) -> None:
             _assert_gradient(outcome["local"][rank][step], wanted, reason)
 
 
-def is_loss_divided(case: Training, outcome: Outcome) -> bool:
+def assert_in_training_mode(case: Training | Printing, outcome: Outcome) -> None:
+    """Assert that the network is in training mode in each step. Raises WrongAnswer."""
+    for step in range(num_steps(case, outcome)):
+        for rank, in_training in enumerate(outcome["in_training"]):
+            if not in_training[step]:
+                raise WrongAnswer(_in_evaluation_mode(step, rank))
+
+
+def _in_evaluation_mode(step: int, rank: int) -> Finding:
+    text = f"In iteration {step}, rank {rank}'s network was in evaluation mode."
+    helps = "look at where model.train() and model.eval() are called"
+    return found("gradient.in_evaluation_mode", text, help=helps, rank=rank, iteration=step)
+
+
+def is_loss_divided(case: Training | Printing, outcome: Outcome) -> bool:
     """Return whether each rank divides its loss by the number of ranks, and all sum the gradients.
 
     That is the mean as well. Raises WrongAnswer where the batches are unknown.
@@ -148,9 +162,7 @@ def _reason(outcome: Outcome, step: int, rank: int, of_batches: Sequence[NDArray
         helps = "in this part, they must be averaged after backward"
         return found("gradient.averaged_in_backward", text, help=helps, **facts)
     if not outcome["in_training"][rank][step]:
-        text = f"{when}, rank {rank}'s network was in evaluation mode."
-        helps = "look at where model.train() and model.eval() are called"
-        return found("gradient.in_evaluation_mode", text, help=helps, **facts)
+        return _in_evaluation_mode(step, rank)
     if step and _is_left(local, outcome["used"][rank][step - 1], wanted):
         return _not_zeroed(step, rank)
     if gradients.is_multiple(local, wanted, alike=GRADIENT_TOLERANCE):
@@ -185,11 +197,11 @@ class _SameOutcome:
     """An outcome by its identity, to remember what was computed for it."""
 
     identity: int
-    case: Training = field(compare=False)
+    case: Training | Printing = field(compare=False)
     outcome: Outcome = field(compare=False)
 
 
-def own_gradients(case: Training, outcome: Outcome) -> list[list[NDArray[Any]]]:
+def own_gradients(case: Training | Printing, outcome: Outcome) -> list[list[NDArray[Any]]]:
     """Return the serial gradients of the ranks' own batches by rank and iteration, packed.
 
     Each from where its rank stood. Raises WrongAnswer where batches or examples are unknown.
@@ -205,7 +217,8 @@ def _own_gradients(of: _SameOutcome) -> list[list[NDArray[Any]]]:
     for rank in range(of.outcome.ranks):
         starts = [of.outcome["start"][rank], *of.outcome["parameters"][rank][:-1]]
         ends = np.cumsum(of.outcome["batch_sizes"][rank])
-        labels = of.outcome.inputs[rank]["train_labels"][of.outcome["examples"][rank]]
+        given = of.outcome.inputs[rank]["train_labels"]  # a long training repeats them
+        labels = given[of.outcome["examples"][rank] % len(given)]
         images = of.outcome["images"][rank]
         batches = zip(np.split(images, ends[:-1]), np.split(labels, ends[:-1]), strict=True)
         by_rank.append(

@@ -25,7 +25,7 @@ from .batches import assert_steps_with_mean_of_batches, is_loss_divided
 from .examples import assert_shared_out
 from .optimizers import seen_instead
 from .steps import assert_network, assert_trained, explained, num_steps, wrong_factor
-from .train_cases import Training, epoch_of, late_of, timing_cases
+from .train_cases import Printing, Training, epoch_of, timing_cases
 
 Check = Callable[[Any, Outcome], None]
 Run = Callable[[int, tuple[Training, ...]], Launch]
@@ -88,26 +88,6 @@ def assert_holds_where_trained(launch: Launch, check: Check) -> None:
         naming_case(check)(case, outcome)
 
 
-def assert_holds_later(launch: Launch, check: Check) -> None:
-    """Assert a check of later steps too, where it holds for the first. Raises what it raises.
-
-    Not where the run has failed, or a rank took no later step: how far a program comes is the
-    matter of other tests, and how many steps come first is drawn.
-    """
-    if not epoch_of(launch).holding(check):
-        return
-    for case, outcome in late_of(launch).answers():
-        if isinstance(outcome, Outcome) and all(map(len, outcome["batch_sizes"])):
-            try:
-                naming_case(check)(case, outcome)
-            except WrongAnswer as error:
-                number = outcome.inputs[0]["num_earlier_steps"]
-                text = f"Here, iteration 0 is iteration {number} of the program."
-                raise error.followed_by(
-                    found("training.later_iterations", text, number=number)
-                ) from None
-
-
 def assert_takes_time_of_training(run: Run, ranks: int, cases: tuple[Training, ...]) -> None:
     """Assert that a program takes at most 6 times as long as a plain loop that does the same.
 
@@ -165,7 +145,7 @@ def _assert_equal(
             assert_every_rank(arrays, first, name=name, atol=_STEP_TOLERANCE)
 
 
-def assert_steps_use_all(case: Training, outcome: Outcome) -> None:
+def assert_steps_use_all(case: Training | Printing, outcome: Outcome) -> None:
     """Assert that all ranks step with what backward left on all of them, in equal parts.
 
     Raises WrongAnswer, saying what else it is if that can be recognised.
@@ -203,7 +183,7 @@ def assert_steps_with_mean(case: Training, outcome: Outcome) -> None:
         _assert_mean(case, outcome, step, scale=scale)
 
 
-def _assert_mean(case: Training, outcome: Outcome, step: int, *, scale: int = 1) -> None:
+def _assert_mean(case: Training | Printing, outcome: Outcome, step: int, *, scale: int = 1) -> None:
     gradients.assert_mean(
         [used[step] for used in outcome["used"]],
         [local[step] * scale for local in outcome["local"]],
@@ -213,7 +193,7 @@ def _assert_mean(case: Training, outcome: Outcome, step: int, *, scale: int = 1)
 
 
 def _steps_of_ranks(
-    case: Training, outcome: Outcome
+    case: Training | Printing, outcome: Outcome
 ) -> Iterator[tuple[int, int, NDArray[Any], list[NDArray[Any]]]]:
     """Yield iteration, rank, the gradient it steps with, and the own gradients of all ranks."""
     for step in range(num_steps(case, outcome)):
@@ -222,18 +202,21 @@ def _steps_of_ranks(
             yield step, rank, used[step].astype(np.float64), local
 
 
-def assert_sgd_steps(case: Training, outcome: Outcome) -> None:
+def assert_sgd_steps(case: Training | Printing, outcome: Outcome) -> None:
     """Assert that the parameters change by SGD with the handout's rate, momentum and decay.
 
-    The step is taken from the gradient that the rank stepped with, right or wrong.
-    Raises WrongAnswer.
+    The step is taken from the gradient that the rank stepped with, right or wrong. Of later steps,
+    the first one tells the momentum. Raises WrongAnswer.
     """
     num_steps(case, outcome)
+    is_late = case.extent == "late"
     seen = list(zip(outcome["start"], outcome["parameters"], outcome["used"], strict=True))
-    ends = [serial.ends_of_steps(*each) for each in seen]
+    ends = [serial.ends_of_steps(*each, is_late=is_late) for each in seen]
+    tolerances = [_step_tolerances(*each) for each in seen]
     for rank, each in enumerate(seen):
-        if not (np.abs(np.array(ends[rank]) - each[1]) <= _STEP_TOLERANCE).all():
-            instead = seen_instead(rank, *each, tolerance=_STEP_TOLERANCE)
+        tolerance = tolerances[rank][:, np.newaxis]
+        if not (np.abs(np.array(ends[rank]) - each[1]) <= tolerance).all():
+            instead = seen_instead(rank, *each, tolerance=tolerance, is_late=is_late)
             break
     else:
         return
@@ -246,6 +229,17 @@ def assert_sgd_steps(case: Training, outcome: Outcome) -> None:
                     [arrays[name] for arrays in got],
                     [arrays[name] for arrays in expected],
                     name=name,
-                    atol=_STEP_TOLERANCE,
+                    atol=max(each[step] for each in tolerances),
                     label=f"after iteration {step}",
                 )
+
+
+def _step_tolerances(
+    start: NDArray[Any], reached: NDArray[Any], gradients: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return the tolerance of each step: it grows with the greatest number that was rounded."""
+    greatest = [float(np.abs(start).max())]
+    for parameters, of_step in zip(reached, gradients, strict=True):
+        moved = serial.OPTIMIZER.learning_rate * np.abs(of_step).max()
+        greatest.append(max(greatest[-1], float(np.abs(parameters).max()), float(moved)))
+    return _STEP_TOLERANCE * np.maximum(1.0, np.array(greatest[1:]))

@@ -24,12 +24,13 @@ def seen_instead(
     reached: NDArray[Any],
     gradients: NDArray[Any],
     *,
-    tolerance: float,
+    tolerance: NDArray[Any],
+    is_late: bool = False,
 ) -> Finding:
     """Return what explains the steps of a rank; that they are not SGD's where nothing does.
 
     start: packed parameters. reached, gradients: one vector for each step. tolerance: of each
-    parameter.
+    step, as a column. is_late: other steps came before, and nobody knows their momentum.
     """
     before = np.array([start, *reached], dtype=np.float64)
     unknown = found(
@@ -45,6 +46,8 @@ def seen_instead(
         text = f"None of rank {rank}'s steps changed a parameter."
         helps = "which parameters does your optimizer get?"
         return found("sgd.parameters_unchanged", text, help=helps, rank=rank)
+    if is_late:
+        return unknown
     large = np.abs(gradients[0]) > np.median(np.abs(gradients[0]))
     sizes = np.abs(moved[0][large])
     if sizes.size and 0 < sizes.std() <= _ADAM_SPREAD * sizes.mean():

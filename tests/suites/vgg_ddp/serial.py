@@ -76,17 +76,27 @@ def gradient(
 
 
 def ends_of_steps(
-    start: NDArray[Any], reached: NDArray[Any], gradients: NDArray[Any], sgd: SGD = OPTIMIZER
+    start: NDArray[Any],
+    reached: NDArray[Any],
+    gradients: NDArray[Any],
+    sgd: SGD = OPTIMIZER,
+    *,
+    is_late: bool = False,
 ) -> list[Values]:
     """Return where each step of SGD ends that begins where the one before it has ended.
 
     start: packed parameters before all steps. reached: after each step, as they were seen, so that
-    roundings do not add up. gradients: one for each step.
+    roundings do not add up. gradients: one for each step. is_late: other steps came before, so
+    that the first step ends where it was seen to, and its length tells the velocity.
     """
-    ends = []
+    ends: list[Values] = []
     velocity: Values | float = 0.0
     before = [start, *reached][: len(gradients)]
-    for parameters, of_step in zip(before, gradients.astype(np.float64), strict=True):
+    if is_late:
+        ends = [reached[0].astype(np.float64)]
+        velocity = (start - ends[0]) / sgd.learning_rate
+    pairs = list(zip(before, gradients.astype(np.float64), strict=True))
+    for parameters, of_step in pairs[len(ends) :]:
         end, velocity = sgd.step(parameters.astype(np.float64), of_step, velocity)
         ends.append(end)
     return ends

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from types import SimpleNamespace
 
-from .batches import assert_own_gradients
+from .batches import assert_in_training_mode, assert_own_gradients
 from .checks import (
     Check,
     assert_all_hold,
     assert_holds_as_well,
-    assert_holds_later,
     assert_holds_where_trained,
     assert_replicas_equal,
     assert_sgd_steps,
@@ -20,6 +19,7 @@ from .checks import (
 )
 from .examples import assert_batch_sizes, assert_one_epoch, assert_shared_out
 from .exchange import assert_something_given
+from .later import assert_holds_later
 from .proof import assert_steps_come_from_payloads
 from .rules import assert_folders_created, assert_options_of_handout, assert_plain
 from .steps import assert_trained
@@ -76,6 +76,8 @@ def shared_tests(
         epoch = epoch_of(run(4, cases[4]))
         require(epoch, assert_plain, "DistributedDataParallel averages during backward")
         assert_all_hold(epoch, of_own)
+        # When evaluation begins, it could be seen with some draws only.
+        assert_holds_later(run(4, cases[4]), of_own, where=assert_in_training_mode)
 
     def test_step_uses_the_mean(run):
         """uses the mean of all ranks' gradients in each step"""
@@ -84,6 +86,7 @@ def shared_tests(
     def test_each_step_is_sgd(run):
         """uses SGD (lr 0.1, momentum 0.9, weight decay 1e-4)"""
         assert_all_hold(epoch_of(run(4, cases[4])), assert_sgd_steps)
+        assert_holds_later(run(4, cases[4]), assert_sgd_steps)
 
     def test_program_comes_to_its_end(run):
         """exits, with no rank left waiting"""

@@ -54,7 +54,7 @@ def _seen_instead(forwards: int, backwards: int, steps: int) -> Finding:
     )
 
 
-def assert_network(case: Training, outcome: Outcome) -> None:
+def assert_network(case: Training | Printing, outcome: Outcome) -> None:
     """Assert that every rank trains the network of model.py. Raises WrongAnswer."""
     wanted = serial.num_parameters(case.first_channels)
     for rank, start in enumerate(outcome["start"]):
@@ -66,7 +66,7 @@ def assert_network(case: Training, outcome: Outcome) -> None:
             raise WrongAnswer(found("training.other_network", text, help=helps, **facts))
 
 
-def num_steps(case: Training, outcome: Outcome) -> int:
+def num_steps(case: Training | Printing, outcome: Outcome) -> int:
     """Return how many steps all ranks took.
 
     Raises WrongAnswer when none was seen, when ranks took different numbers, when what they
@@ -134,7 +134,9 @@ def wrong_factor(outcome: Outcome, step: int, rank: int, factor: float) -> Findi
     return found("step.wrong_factor", text, help=helps, **facts)
 
 
-def _assert_fits_together(case: Training, outcome: Outcome, rank: int, steps: int) -> None:
+def _assert_fits_together(
+    case: Training | Printing, outcome: Outcome, rank: int, steps: int
+) -> None:
     sizes = outcome["batch_sizes"][rank].tolist()
     if min(sizes) < 1:
         text = f"Rank {rank} trained on a batch of {min(sizes)} examples."
@@ -146,7 +148,7 @@ def _assert_fits_together(case: Training, outcome: Outcome, rank: int, steps: in
         "examples": (num_examples,),
         **by_step,
         **flags,
-        "images": (num_examples, *IMAGE),
+        "images": (_num_images(case, outcome, sizes), *IMAGE),
         "given": (steps, 5),
     }
     for name, shape in shapes.items():
@@ -157,3 +159,11 @@ def _assert_fits_together(case: Training, outcome: Outcome, rank: int, steps: in
             text += f"expected {shape}."
             facts = {"rank": rank, "name": name, "shape": seen, "expected": shape}
             raise WrongAnswer(found("training.shapes_do_not_fit", text, **facts))
+
+
+def _num_images(case: Training | Printing, outcome: Outcome, sizes: list[int]) -> int:
+    """Return of how many examples the images are known; sizes: those of all batches."""
+    if isinstance(case, Training):
+        return sum(sizes)
+    drawn = outcome.inputs[0]["drawn_step"]
+    return sum(sizes[drawn : drawn + 1])

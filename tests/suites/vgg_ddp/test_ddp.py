@@ -11,7 +11,8 @@ from .batches import (
     assert_steps_use_all_batches,
     assert_steps_with_mean_of_batches,
 )
-from .checks import assert_all_hold, assert_holds_later, assert_replicas_equal
+from .checks import assert_all_hold, assert_replicas_equal
+from .later import assert_holds_later
 from .proof import (
     assert_reduced_in_buckets,
     assert_steps_come_from_backward,

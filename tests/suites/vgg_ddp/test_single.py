@@ -4,14 +4,16 @@ import pytest
 
 from grader.api import assert_only_operations, case_context, part, points, stage
 
-from .batches import assert_own_gradients
+from .batches import assert_in_training_mode, assert_own_gradients
 from .checks import (
     assert_all_hold,
     assert_holds_where_trained,
     assert_sgd_steps,
+    assert_steps_use_all,
     assert_takes_time_of_training,
 )
 from .examples import assert_batch_sizes, assert_one_epoch
+from .later import assert_all_steps_hold, assert_drawn_step_holds
 from .printing import assert_loss_printed
 from .rules import assert_folders_created
 from .stages import assert_helped
@@ -32,12 +34,16 @@ PRINTING = (Printing("print_losses", file=FILE, num_full_batches=41),)
 def test_backward_leaves_the_gradient_of_the_batch(run):
     """uses only the batch's own gradient in each step"""
     assert_all_hold(epoch_of(run(1, CASES)), assert_own_gradients)
+    for check in (assert_in_training_mode, assert_steps_use_all):
+        assert_all_steps_hold(run(1, CASES), run(1, PRINTING), check)
+    assert_drawn_step_holds(run(1, CASES), run(1, PRINTING), assert_own_gradients)
 
 
 @points(3)
 def test_each_step_is_sgd(run):
     """uses SGD (lr 0.1, momentum 0.9, weight decay 1e-4)"""
     assert_all_hold(epoch_of(run(1, CASES)), assert_sgd_steps)
+    assert_all_steps_hold(run(1, CASES), run(1, PRINTING), assert_sgd_steps)
 
 
 TRAINS = (test_backward_leaves_the_gradient_of_the_batch, test_each_step_is_sgd)

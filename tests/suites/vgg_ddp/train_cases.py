@@ -29,6 +29,20 @@ IMAGE = (3, 32, 32)
 _NUM_TEST_EXAMPLES = 32
 
 
+_OF_STEPS = {
+    "images": Array("float32", (None, *IMAGE)),
+    "local": Array("float32", (None, None)),
+    "used": Array("float32", (None, None)),
+    "parameters": Array("float32", (None, None)),
+    "through_ddp": Array("int64", (None,)),
+    "is_wrapped": Array("int64", (None,)),
+    "in_training": Array("int64", (None,)),
+    "num_reduced": Array("int64", (None,)),
+    "given": Array("float64", (None, 5)),
+}
+"""What the probe saw of the steps that are looked at."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Training(Case):
     """One run of a script on every rank, with a training set of `num_examples`."""
@@ -102,7 +116,7 @@ class Training(Case):
         return [same] * ranks
 
     def _num_earlier_steps(self, random: np.random.Generator) -> int:
-        """Return how many come first; any number alike: who stops early is mostly seen."""
+        """Return how many come first, any number alike: who stops early is mostly seen."""
         most = _NUM_IN_ALL - NUM_STEPS
         return int(random.integers(_FIRST_LATER_STEP, most)) if self.extent == "late" else 0
 
@@ -120,26 +134,16 @@ class Training(Case):
         }
         if self.extent not in ("epoch", "late", "exchange"):
             return seen
-        return seen | {
-            "images": Array("float32", (None, *IMAGE)),
-            "local": Array("float32", (None, None)),
-            "used": Array("float32", (None, None)),
-            "parameters": Array("float32", (None, None)),
-            "through_ddp": Array("int64", (None,)),
-            "is_wrapped": Array("int64", (None,)),
-            "in_training": Array("int64", (None,)),
-            "num_reduced": Array("int64", (None,)),
-            "given": Array("float64", (None, 5)),
-            "old_names": Text(),
-        }
+        return {**seen, **_OF_STEPS, "old_names": Text()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Printing(Case):
-    """One run of a script that is long enough to print losses: they and the examples are seen."""
+    """One run of a script that is long enough to print losses: they and its steps are seen."""
 
     file: str
     num_full_batches: int
+    first_channels: int = 1
     extent: str = "printing"
     purpose: str = "values"
 
@@ -168,12 +172,17 @@ class Printing(Case):
             "num_examples": self.num_examples,
             **_images(random, data, "train", _NUM_TEST_EXAMPLES),
             **_images(random, data, "test", _NUM_TEST_EXAMPLES),
+            "drawn_step": int(random.integers(_FIRST_LATER_STEP, self.num_full_batches)),
         }
         return [same] * ranks
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
-        """Return the form of the losses, and of what was printed."""
+        """Return the form of the losses, of what was printed, and of the steps.
+
+        The images are those of the drawn step alone.
+        """
         return {
+            **_OF_STEPS,
             "start": Array("float32", (None,)),
             "examples": Array("int64", (None,)),
             "batch_sizes": Array("int64", (None,)),
@@ -182,6 +191,7 @@ class Printing(Case):
             "printed": Text(),
             "printed_before": Array("int64", (None,)),
             "created_folders": Text(),
+            "old_names": Text(),
         }
 
 

@@ -11,15 +11,23 @@ _MAY_BE_NEW = {"__init__", "__getattr__", "__doc__", "__repr__", "extra_repr"}
 """What a subclass of DistributedDataParallel may define anew."""
 
 
+_LOOKS_AT_STEPS = ("epoch", "late", "exchange", "printing")
+_MAX_NUM_STEPS = 64
+_MAX_NUM_PARAMETERS = 10_000
+"""Of a training that comes to its own end: what a longer or larger one does is not kept."""
+
+
 class Log:
     """What the training of this rank did, step by step."""
 
-    def __init__(self, extent, num_steps, exchange, num_earlier_steps=0):
+    def __init__(self, extent, num_steps, exchange, num_earlier_steps=0, drawn_step=None):
         self.extent, self.num_steps, self.exchange = extent, num_steps, exchange
+        self.drawn_step = drawn_step
+        """The only one whose images are kept; None for all."""
         self.num_earlier_steps = num_earlier_steps
         """How many steps are still to come before those that are noted."""
         self.has_stepped = False
-        self.looks_at_steps = extent in ("epoch", "late", "exchange")
+        self.looks_at_steps = extent in _LOOKS_AT_STEPS
         self.networks = []
         self.wrappers = []
         self.inside = None
@@ -145,13 +153,28 @@ class Log:
         self.steps.append(step)
         step.was_given = bool(step.given)
         step.num_chars = sum(map(len, self.printed))
+        if self.drawn_step not in (None, len(self.steps) - 1):
+            step.images = step.images[:0]
         if not self.looks_at_steps:
             return
-        step.used, step.parameters = self.gradients(), self.parameters()
-        step.local = step.used if step.local is None else step.local
+        used, parameters = self.gradients(), self.parameters()
+        step.local = used if step.local is None else step.local
+        if self.extent == "printing" and not self._can_keep(step.local, used, parameters):
+            self.looks_at_steps = False
+            return
+        step.used, step.parameters = used, parameters
         step.is_wrapped = any(_averages(each, self.network) for each in self.wrappers)
         if len(self.steps) == self.num_steps:
             raise Enough
+
+    def _can_keep(self, *vectors):
+        """Return whether a step may be among the results: these have to be finite, and not many."""
+        is_one_of_few = len(self.steps) <= _MAX_NUM_STEPS
+        has_length = {len(self.start)} == set(map(len, vectors))
+        is_short = len(self.start) <= _MAX_NUM_PARAMETERS
+        return (
+            is_one_of_few and has_length and is_short and all(np.isfinite(v).all() for v in vectors)
+        )
 
     def end_batches(self):
         """Note that a loader has no more batches."""
@@ -179,8 +202,9 @@ class Log:
             "batch_sizes": batch_sizes,
             "counts": np.array(list(self.counts.values()), dtype=np.int64),
         }
-        if not self.looks_at_steps:
+        if self.extent not in _LOOKS_AT_STEPS:
             return found
+        steps = [step for step in steps if hasattr(step, "parameters")]
         images = [step.images for step in steps] or [np.zeros((0, 3, 32, 32))]
         found["images"] = np.concatenate(images).astype(np.float32)
         for name in ("local", "used", "parameters"):

@@ -42,10 +42,13 @@ def train(
     return {**log.results(), "respelt": ", ".join(respelt), "created_folders": ", ".join(created)}
 
 
-def print_losses(student, comm, *, file, seed, num_examples, **data):
-    """Run the student's script on one node to its end; return its losses and what it printed."""
+def print_losses(student, comm, *, file, seed, num_examples, drawn_step, **data):
+    """Run the student's script on one node to its end; return its losses and what it printed.
+
+    Its steps as well, with the images of one of them.
+    """
     _repeat(data, num_examples)
-    log = Log("program", 0, "")
+    log = Log("printing", 0, "", drawn_step=drawn_step)
     with watched(student, log, data, "all", seed, 1), copied_output() as printed:
         log.printed = printed
         created = _run(student, file, [], log)

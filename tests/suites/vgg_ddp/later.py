@@ -1,0 +1,86 @@
+"""Whether what holds for the first steps of a training holds for later ones too."""
+
+from dataclasses import replace
+
+from grader.api import Launch, Outcome, WrongAnswer, case_context, found
+
+from .checks import Check, naming_case
+from .steps import num_steps
+from .train_cases import Printing, Training, epoch_of, late_of
+
+_OF_STEPS = ("local", "used", "parameters", "through_ddp", "is_wrapped", "in_training")
+_OF_STEPS += ("num_reduced", "given", "batch_sizes")
+"""The results that have one row for each step."""
+
+
+def assert_holds_later(launch: Launch, check: Check, *, where: Check | None = None) -> None:
+    """Assert a check of later steps too, where it holds for the first. Raises what it raises.
+
+    Not where the run has failed, or a rank took no later step: how far a program comes is the
+    matter of other tests, and how many steps come first is drawn. where: what else has to hold of
+    the later steps, or they are not judged.
+    """
+    if not epoch_of(launch).holding(check):
+        return
+    late = late_of(launch)
+    for case, outcome in late.holding(where) if where else late.answers():
+        if isinstance(outcome, Outcome) and all(map(len, outcome["batch_sizes"])):
+            _assert_holds(naming_case(check), case, outcome, outcome.inputs[0]["num_earlier_steps"])
+
+
+def assert_all_steps_hold(first: Launch, printing: Launch, check: Check) -> None:
+    """Assert a check of all steps of a long run, where it holds for the first ones.
+
+    first, printing: of the trainings, and of the long run. Not where that has failed, or where its
+    steps were not kept. Raises what the check raises.
+    """
+    if epoch_of(first).holding(check):
+        for case, outcome in _kept(printing):
+            naming_case(check)(case, outcome)
+
+
+def assert_drawn_step_holds(first: Launch, printing: Launch, check: Check) -> None:
+    """Assert the same of a step that is drawn, the only one whose images are known.
+
+    Not where the training ends before. Raises what the check raises.
+    """
+    if not epoch_of(first).holding(check):
+        return
+    for case, outcome in _kept(printing):
+        with case_context(case, outcome):
+            number = outcome.inputs[0]["drawn_step"]
+            if number < num_steps(case, outcome):
+                of_step = _of_steps(outcome, number, number + 1)
+                _assert_holds(check, case, of_step, number)
+
+
+def _kept(printing: Launch) -> list[tuple[Printing, Outcome]]:
+    """Return the long run with the steps that were kept, if it has come to its end."""
+    return [
+        (case, _of_steps(outcome, 0, number))
+        for case, outcome in printing.answers()
+        if isinstance(outcome, Outcome) and (number := min(map(len, outcome["parameters"])))
+    ]
+
+
+def _of_steps(outcome: Outcome, begin: int, end: int) -> Outcome:
+    """Return what was seen of some steps, as if of a training of its own."""
+    results = []
+    for result in outcome.results:
+        of_steps = {name: result[name][begin:end] for name in _OF_STEPS}
+        first, last = (int(result["batch_sizes"][:number].sum()) for number in (begin, end))
+        start = result["parameters"][begin - 1] if begin else result["start"]
+        examples = result["examples"][first:last]
+        results.append({**result, **of_steps, "examples": examples, "start": start})
+    inputs = tuple({**given, "drawn_step": given["drawn_step"] - begin} for given in outcome.inputs)
+    return replace(outcome, inputs=inputs, results=tuple(results))
+
+
+def _assert_holds(check: Check, case: Training | Printing, outcome: Outcome, number: int) -> None:
+    """Assert a check of later steps; number: which iteration of the program is their first."""
+    try:
+        check(case, outcome)
+    except WrongAnswer as error:
+        text = f"Here, iteration 0 is iteration {number} of the program."
+        later = found("training.later_iterations", text, number=number)
+        raise error.followed_by(later) from None
