@@ -6,6 +6,7 @@ from grader.api import Outcome, case_context, part, points, stage
 
 from .first_steps import assert_begins, begins_with_gradients, gives_gradients
 from .gradient_traffic import assert_contributes
+from .later_calls import answers_of_many_calls
 from .over_ranks import assert_on_few, where_few_hold, where_several_hold
 from .proof import assert_sums_come_from_payloads
 from .shares import num_all_calls, num_calls
@@ -15,13 +16,21 @@ from .sum_checks import (
     assert_one_rank_complete,
     complete_ranks,
 )
-from .training_cases import SEVERAL_RANKS, SHEETS_RANKS, Training, allreduce_cases, alone_case
+from .training_cases import (
+    SEVERAL_RANKS,
+    SHEETS_RANKS,
+    Training,
+    allreduce_cases,
+    alone_case,
+    many_calls_case,
+)
 from .training_checks import assert_mean_to_rounding, assert_replicas_equal, assert_trained_as_one
 
 pytestmark = [part("allreduce"), pytest.mark.mpi]
 
 CASES = {ranks: allreduce_cases(ranks) for ranks in [1, *SEVERAL_RANKS]}
 ALONE = alone_case("allreduce.py")
+MANY_CALLS = many_calls_case("allreduce.py")
 
 
 def assert_finished(case: Training, outcome: Outcome) -> None:
@@ -43,6 +52,8 @@ def test_gradients_travel_by_torch_distributed(run):
     for case, outcome in answers:
         assert_travels(case, outcome)
     assert_sums_come_from_payloads(run, answers)
+    for case, outcome in answers_of_many_calls(run, CASES, MANY_CALLS):
+        assert_travels(case, outcome)
 
 
 @points(1.5, requires=test_gradients_travel_by_torch_distributed)
@@ -72,6 +83,10 @@ def test_any_number_of_processes_trains_as_one(run, ranks):
         assert_travels(case, outcome)
         if ranks == SHEETS_RANKS:
             assert_sums_come_from_payloads(run, [(case, outcome)])
+    if ranks == SHEETS_RANKS:
+        for case, outcome in answers_of_many_calls(run, CASES, MANY_CALLS):
+            assert_trained_as_one(case, outcome)
+            assert_travels(case, outcome)
 
 
 @points(0.25, requires=test_one_process_gets_all_gradients)
@@ -86,7 +101,8 @@ def test_one_process_trains_alone(run, ranks):
 @pytest.mark.parametrize("ranks", [SHEETS_RANKS])
 def test_mean_is_exact_but_for_rounding(run, ranks):
     """computes the mean to within float32 rounding on 4 ranks"""
-    for case, outcome in run(ranks, CASES[ranks]):
+    later = answers_of_many_calls(run, CASES, MANY_CALLS)
+    for case, outcome in [*run(ranks, CASES[ranks]), *later]:
         assert_trained_as_one(case, outcome)
         assert_mean_to_rounding(case, outcome)
 
@@ -95,7 +111,8 @@ def test_mean_is_exact_but_for_rounding(run, ranks):
 def test_all_processes_hold_the_very_same_parameters(run):
     """keeps the parameters identical on all ranks"""
     what = "sums every rank's gradients on every rank"
-    for case, outcome in where_several_hold(run, CASES, assert_nearly_all_in_every_epoch, what):
+    answers = where_several_hold(run, CASES, assert_nearly_all_in_every_epoch, what)
+    for case, outcome in [*answers, *answers_of_many_calls(run, CASES, MANY_CALLS)]:
         assert_replicas_equal(case, outcome)
 
 

@@ -21,6 +21,7 @@ from .gradient_traffic import (
     assert_carried_by_messages,
     assert_ring_share,
 )
+from .later_calls import answers_of_many_calls
 from .over_ranks import assert_on_few, where_few_hold, where_several_hold
 from .proof import assert_sums_come_from_payloads
 from .shares import num_calls
@@ -30,14 +31,26 @@ from .sum_checks import (
     assert_goes_all_the_way_round,
     assert_nearly_all_in_every_epoch,
 )
-from .training_cases import SEVERAL_RANKS, SHEETS_RANKS, alone_case, ring_cases
+from .training_cases import SEVERAL_RANKS, SHEETS_RANKS, alone_case, many_calls_case, ring_cases
 from .training_checks import assert_mean_to_rounding, assert_replicas_equal, assert_trained_as_one
 
 pytestmark = [part("ring_allreduce"), pytest.mark.mpi]
 
 CASES = {ranks: ring_cases(ranks) for ranks in [1, *SEVERAL_RANKS]}
 ALONE = alone_case("ring_allreduce.py")
+MANY_CALLS = many_calls_case("ring_allreduce.py")
 GOES_ROUND = "delivers every rank's gradients to every rank"
+
+
+def many_calls_that_go_round(run):
+    """Return the answer of many calls, if every rank's gradients still come to every other."""
+    return answers_of_many_calls(run, CASES, MANY_CALLS, assert_goes_all_the_way_round)
+
+
+def where_gradients_go_round(run):
+    """Return the answers that most rules are judged by."""
+    answers = where_several_hold(run, CASES, assert_goes_all_the_way_round, GOES_ROUND)
+    return [*answers, *many_calls_that_go_round(run)]
 
 
 @points(0)
@@ -48,12 +61,16 @@ def test_sums_are_made_by_messages(run):
         with case_context(case, outcome):
             assert_added_by_messages(outcome.trace, num_calls(outcome))
     assert_sums_come_from_payloads(run, answers)
+    for case, outcome in many_calls_that_go_round(run):
+        with case_context(case, outcome):
+            assert_added_by_messages(outcome.trace, num_calls(outcome))
 
 
 @points(0, requires=test_sums_are_made_by_messages)
 def test_only_messages_carry_gradients(run):
     """moves gradients with point-to-point messages only"""
-    for case, outcome in where_few_hold(run, CASES, assert_goes_all_the_way_round):
+    answers = where_few_hold(run, CASES, assert_goes_all_the_way_round)
+    for case, outcome in [*answers, *many_calls_that_go_round(run)]:
         with case_context(case, outcome):
             assert_carried_by_messages(outcome.trace, num_calls(outcome))
 
@@ -61,7 +78,7 @@ def test_only_messages_carry_gradients(run):
 @points(0.75, requires=test_sums_are_made_by_messages)
 def test_every_process_sends_to_one_neighbour(run):
     """sends to one neighbour and receives from the other"""
-    answers = where_several_hold(run, CASES, assert_goes_all_the_way_round, GOES_ROUND)
+    answers = where_gradients_go_round(run)
     for case, outcome in answers:
         with case_context(case, outcome):
             assert_one_neighbour(outcome.trace)
@@ -83,13 +100,18 @@ def test_any_number_of_processes_trains_as_one(run, ranks):
             assert_carried_by_messages(outcome.trace, num_calls(outcome))
         if ranks == SHEETS_RANKS:
             assert_sums_come_from_payloads(run, [(case, outcome)])
+    if ranks == SHEETS_RANKS:
+        for case, outcome in answers_of_many_calls(run, CASES, MANY_CALLS):
+            assert_trained_as_one(case, outcome)
+            with case_context(case, outcome):
+                assert_carried_by_messages(outcome.trace, num_calls(outcome))
 
 
 # A barrier carries nothing: it breaks the rule, but not the ring, and costs only what comes here.
 @points(0.5, requires=test_every_process_sends_to_one_neighbour)
 def test_no_collective_is_called(run):
     """calls no collective, not even a barrier"""
-    answers = where_several_hold(run, CASES, assert_goes_all_the_way_round, GOES_ROUND)
+    answers = where_gradients_go_round(run)
     for case, outcome in answers:
         with case_context(case, outcome):
             assert_only_point_to_point(outcome.trace)
@@ -102,7 +124,8 @@ def test_every_process_sends_no_more_than_a_ring_needs(run, ranks):
     answers = run(ranks, CASES[ranks]).having(buffered_sends=False)
     if ranks != SHEETS_RANKS:  # what is wrong there only costs points where values are compared
         answers = answers.holding(assert_nearly_all_in_every_epoch)
-    for case, outcome in answers:
+    later = answers_of_many_calls(run, CASES, MANY_CALLS) if ranks == SHEETS_RANKS else []
+    for case, outcome in [*answers, *later]:
         assert_nearly_all_in_every_epoch(case, outcome)
         with case_context(case, outcome):
             assert_ring_share(outcome.trace, num_calls(outcome))
@@ -111,7 +134,7 @@ def test_every_process_sends_no_more_than_a_ring_needs(run, ranks):
 @points(0.25, requires=test_every_process_sends_to_one_neighbour)
 def test_calls_do_not_block(run):
     """sends and receives with non-blocking calls only"""
-    answers = where_several_hold(run, CASES, assert_goes_all_the_way_round, GOES_ROUND)
+    answers = where_gradients_go_round(run)
     for case, outcome in answers:
         with case_context(case, outcome):
             assert_only_nonblocking(outcome.trace, also=functions.TORCH_COLLECTIVES)
@@ -120,7 +143,7 @@ def test_calls_do_not_block(run):
 @points(0.5, requires=test_every_process_sends_to_one_neighbour)
 def test_every_request_is_completed(run):
     """waits for every request before returning"""
-    answers = where_several_hold(run, CASES, assert_goes_all_the_way_round, GOES_ROUND)
+    answers = where_gradients_go_round(run)
     if any(case.buffered_sends for case, _ in answers):
         # The requests are those of the probe, which lets dist.send return.
         not_run("needs a call that returns (dist.send waits forever)")
@@ -133,7 +156,8 @@ def test_every_request_is_completed(run):
 @pytest.mark.parametrize("ranks", [SHEETS_RANKS])
 def test_mean_is_exact_but_for_rounding(run, ranks):
     """computes the mean to within float32 rounding on 4 ranks"""
-    for case, outcome in run(ranks, CASES[ranks]).having(buffered_sends=False):
+    answers = run(ranks, CASES[ranks]).having(buffered_sends=False)
+    for case, outcome in [*answers, *answers_of_many_calls(run, CASES, MANY_CALLS)]:
         assert_trained_as_one(case, outcome)
         assert_mean_to_rounding(case, outcome)
 
@@ -142,7 +166,8 @@ def test_mean_is_exact_but_for_rounding(run, ranks):
 def test_all_processes_hold_the_very_same_parameters(run):
     """keeps the parameters identical on all ranks"""
     what = "sums at least 90% of the gradients"
-    for case, outcome in where_several_hold(run, CASES, assert_nearly_all_in_every_epoch, what):
+    answers = where_several_hold(run, CASES, assert_nearly_all_in_every_epoch, what)
+    for case, outcome in [*answers, *answers_of_many_calls(run, CASES, MANY_CALLS)]:
         assert_replicas_equal(case, outcome)
 
 

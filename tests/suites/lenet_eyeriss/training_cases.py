@@ -21,6 +21,8 @@ ITEM_NUM_BYTES = 4
 """Gradients are float32."""
 _LEARNING_RATE = 0.002
 _MORE_CALLS = (2, 5)
+_MANY_CALLS = (60, 101)
+"""As train.py makes about a hundred: no rank may know when the grader stops looking."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,8 @@ class Training(Case):
     """How many examples each rank has."""
     buffered_sends: bool = False
     """dist.send does not wait for its receive: shows what is right in code that waits for ever."""
+    many_calls: bool = False
+    """Whether the function is called as often as in a whole training."""
     all_calls_count: bool = True
 
     @property
@@ -40,6 +44,7 @@ class Training(Case):
         """Return epochs and examples."""
         epochs = "1 epoch" if self.epochs == 1 else f"{self.epochs} epochs"
         way = ", dist.send does not wait" if self.buffered_sends else ""
+        way += ", many calls" if self.many_calls else ""
         return f"LeNet-5, {epochs}, {self.part_length} images on each rank{way}{self.perturbation}"
 
     def inputs(
@@ -50,14 +55,14 @@ class Training(Case):
         Each epoch has other examples: gradients of the epoch before are not nearly right. How often
         the function is called in the last epoch cannot be known before.
         """
-        digits = data.mnist()
+        digits, bounds = data.mnist(), _MANY_CALLS if self.many_calls else _MORE_CALLS
         number = ranks * self.epochs * self.part_length
         chosen = random.choice(len(digits.train_labels), number, replace=False)
         shared = {
             "file": self.file,
             "start": serial.start_parameters(random),
             "epochs": self.epochs,
-            "num_more_calls": 0 if self.buffered_sends else int(random.integers(*_MORE_CALLS)),
+            "num_more_calls": 0 if self.buffered_sends else int(random.integers(*bounds)),
             "learning_rate": _LEARNING_RATE,
             "buffered_sends": self.buffered_sends,
         }
@@ -118,6 +123,11 @@ class Alone(Case):
 def alone_case(file: str) -> tuple[Alone, ...]:
     """Return the case that stages need for a part: one launch."""
     return (Alone("average_alone", file=file),)
+
+
+def many_calls_case(file: str) -> tuple[Training, ...]:
+    """Return the case of a part that calls the function as often as a training does: one launch."""
+    return (replace(_training(file, SHEETS_RANKS), epochs=1, part_length=4, many_calls=True),)
 
 
 def allreduce_cases(ranks: int) -> tuple[Training, ...]:
