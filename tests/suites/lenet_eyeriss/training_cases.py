@@ -21,8 +21,9 @@ ITEM_NUM_BYTES = 4
 """Gradients are float32."""
 _LEARNING_RATE = 0.002
 _MORE_CALLS = (2, 5)
-_MANY_CALLS = (60, 101)
-"""As train.py makes about a hundred: no rank may know when the grader stops looking."""
+_MANY_CALLS = {"allreduce.py": (10, 30), "ring_allreduce.py": (25, 100)}
+"""Of the ring, up to as many as train.py makes: who knows the number could stop after it. Any way
+is right in allreduce.py, so that nothing is won there by another way later on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,7 @@ class Training(Case):
     buffered_sends: bool = False
     """dist.send does not wait for its receive: shows what is right in code that waits for ever."""
     many_calls: bool = False
-    """Whether the function is called as often as in a whole training."""
+    """Whether the function is called nearly as often as in a whole training."""
     all_calls_count: bool = True
 
     @property
@@ -55,14 +56,14 @@ class Training(Case):
         Each epoch has other examples: gradients of the epoch before are not nearly right. How often
         the function is called in the last epoch cannot be known before.
         """
-        digits, bounds = data.mnist(), _MANY_CALLS if self.many_calls else _MORE_CALLS
+        digits = data.mnist()
         number = ranks * self.epochs * self.part_length
         chosen = random.choice(len(digits.train_labels), number, replace=False)
         shared = {
             "file": self.file,
             "start": serial.start_parameters(random),
             "epochs": self.epochs,
-            "num_more_calls": 0 if self.buffered_sends else int(random.integers(*bounds)),
+            "num_more_calls": self._num_more_calls(random),
             "learning_rate": _LEARNING_RATE,
             "buffered_sends": self.buffered_sends,
         }
@@ -74,6 +75,13 @@ class Training(Case):
             }
             for rows in chosen.reshape(ranks, self.epochs, self.part_length)
         ]
+
+    def _num_more_calls(self, random: np.random.Generator) -> int:
+        if self.buffered_sends:
+            return 0
+        if self.many_calls:
+            return int(np.exp(random.uniform(*np.log(_MANY_CALLS[self.file]))))
+        return int(random.integers(*_MORE_CALLS))
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of what a rank saw: a row an epoch, none where it could not go on."""
@@ -126,7 +134,7 @@ def alone_case(file: str) -> tuple[Alone, ...]:
 
 
 def many_calls_case(file: str) -> tuple[Training, ...]:
-    """Return the case of a part that calls the function as often as a training does: one launch."""
+    """Return the case of a part that calls the function nearly as often as a training does."""
     return (replace(_training(file, SHEETS_RANKS), epochs=1, part_length=4, many_calls=True),)
 
 
