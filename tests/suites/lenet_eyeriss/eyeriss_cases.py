@@ -14,8 +14,8 @@ FILE = "eyeriss.py"
 _SHEETS_IFMAP = [[1, 3, 9], [4, 5, 6], [7, 4, 9]]
 _SHEETS_KERNEL = [[-1, 2], [2, -1]]
 EXAMPLE, ANY_SIZE, NARROW = "the example", "any size", "narrow shapes"
-RANDOM_SIZE = "ifmap and kernel of a random size"
-_KERNEL_SIDES, _OUTPUT_SIDES = range(2, 7), range(2, 10)
+_SHORT_SIDES, _LONG_KERNEL_SIDES, _LONG_OUTPUT_SIDES = range(2, 6), range(6, 10), range(10, 14)
+_SQUARE_SIDES, _OUTPUT_SIDES = range(3, 7), range(2, 10)
 """Of the shapes that are drawn: an answer for the shapes below only is none."""
 _SHAPES = {
     EXAMPLE: [((3, 3), (2, 2))],
@@ -37,7 +37,9 @@ class Convolution(Case):
     """One ifmap and one kernel."""
 
     shapes: tuple[tuple[int, int], tuple[int, int]] | None
-    """(H, W) of the ifmap and (R, S) of the kernel; drawn when None."""
+    """(H, W) of the ifmap and (R, S) of the kernel; drawn when None, as the ifmap's signs are."""
+    is_square: bool = False
+    """Whether the kernel that is drawn is to be square; else it is a long one."""
     is_sheets: bool = False
     """Whether the numbers are those of the sheet."""
 
@@ -45,7 +47,8 @@ class Convolution(Case):
     def label(self) -> str:
         """Return the shapes."""
         if self.shapes is None:
-            return RANDOM_SIZE
+            square = "ifmap of a random size, square kernel"
+            return square if self.is_square else "ifmap and kernel of a random size"
         (height, width), (rows, taps) = self.shapes
         which = "the handout's example, " if self.is_sheets else ""
         return f"{which}ifmap {height} x {width}, kernel {rows} x {taps}"
@@ -54,13 +57,15 @@ class Convolution(Case):
         self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
         """Return whole numbers without zero, which would hide what it is multiplied by."""
-        ifmap_shape, kernel_shape = self.shapes or _drawn_shapes(random)
+        ifmap_shape, kernel_shape = self.shapes or _drawn_shapes(random, is_square=self.is_square)
         ifmap = random.integers(1, 30, ifmap_shape, dtype=np.int64)
         signs = random.choice([-1, 1], kernel_shape)
         kernel = signs * random.integers(1, 10, kernel_shape, dtype=np.int64)
         if self.is_sheets:
             ifmap = np.array(_SHEETS_IFMAP, dtype=np.int64)
             kernel = np.array(_SHEETS_KERNEL, dtype=np.int64)
+        if self.shapes is None:
+            ifmap *= random.choice([-1, 1], ifmap_shape)
         return [{"file": FILE, "ifmap": ifmap, "kernel": kernel}] * ranks
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
@@ -93,7 +98,7 @@ class SequentialCycles(Case):
         """Return the shapes as one array."""
         shapes = list(self.shapes)
         if self.has_drawn_shape:
-            ifmap, kernel = _drawn_shapes(random)
+            ifmap, kernel = _drawn_shapes(random, is_square=False)
             shapes.append((*ifmap, *kernel))
         array = np.array(shapes, dtype=np.int64)
         return [{"file": FILE, "shapes": array}] * ranks
@@ -104,10 +109,19 @@ class SequentialCycles(Case):
         return {"cycles": Array("int64", (length,)), "problem": Text()}
 
 
-def _drawn_shapes(random: np.random.Generator) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the shapes of an ifmap and a kernel."""
-    rows, taps = random.choice(_KERNEL_SIDES, 2).tolist()
-    out_rows, out_cols = random.choice(_OUTPUT_SIDES, 2).tolist()
+def _drawn_shapes(
+    random: np.random.Generator, *, is_square: bool
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the shapes of an ifmap and a kernel: both long, or the kernel a square."""
+    if is_square:
+        rows = taps = int(random.choice(_SQUARE_SIDES))
+        out_rows, out_cols = random.choice(_OUTPUT_SIDES, 2).tolist()
+    else:
+        rows, taps, out_rows, out_cols = (
+            int(side)
+            for long_sides in (_LONG_KERNEL_SIDES, _LONG_OUTPUT_SIDES)
+            for side in random.permutation([random.choice(_SHORT_SIDES), random.choice(long_sides)])
+        )
     return (out_rows + rows - 1, out_cols + taps - 1), (rows, taps)
 
 
@@ -129,6 +143,7 @@ CONVOLUTIONS = (
     *_convolutions(EXAMPLE),
     *_convolutions(ANY_SIZE),
     Convolution("run_dataflow", subject=ANY_SIZE, shapes=None),
+    Convolution("run_dataflow", subject=ANY_SIZE, shapes=None, is_square=True),
     *_convolutions(NARROW),
 )
 COUNTS = (

@@ -18,7 +18,7 @@ from grader.api import (
     found,
 )
 
-from .eyeriss_cases import RANDOM_SIZE, Convolution, SequentialCycles, convolve
+from .eyeriss_cases import Convolution, SequentialCycles, convolve
 from .replay import Rule, adds_in_order, broken_rules, leaving_cycles
 from .schedule import Key, Matrix, Sizes, Work, works
 
@@ -32,15 +32,19 @@ _MALFORMED = {
 
 @contextmanager
 def told_size(launch: Launch) -> Iterator[None]:
-    """Add the size to what is said of the case that does not name it. Raises what the body raises.
+    """Add the size to what is said of a case that does not name it. Raises what the body raises.
 
     launch: whose cases the body looks at.
     """
     try:
         yield
     except (WrongAnswer, RunFailed) as error:
-        drawn = [answer.inputs[0] for case, answer in launch.attempts() if case.shapes is None]
-        if not drawn or RANDOM_SIZE not in str(error):
+        drawn = [
+            answer.inputs[0]
+            for case, answer in launch.attempts()
+            if case.shapes is None and case.label in str(error)
+        ]
+        if not drawn:
             raise
         ifmap, kernel = (drawn[0][name].shape for name in ("ifmap", "kernel"))
         text = f"The ifmap was {ifmap[0]} x {ifmap[1]}, the kernel {kernel[0]} x {kernel[1]}."

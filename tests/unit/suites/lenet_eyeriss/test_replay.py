@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from lenet_eyeriss.eyeriss_cases import CONVOLUTIONS, convolve
@@ -204,13 +205,17 @@ def test_cases_have_labels_of_their_own_and_numbers_without_zero() -> None:
         assert kernel.all()
 
 
-def test_one_shape_is_drawn() -> None:
-    """Another for each seed, so that nobody knows it before."""
-    (case,) = (case for case in CONVOLUTIONS if case.shapes is None)
+@pytest.mark.parametrize("is_square", [False, True])
+def test_shapes_are_drawn(is_square: bool) -> None:
+    """Others for each seed, so that nobody knows them before; a kernel is square or long."""
+    drawn_cases = [case for case in CONVOLUTIONS if case.shapes is None]
+    (case,) = (case for case in drawn_cases if case.is_square == is_square)
     drawn = set()
     for seed in range(20):
         (given_to_rank,) = case.inputs(np.random.default_rng(seed), 1, None)
         sizes = Sizes.of(given_to_rank["ifmap"], given_to_rank["kernel"])
         assert min(sizes.kernel_rows, sizes.taps, sizes.out_rows, sizes.out_cols) > 1
+        assert (sizes.kernel_rows == sizes.taps) == is_square
+        assert is_square or max(sizes.kernel_rows, sizes.taps) > 5
         drawn.add(sizes)
     assert len(drawn) > 15
