@@ -1,4 +1,4 @@
-"""What comes of nearly as many calls as a training makes, where the first ones are right."""
+"""What comes of many calls, where the first ones are right."""
 
 from grader.api import Outcome
 

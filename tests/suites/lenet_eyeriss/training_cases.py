@@ -21,9 +21,8 @@ ITEM_NUM_BYTES = 4
 """Gradients are float32."""
 _LEARNING_RATE = 0.002
 _MORE_CALLS = (2, 5)
-_MANY_CALLS = {"allreduce.py": (10, 30), "ring_allreduce.py": (25, 100)}
-"""Of the ring, up to as many as train.py makes: who knows the number could stop after it. Any way
-is right in allreduce.py, so that nothing is won there by another way later on."""
+_MANY_CALLS = {"allreduce.py": (10, 30), "ring_allreduce.py": (25, 60)}
+"""Drawn between these: who knows the number could stop after it. A ring is right in one way only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +36,7 @@ class Training(Case):
     buffered_sends: bool = False
     """dist.send does not wait for its receive: shows what is right in code that waits for ever."""
     many_calls: bool = False
-    """Whether the function is called nearly as often as in a whole training."""
+    """Whether the function is called many times, to see that it goes on as it begins."""
     all_calls_count: bool = True
 
     @property
@@ -134,7 +133,7 @@ def alone_case(file: str) -> tuple[Alone, ...]:
 
 
 def many_calls_case(file: str) -> tuple[Training, ...]:
-    """Return the case of a part that calls the function nearly as often as a training does."""
+    """Return the case of a part that calls the function many times."""
     return (replace(_training(file, SHEETS_RANKS), epochs=1, part_length=4, many_calls=True),)
 
 
