@@ -22,7 +22,7 @@ ITEM_NUM_BYTES = 4
 _LEARNING_RATE = 0.002
 _MORE_CALLS = (2, 5)
 _MANY_CALLS = {"allreduce.py": (10, 30), "ring_allreduce.py": (25, 60)}
-"""Drawn between these: who knows the number could stop after it. A ring is right in one way only."""
+"""Drawn: who knows the number could stop after it. A ring is right in one way only."""
 
 
 @dataclass(frozen=True, kw_only=True)
