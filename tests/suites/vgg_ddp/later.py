@@ -8,8 +8,10 @@ from .checks import Check, naming_case
 from .steps import num_steps
 from .train_cases import Printing, Training, epoch_of, late_of
 
-_OF_STEPS = ("local", "used", "parameters", "through_ddp", "is_wrapped", "in_training")
-_OF_STEPS += ("num_reduced", "given", "batch_sizes")
+_OF_STEPS = (
+    *("local", "used", "parameters", "through_ddp", "is_wrapped", "in_training"),
+    *("num_reduced", "given", "batch_sizes"),
+)
 """The results that have one row for each step."""
 
 
