@@ -67,7 +67,7 @@ class _Batch:
             self.record.add("batch", rows=self.rows, gradients=self.gradients)
             self.gradients = {}
             _num_batches[_here(self.record)] = _num_batches.get(_here(self.record), 0) + 1
-            _has_written.discard(_here(self.record))
+            _num_written[_here(self.record)] = 0
 
 
 class Reporting:
@@ -96,18 +96,27 @@ class _Writes(TorchDispatchMode):
         super().__init__()
         self.model = self.record = None
         self.addresses = set()
+        self.size = 0
         self.memories = {}
 
     def follow(self, model):
         """From now on look at this model's parameters, where they lie now."""
         self.model, self.record = model, model.record
         self.addresses = {parameter.data_ptr() for parameter in model.parameters()}
+        self.size = _size_of(model)
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
-        for target in _written(function, arguments):
-            if target.data_ptr() in self.addresses or target.is_shared():
-                self._note(target)
-        return function(*arguments, **(named or {}))
+        targets = [
+            target
+            for target in _written(function, arguments)
+            if target.data_ptr() in self.addresses or target.is_shared()
+        ]
+        # Noted once it is written: what code has read to compute it would be old by then, and it
+        # would overwrite what others have written since.
+        result = function(*arguments, **(named or {}))
+        for target in targets:
+            self._note(target)
+        return result
 
     def _note(self, target):
         _look_at_locks(self.record)
@@ -117,17 +126,21 @@ class _Writes(TorchDispatchMode):
             self.memories[process, address] = memory_of(target)
         memory = self.memories[process, address]
         self.record.add("wrote", memory=memory, size=target.numel())
-        _has_written.add(_here(self.record))
         # A private copy, or a counter, may be written under a lock.
-        is_of_a_step = memory != "" and target.numel() > 1
-        if _meet_if_due(self.record) or not (_num_met.get(_here(self.record)) and is_of_a_step):
+        if memory == "" or target.numel() == 1:
             return
-        if os.urandom(1)[0] % _ONE_WRITE_OF == 0:
+        here = _here(self.record)
+        before = _num_written.get(here, 0)
+        _num_written[here] = before + target.numel()
+        # In a step whose last write this is: it may have read all weights before it wrote one.
+        if not before < self.size <= _num_written[here] or _meet_if_due(self.record):
+            return
+        if _num_met.get(here) and os.urandom(1)[0] % _ONE_STEP_OF == 0:
             self.record.hold_up()
 
 
-_ONE_WRITE_OF = 8
-"""After the first meeting one of so many writes is held up: drawn as it is made."""
+_ONE_STEP_OF = 4
+"""After the first meeting one of so many steps is held up: drawn as it is made."""
 
 
 def _written(function, arguments):
@@ -159,6 +172,10 @@ def _here(record):
     return os.getpid(), record.file
 
 
+def _size_of(model):
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
 def _meet_if_due(record):
     """Meet the other processes where a step is one to meet in; return whether it is."""
     here, steps = _here(record), record.meeting_steps
@@ -182,8 +199,8 @@ _num_batches = {}
 """How many gradients each process has computed in a training."""
 _num_met = {}
 """How often each process has met the others in a training."""
-_has_written = set()
-"""The processes that have written into weights since their last batch."""
+_num_written = {}
+"""How many shared weights each process has written since its last batch."""
 
 
 def _look_at_gradients(model):
@@ -221,8 +238,8 @@ def _watch_writes(model):
     """Look at all that this process does from its first training step on."""
     if threading.current_thread() is not threading.main_thread():
         return  # torch cannot end a thread in which such a look is still open
-    if _here(model.record) not in _has_written:
-        _meet_if_due(model.record)  # the weights are stepped, but not by torch
+    if _num_written.get(_here(model.record), 0) < _size_of(model):
+        _meet_if_due(model.record)  # the shared weights are stepped, but not by torch
     if not _watching:
         _watching.append(_Writes())
         _watching[0].__enter__()
@@ -231,7 +248,7 @@ def _watch_writes(model):
 
 def stop_watching():
     """Undo what the first training step in this process began."""
-    for noted in (_locks, _num_batches, _num_met, _has_written, _shared_gradients):
+    for noted in (_locks, _num_batches, _num_met, _num_written, _shared_gradients):
         noted.clear()
     while _watching:
         _watching.pop().__exit__(None, None, None)

@@ -291,6 +291,29 @@ def test_who_has_ended_is_not_waited_for_at_a_later_meeting(given, tmp_path, mon
     assert not record.events("gave up")
 
 
+def test_a_step_has_written_all_weights_when_its_process_meets_others(given, problem, monkeypatch):
+    """What it read before its first write is old by the time that the meeting ends."""
+    import torch
+
+    dataset, make = problem
+    model = make(meeting_of=2)
+    model.share_memory()
+    parameters = [model.weight, model.bias]
+    seen = []
+    monkeypatch.setattr(
+        model.record, "meet", lambda number: seen.append([each.tolist() for each in parameters])
+    )
+    try:
+        given["training"].loss(model(dataset.tensors[0]), dataset.tensors[1]).backward()
+        with torch.no_grad():
+            stepped = [each - 0.1 * each.grad for each in parameters]
+            for each, new in zip(parameters, stepped, strict=True):
+                each.copy_(new)
+    finally:
+        given["observed"].stop_watching()
+    assert seen == [[new.tolist() for new in stepped]]
+
+
 @pytest.fixture
 def other():
     """Return what starts a process, which does `act(own id)` and sleeps until the test ends."""
