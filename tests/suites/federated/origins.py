@@ -191,7 +191,10 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
                 trains_alike = False
         return inject_with(case, outcome, messages, check_held)
 
-    messages = tuple(_drawn_third(outcome, each) for each in _faults(outcome))
+    messages = tuple(_faults(outcome))
+    # Where no step carries on what the ones before have made, only the last message shows.
+    if len(held()) == len(checks):
+        messages = tuple(_drawn_third(outcome, each) for each in messages)
     return Faults(case, outcome, messages, inject, unaltered)
 
 
@@ -233,16 +236,19 @@ def _drawn_third(outcome: Outcome, fault: MessageFault) -> MessageFault:
     """Return the fault, of all that a rank gives, for a third of it that the seed decides.
 
     Code that uses only its first messages must not pass for code that uses all of them: the first
-    third is left alone, and the last message, which a correct script may not need. Of fewer than
-    five, all are altered.
+    third is left alone, and the last message, which a correct script may not need. All are altered
+    where they are fewer than five, or of numbers shorter than float32: a change of one of these may
+    get lost in rounding.
     """
     calls = outcome.trace.ranks[fault.rank].calls
-    long = (call for call in calls if call.num_bytes >= fault.min_num_bytes)
+    long = [call for call in calls if call.num_bytes >= fault.min_num_bytes]
     of_collectives = fault.of_collectives
-    counted = (reaching_num_bytes(c, fault.rank) if of_collectives else c.is_send for c in long)
-    number = sum(map(bool, counted))
+    given = [
+        c for c in long if (reaching_num_bytes(c, fault.rank) if of_collectives else c.is_send)
+    ]
+    number, longest = len(given), max((call.num_bytes for call in given), default=0)
     length = -(-number // 3)
-    if number < 5:
+    if number < 5 or longest < _LARGEST_ARRAY * lenet.MODEL_NUM_BYTES:
         return fault
     first = int(np.random.default_rng(outcome.inputs[0]["seed"]).integers(length, number - length))
     return replace(fault, number=first, num_messages=length)
