@@ -54,7 +54,7 @@ def test_weights_of_all_ranks_come_together(run, ranks):
         assert_weights_given(case, outcome)
         if ranks == ENOUGH_RANKS[0]:
             assert_weights_come_by_mpi(run, case, outcome)
-    for case, outcome in finished_in_real_size(run(ranks, CASES[ranks])):
+    for case, outcome in finished_in_real_size(run, CASES, ranks):
         assert_come_together(case, outcome)
 
 
@@ -82,7 +82,7 @@ def test_every_rank_returns_the_mean(run, ranks):
     """returns the mean of all ranks' weights on every rank"""
     for case, outcome in run(ranks, CASES[ranks]).having(subject="values"):
         assert_mean(case, outcome)
-    for case, outcome in in_real_size(run(ranks, CASES[ranks])):
+    for case, outcome in in_real_size(run, CASES, ranks):
         assert_size(case, outcome)
         assert_whole(case, outcome)
 
@@ -111,7 +111,7 @@ def test_nothing_is_exchanged_between_the_steps(run, ranks):
     for subject in (*PARTS, "start"):
         for case, outcome in run(ranks, CASES[ranks]).having(subject=subject):
             assert_silent_meanwhile(case, outcome)
-    for case, outcome in finished_in_real_size(run(ranks, CASES[ranks])):
+    for case, outcome in finished_in_real_size(run, CASES, ranks):
         assert_silent_meanwhile(case, outcome)
 
 
