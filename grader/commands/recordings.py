@@ -66,8 +66,8 @@ def judge(options: argparse.Namespace) -> int:
     is_mark = recording.is_authentic and header.host == "sealed" and not options.observer
     if options.require_mark and not is_mark:
         raise GraderError(
-            f"{options.recording} cannot give a mark, because no sealed grading signed it with "
-            "the key that GRADER_RECORDING_KEY_FILE names; grade the submission again"
+            f"{options.recording} cannot give a mark: no sealed grading signed it with "
+            "the key in GRADER_RECORDING_KEY_FILE; grade the submission again"
         )
     secret = secret_of(recording.header, named_seed(options))
     start = replaying(recording.launches.get, recording.launches.values)

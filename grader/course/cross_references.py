@@ -137,7 +137,7 @@ def _wrong_part_below(path: str, part: Table, parts: Sequence[Table]) -> Iterato
         )
         return
     if below.get("builds_on"):
-        yield f"{path}.builds_on: {name} builds on another part; expected one that builds on none"
+        yield f"{path}.builds_on: {name} builds on another part; expected a part that does not"
     for file in part.get("stand_in") or {}:
         if below.get("file") and file not in below["file"]:
             yield (
@@ -168,5 +168,5 @@ def _files_of_two(data: Table, parts: Mapping[str, Table]) -> Iterator[str]:
                 if other in support or meant.setdefault(other, file) != file:
                     yield (
                         f"{where}: found {found_text(other)}, which already stands for another "
-                        "file; expected a name that nothing else has"
+                        "file; expected an unused name"
                     )

@@ -121,9 +121,7 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
     selected = [part for part in assignment.parts if _is_selected(part.name, settings)]
     without = [part for part in selected if not _has_hidden(part, assignment, settings)]
     if settings.shows_hidden and len(without) == len(selected):
-        raise UsageError(
-            f"there are no hidden checks of {assignment.name} here: only the course has them"
-        )
+        raise UsageError(f"{assignment.name} has no hidden checks here: only the course has them")
     settings.journal.limit_whole(whole_limit_s(selected))
     _require_known_checks(selected, task)
     _require_possible_ranks(selected, task)
@@ -211,7 +209,7 @@ def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
     for name in selection.full_names:
         if known and name not in known:
             asked, parts = name.removeprefix("test_"), " or ".join(part.name for part in selected)
-            meant = did_you_mean(asked, shown) or "; without --only, --verbose names all checks"
+            meant = did_you_mean(asked, shown) or "; --verbose without --only names all checks"
             raise UsageError(f"no check of {parts} is called {asked}{meant}")
 
 

@@ -185,7 +185,7 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
         files,
         dict(list(not_read.items())[:MAX_NOT_READ]),
         {name: found[name].time_s for name in files if found[name].time_s},
-        (*notes[:_MAX_NOTES], *([f"and {more} more of this kind"] if more > 0 else [])),
+        (*notes[:_MAX_NOTES], *([f"and {more} more, not shown"] if more > 0 else [])),
         _folders(everything, files),
     )
 

@@ -104,8 +104,8 @@ def _assert_names(layers: Sequence[Layer], parameters: Mapping[str, Values]) -> 
     if missing or unused:
         raise ValueError(
             f"found the parameters {', '.join(sorted(parameters)) or 'none'}; expected "
-            f"{', '.join(sorted(taken)) or 'none'}. Name each parameter as its "
-            "layer does"
+            f"{', '.join(sorted(taken)) or 'none'}. Use the "
+            "layers' names"
         )
 
 
@@ -131,7 +131,7 @@ def packed(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> NDArray[Any]:
     if arrays.keys() != shapes.keys():
         raise ValueError(
             f"found the arrays {', '.join(arrays) or 'none'}; expected "
-            f"{', '.join(shapes) or 'none'}. Name each array as `shapes` does"
+            f"{', '.join(shapes) or 'none'}. Use the names in `shapes`"
         )
     for name, shape in shapes.items():
         assert_shape(name, arrays[name], shape, "`shapes` gives the shape of each array")

@@ -169,7 +169,7 @@ def _remembered(whole: _Class) -> ClassInputs:
         theirs = [each for each in there if each not in left]
         number = erasure.remove(out, whole.gradings, names.of(student.id), theirs, left)
         gradings = "1 grading" if number == 1 else f"{number} gradings"
-        show(f"{student.id} is forgotten: removed {gradings} and all reports")
+        show(f"{student.id}: removed {gradings} and all reports")
         for each in theirs:
             show(f"  remove the platform's own copy yourself: {each.path}")
         before = erasure.owners(out)

@@ -181,7 +181,7 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     if naming != declared:
         print(
             f"All names look like {naming.platform.capitalize()}'s, and are read accordingly. "
-            f'To settle the platform, write platform = "{naming.platform}" in class.toml.'
+            f'To set the platform, write platform = "{naming.platform}" in class.toml.'
         )
     hand_ins = arrivals.read_folder(options.folder, out / "assembled", said.zone, naming)
     if not hand_ins:

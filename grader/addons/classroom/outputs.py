@@ -197,8 +197,8 @@ def summary(
         yield f"pending questions whose file was not handed in: {missing}; give points by hand, or"
         yield '  write not_handed_in = "zero" in class.toml to give each 0 points'
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
-        yield f"students whose hand-in has no time, counted as on time: {len(untimed)}; to change"
-        yield "  this, add the times to the file that `times` in class.toml names"
+        yield f"students without a hand-in time, counted as on time: {len(untimed)}; to change"
+        yield "  this, add the times to the file under `times` in class.toml"
     yield from (f"note on every grading: {each}" for each in _shared_notes(standings))
     graded_by = (each.versions for _, each in reports_of(standings))
     versions = Counter((each.course, each.course_digest) for each in graded_by)

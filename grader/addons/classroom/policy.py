@@ -89,7 +89,7 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
     if not policy.takes_best and is_untimed and len(different) > 1:
         problem = (
             f"{len(accepted)} hand-ins, but not all have a time, so the last one is unknown. Add "
-            "their times to the file that `times` in class.toml names"
+            "their times to the file under `times` in class.toml"
         )
         return Decision(last, None, None, (), problem)
     # If two are worth the same, the later one counts.
@@ -141,7 +141,7 @@ def _judged(attempt: Attempt, policy: Policy, deadline: datetime | None) -> _Jud
     if attempt.submitted_at is None:
         unclear = (
             "the platform says that the hand-in is late, but not by how much, so no points were "
-            "deducted. Add its time to the file that `times` in class.toml names"
+            "deducted. Add its time to the file under `times` in class.toml"
         )
         return _Judged(attempt, attempt.score, (unclear,) if attempt.is_called_late else ())
     days = days_late(attempt.submitted_at, deadline, policy.grace)

@@ -160,7 +160,7 @@ def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
         yield f"  {each.label}: {before} -> {now}{f' ({tests})' if tests else ''}"
     if others := sum(bool(each.lines) for each in regrades if not each.changes_mark):
         more = " more" if changed else ""
-        yield f"  hand-ins with the same mark, but different points or verdicts: {others}{more}"
+        yield f"  marks unchanged despite new points or verdicts: {others}{more}"
 
 
 def _score(report: Report | None) -> str:

@@ -161,7 +161,7 @@ class Placement:
             if row.is_graded or self._is_worth_a_word(row)
         ]
         more = len(told) - _MAX_NOTES
-        told = [*told[:_MAX_NOTES], *([f"and {more} more of this kind"] if more > 0 else [])]
+        told = [*told[:_MAX_NOTES], *([f"and {more} more, not shown"] if more > 0 else [])]
         return (*told, *self._not_expected())
 
     def _not_expected(self) -> Iterator[str]:

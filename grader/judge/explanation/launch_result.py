@@ -183,7 +183,7 @@ def _machines_part(lasted: CaseTime, limit_s: float) -> str:
         )
     if lasted.clock_s <= _SLIGHT_SLOWDOWN * limit_s:
         return ""
-    return f"the machine was busy, so this case took {lasted.clock_s:.0f} s by the clock"
+    return f"the machine was busy, so this case took {lasted.clock_s:.0f} s in real time"
 
 
 def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bool) -> RunFailure:

@@ -173,9 +173,9 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
             raise NotProven(
                 found(
                     "evidence.influences_unlike_a_ring",
-                    f"we changed rank {rank}'s {len(own)} messages one at a time. The sorted "
-                    f"numbers of ranks with changed results are {listed(map(str, num_influenced))}"
-                    f"; in a ring, they would be {listed(map(str, expected))}. The results might "
+                    f"we changed rank {rank}'s {len(own)} messages one at a time. They changed "
+                    f"the results of {listed(map(str, num_influenced))} ranks (sorted)"
+                    f"; in a ring, of {listed(map(str, expected))} ranks. The results might "
                     f"not come from the messages alone; {_LOOK}",
                     rank=rank,
                     influenced=num_influenced,

@@ -178,7 +178,7 @@ def _of_the_container(seen: Surroundings) -> Iterator[Protection]:
         "--tmpfs /tmp:rw,noexec,nosuid,nodev",
     )
     yield _by_flag(
-        "No port shows a connection that has ended",
+        "Closed connections leave no port in use",
         seen.max_ended_connections == "0",
         f"the kernel keeps {seen.max_ended_connections or 'an unknown number'} of these",
         "--sysctl net.ipv4.tcp_max_tw_buckets=0",
@@ -206,7 +206,7 @@ def _of_mounts(foreign: Sequence[Foreign], ipc_namespace: str) -> Iterator[Prote
     """Yield whether there is anything of the machine's, first what a rank can use of it."""
     is_open = [each for each in foreign if each.opens]
     yield Protection(
-        "The ranks can open nothing on the machine",
+        "Ranks cannot access the machine's files",
         not is_open,
         _some([f"{each.path}: {each.opens}" for each in is_open]) or "nothing is open",
         is_essential=True,

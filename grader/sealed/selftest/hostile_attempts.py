@@ -95,7 +95,7 @@ def try_system_calls(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[
         other = partial(_checked, libc.syscall, c_long(number))
         yield "getpid with another set of system call numbers", partial(_in_a_child, other)
     yield "trace a child", _trace_a_child
-    yield "show its own memory", partial(_checked, libc.prctl, _PR_SET_DUMPABLE, 1, 0, 0, 0)
+    yield "expose its memory", partial(_checked, libc.prctl, _PR_SET_DUMPABLE, 1, 0, 0, 0)
     yield "set the clock", partial(time.clock_settime, time.CLOCK_REALTIME, 0)
 
 

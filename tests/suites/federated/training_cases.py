@@ -170,9 +170,7 @@ class Trained:
         problem = self.outcome["problem"][rank]
         if problem:
             there_is = problem[:60]
-            text = (
-                f"After the script, `model` on rank {rank} is not a network: there is {there_is}."
-            )
+            text = f"After the script, `model` on rank {rank} is not a network: found {there_is}."
             helps = "the trained network must be the global variable `model`, outside of functions"
             raise WrongAnswer(found("model.missing", text, help=helps, rank=rank, problem=there_is))
         model = self.outcome["model"][rank]

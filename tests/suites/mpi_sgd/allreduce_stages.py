@@ -305,4 +305,4 @@ def _others(outcome: Outcome) -> list[Call]:
 
 
 def _not_shown() -> NoReturn:
-    not_run("no run shows the calls that this check looks for")
+    not_run("no run made the calls that this check needs")

@@ -180,7 +180,7 @@ def _assert_row_reduced(case: ReductionsInARow, outcome: Outcome) -> None:
             rank = _first_wrong(recvs, expected)
             strangers = _neighbouring_calls(outcome, number)
             made_of = sum_text(recvs[rank], sends, own=rank, strangers=strangers)
-            text = f"Rank {rank}'s recv is wrong in {label} of {case.num_calls} in a row"
+            text = f"Rank {rank}'s recv is wrong in {label} of {case.num_calls}"
             text += f": {made_of}." if made_of else "."
             wrong = found("calls.wrong_in_a_row", text, rank=rank, number=number + 1)
             raise led_by(error, any_source(outcome), wrong) from None

@@ -71,7 +71,7 @@ def shown(run: Run, cases: Cases, *what: Shows) -> None:
         counts = not failure or (failure.verdict in _STOPPED and not is_raised(failure))
         if counts and all(shows(case, attempt) for shows in what):
             return
-    not_run("no run shows the calls that this check looks for")
+    not_run("no run made the calls that this check needs")
 
 
 def _assert_proven(case: Fit, outcome: Outcome) -> None:

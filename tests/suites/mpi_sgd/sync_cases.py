@@ -195,7 +195,7 @@ def assert_trained_as_long_as_drawn(case: Fit, outcome: Outcome) -> None:
             except WrongAnswer as error:
                 given = outcome.inputs[0]
                 epochs, batches = given["epochs"], given["number_of_batches"]
-                text = f"Here, fit trained for {epochs} epochs of {batches} batches."
+                text = f"This fit trained for {epochs} epochs of {batches} batches."
                 length = found("sync.drawn_length", text, epochs=epochs, batches=batches)
                 raise led_by(error, None, _unlike_serial(error, name), length) from None
 

@@ -55,8 +55,8 @@ def assert_weights_given(case: Psgd, outcome: Outcome) -> None:
             raise NotProven(
                 found(
                     "evidence.weights_not_given",
-                    "samples of messages and collectives contain neither what ranks "
-                    f"{without[0]} and {without[1]} learned nor a sum of it. The mean "
+                    "samples of messages and collectives contain no results of ranks "
+                    f"{without[0]} and {without[1]}, and no sums of them. The mean "
                     "might not come from messages; your instructor reviews this part",
                     ranks=without,
                 )

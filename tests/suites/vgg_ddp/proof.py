@@ -126,7 +126,7 @@ def assert_reduced_in_buckets(run: Run, cases: tuple[Training, ...]) -> None:
                     found(
                         "evidence.not_in_buckets",
                         "we changed DistributedDataParallel's bucket size, but the sizes of the "
-                        "messages did not follow. The average might not come from "
+                        "messages did not change. The average might not come from "
                         "DistributedDataParallel; your instructor reviews this part",
                     )
                 )

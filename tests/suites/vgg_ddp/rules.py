@@ -129,7 +129,7 @@ def assert_names_of_today(case: Training, outcome: Outcome) -> None:
     for rank, use in enumerate(outcome["old_names"]):
         if use:
             name, _, place = use.partition(" at ")
-            text = f"Rank {rank} used {use}, a name that torch keeps only for old programs."
+            text = f"Rank {rank} used {use}, a name that torch has deprecated."
             helps = "use dist.ReduceOp, as in dist.all_reduce(tensor, op=dist.ReduceOp.SUM)"
             raise RuleViolation(
                 found("names.reduce_op", text, help=helps, rank=rank, name=name, place=place)

@@ -72,7 +72,7 @@ class Training(Case):
         """Return how far the training goes, and what it is measured for."""
         told = {
             "first batch": "up to the first backward",
-            "exchange": "up to the first gradient that is exchanged",
+            "exchange": "up to the first exchanged gradient",
             "epoch": f"{NUM_STEPS} iterations",
             "late": f"{NUM_STEPS} later iterations",
             "program": "the whole program",

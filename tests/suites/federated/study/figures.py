@@ -95,8 +95,8 @@ def _accuracies(results):
     return Chart(
         "final_accuracy", "Final accuracy on the test images", "", "accuracy",
         (Series("accuracy", tuple(dots)),),
-        "Printed by each script: FedAvg after 5 rounds with batches of 32 on 4 clients, "
-        "the others after 3 epochs with batches of 100. "
+        "From the scripts' output: FedAvg after 5 rounds (batches of 32, 4 clients), "
+        "the others after 3 epochs (batches of 100). "
         + OF_COMMON_RUNS
         + f" Rightmost: FedAvg with {LONG_TIMES} local epochs instead of one." * has_long,
         is_bars=True, is_share=True, bars=tuple(ALL),
@@ -136,7 +136,7 @@ def _table(results):
             )
         )
     return Table(
-        "five_ways", "All ways side by side",
+        "five_ways", "All methods compared",
         ("way", "ranks", "final accuracy", "time of the script (s)", "messages, modelled (ms)"),
         tuple(rows),
         "Time from the script's first line to its last, including its own measurements. "

@@ -101,7 +101,7 @@ def _divergence(results):
         few = _are_few(alone, spread)
         yield (
             f"With {masters} masters, asynchronous training{_LOSES * (not few)} from {workers} "
-            f"workers on: {spread.text('{:.1%}')} against {alone.text('{:.1%}')} in serial "
+            f"workers up: {spread.text('{:.1%}')} against {alone.text('{:.1%}')} in serial "
             f"training{aged}.{_FEW * few}"
         )
     for workers in WORKERS[2:]:

@@ -180,7 +180,7 @@ def _staleness(results):
     series.append(Series("workers - 1", exact_dots(expected), True, has_marks=False))
     return Chart(
         "async_staleness", "Asynchronous training: the age of gradients", "workers",
-        "steps that others took meanwhile", tuple(series),
+        "steps by others in between", tuple(series),
         "The steps between computing a gradient and using it, counted exactly: each step raises a "
         "counter in an unused bias.",
         x_ticks=WORKERS, is_log_x=True,

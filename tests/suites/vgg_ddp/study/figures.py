@@ -135,7 +135,7 @@ def _tests(results, key, title, y_label, is_share):
             dots.append(Dot.of(label, spread))
     return Chart(
         key, title, "", y_label, (Series(y_label, tuple(dots)),),
-        f"For node 0's model after {num_iterations(results)} iterations; the nodes of one program "
+        f"Node 0's model after {num_iterations(results)} iterations; the nodes of one program "
         "differ only in the running statistics of batch normalization. A narrow network learns "
         f"little in so few iterations. {OF_COMMON_RUNS}",
         is_bars=True, is_share=is_share, bars=tuple(LABELS.values()),

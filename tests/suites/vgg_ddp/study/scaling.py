@@ -76,6 +76,6 @@ def _losses(results):
         "scaling_losses", "Loss and accuracy on 1, 2, and 4 nodes",
         ("program", "nodes", "examples on each", f"last {NUM_LAST} losses, mean", "test accuracy"),
         tuple(rows),
-        f"After {num_iterations(results)} iterations. Training loss of the first run, the mean "
-        "over the nodes. Smaller batches give noisier gradients and fewer examples.",
+        f"After {num_iterations(results)} iterations. Training loss: the first run's mean "
+        "over the nodes. Smaller batches have noisier gradients and fewer examples.",
     )  # fmt: skip
