@@ -109,7 +109,7 @@ def test_a_container_with_too_many_rights_grades_nothing(flags):
     assert "start it without --privileged and --cap-add" in sentence
 
 
-_OPEN = "The ranks can open nothing on the machine"
+_OPEN = "Ranks cannot access the machine's files"
 _CLOSED = "The container mounts only what grading needs"
 
 

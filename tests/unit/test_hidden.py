@@ -379,7 +379,7 @@ def test_only_where_there_are_hidden_tests_they_can_be_shown(suites):
     """`--show-hidden` is refused in the student's edition."""
     assert CANARY in json_report.render(grade(suites, shows_hidden=True))
     (suites / "doubling" / "hidden_double.py").unlink()
-    with pytest.raises(UsageError, match="no hidden checks of doubling here"):
+    with pytest.raises(UsageError, match="doubling has no hidden checks here"):
         grade(suites, shows_hidden=True)
 
 

@@ -131,19 +131,19 @@ def test_what_agrees_is_not_told(told):
             ("parts", 1, "accepted_names", "net.py"),
             ["ring.py"],
             'parts.fit.accepted_names."net.py": found "ring.py", which already stands for '
-            "another file; expected a name that nothing else has",
+            "another file; expected an unused name",
         ),
         (
             ("parts", 1, "accepted_names", "net.py"),
             ["images.py"],
             'parts.fit.accepted_names."net.py": found "images.py", which already stands for '
-            "another file; expected a name that nothing else has",
+            "another file; expected an unused name",
         ),
         (
             ("parts", 1, "accepted_names", "fit.py"),
             ["network.py"],
             'parts.fit.accepted_names."fit.py": found "network.py", which already stands for '
-            "another file; expected a name that nothing else has",
+            "another file; expected an unused name",
         ),
         (
             ("support",),
@@ -193,5 +193,5 @@ def test_a_part_builds_on_one_that_builds_on_none(told):
     """A part is graded again once, with one stand-in."""
     last = {**FIT, "name": "last", "file": ["last.py"], "builds_on": "fit"}
     last |= {"stand_in": {"fit.py": "ours/ring.py"}, "accepted_names": {}}
-    expected = "parts.last.builds_on: fit builds on another part; expected one that builds on none"
+    expected = "parts.last.builds_on: fit builds on another part; expected a part that does not"
     assert expected in told({**RIGHT, "parts": [RING, FIT, last]})

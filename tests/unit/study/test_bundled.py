@@ -214,8 +214,8 @@ def test_amdahls_law_is_fitted_against_the_serial_program():
 @pytest.mark.parametrize(
     ("accuracies", "told"),
     [
-        ({1: 0.8, 2: 0.7, 4: 0.3, 6: 0.2, 12: 0.1}, "from 4 workers on: 30.0%"),
-        ({1: 0.8, 2: 0.3, 4: 0.7, 6: 0.2}, "from 6 workers on: 20.0%"),
+        ({1: 0.8, 2: 0.7, 4: 0.3, 6: 0.2, 12: 0.1}, "from 4 workers up: 30.0%"),
+        ({1: 0.8, 2: 0.3, 4: 0.7, 6: 0.2}, "from 6 workers up: 20.0%"),
         ({1: 0.8, 2: 0.3, 4: 0.7}, ""),
     ],
 )

@@ -43,7 +43,7 @@ def test_a_deadline_without_times_is_told():
     for policy, is_told in ((Policy(AT), True), (Policy(), False)):
         found, strays = standings([work], Rules(Roster(), {}, policy, Questions(), NAMES))
         said = "\n".join(outputs.summary(found, strays, [], Path("out")))
-        assert ("students whose hand-in has no time, counted as on time: 1;" in said) == is_told
+        assert ("students without a hand-in time, counted as on time: 1;" in said) == is_told
 
 
 def test_what_could_not_be_read_is_not_nothing_handed_in():

@@ -218,4 +218,4 @@ def test_many_notes_are_cut(root):
             (root / name).touch()
     notes = submissions.read(root, WANTED).notes
     assert len(notes) == 21
-    assert notes[-1] == "and 5 more of this kind"
+    assert notes[-1] == "and 5 more, not shown"

@@ -165,7 +165,7 @@ def test_plain_docker_run_lacks_what_only_flags_bring():
             {"mountinfo": MOUNTS.format("ro").replace("noexec - tmpfs shm", "exec - tmpfs shm")},
             "Programs",
         ),
-        ({"max_ended_connections": "8192"}, "No port"),
+        ({"max_ended_connections": "8192"}, "Closed connections"),
     ],
 )
 def test_each_flag_has_its_protection(change, part):
