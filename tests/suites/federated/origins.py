@@ -49,7 +49,7 @@ class Faults:
     case: Training
     outcome: Outcome
     messages: Sequence[MessageFault]
-    """What was altered: a rank's longer messages, or what it gives to collectives."""
+    """What was altered: some or all of a rank's longer messages, or of what collectives get."""
     inject: Callable[[Sequence[MessageFault]], Sequence[FaultEffect]]
     unaltered: Sequence[Outcome]
     """Runs without alterations between those with; none before anything is injected."""
@@ -192,7 +192,7 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
         return inject_with(case, outcome, messages, check_held)
 
     messages = tuple(_faults(outcome))
-    # Where no step carries on what the ones before have made, only the last message shows.
+    # In a wrong training only the last message may have an effect: there, all are altered.
     if len(held()) == len(checks):
         messages = tuple(_drawn_third(outcome, each) for each in messages)
     return Faults(case, outcome, messages, inject, unaltered)
@@ -261,7 +261,7 @@ def _least_of(lengths: Sequence[int]) -> int:
 
 
 def _long_num_bytes(outcome: Outcome, message: MessageFault) -> int:
-    """Return how many of the altered bytes reach other ranks, each time that they do."""
+    """Return how many bytes, some of them altered, reach other ranks, each time that they do."""
     if message.of_collectives:
         calls = outcome.trace.ranks[message.rank].calls
         given = [each for each in calls if each.num_bytes >= message.min_num_bytes]

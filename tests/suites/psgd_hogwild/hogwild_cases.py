@@ -89,7 +89,10 @@ class Hogwild(Training):
 
     @property
     def time_limit_s(self) -> float:
-        """Return what many processes may take that are spawned: each imports torch anew."""
+        """Return what many processes may take that are spawned: each imports torch anew.
+
+        The longest limit of a launch holds for all its cases.
+        """
         return 0.0 if self.num_processes else 45.0
 
     def as_drawn(self, outcome: Outcome) -> "Hogwild":

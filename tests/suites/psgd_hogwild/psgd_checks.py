@@ -231,6 +231,14 @@ def finished_in_real_size(run: Run, cases: Cases, ranks: int) -> list[tuple[Psgd
     return large.holding(assert_size) if large else []
 
 
+def gives_less_than_a_model(outcome: Outcome) -> bool:
+    """Return whether no rank sends, or passes to collectives, as many bytes as the model has."""
+    least = given_start(outcome, 0).size * np.dtype(np.float32).itemsize
+    return all(
+        sum(max(call.num_bytes, 0) for call in rank.calls) < least for rank in outcome.trace.ranks
+    )
+
+
 def assert_in_each_communicator(is_right_otherwise: bool, case: Psgd, outcome: Outcome) -> None:
     """Assert the same of the ranks of each communicator that psgd was called with.
 

@@ -16,6 +16,7 @@ from .psgd_checks import (
     assert_silent_meanwhile,
     assert_whole,
     finished_in_real_size,
+    gives_less_than_a_model,
     in_real_size,
 )
 from .psgd_contents import assert_weights_come_by_mpi, assert_weights_given
@@ -55,7 +56,8 @@ def test_weights_of_all_ranks_come_together(run, ranks):
         if ranks == ENOUGH_RANKS[0]:
             assert_weights_come_by_mpi(run, case, outcome)
     for case, outcome in finished_in_real_size(run, CASES, ranks):
-        assert_come_together(case, outcome)
+        if gives_less_than_a_model(outcome):
+            assert_come_together(case, outcome)
 
 
 # Whoever trains on all data without a word to the others runs no parallel SGD.

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from grader.api import Launch, Outcome, WrongAnswer, case_context, found
+from grader.api import Launch, Outcome, WrongAnswer, case_context, found, holds
 
 from .checks import Check, naming_case
 from .steps import num_steps
@@ -41,10 +41,11 @@ def assert_all_steps_hold(first: Launch, printing: Launch, check: Check) -> None
             naming_case(check)(case, outcome)
 
 
-def assert_drawn_step_holds(first: Launch, printing: Launch, check: Check) -> None:
+def assert_drawn_step_holds(first: Launch, printing: Launch, check: Check, *, where: Check) -> None:
     """Assert the same of a step that is drawn, the only one whose images are known.
 
-    Not where the training ends before. Raises what the check raises.
+    Not where the training ends before. where: as of assert_holds_later. Raises what the check
+    raises.
     """
     if not epoch_of(first).holding(check):
         return
@@ -53,16 +54,21 @@ def assert_drawn_step_holds(first: Launch, printing: Launch, check: Check) -> No
             number = outcome.inputs[0]["drawn_step"]
             if number < num_steps(case, outcome):
                 of_step = _of_steps(outcome, number, number + 1)
-                _assert_holds(check, case, of_step, number)
+                if holds(where, case, of_step):
+                    _assert_holds(check, case, of_step, number)
 
 
 def _kept(printing: Launch) -> list[tuple[Printing, Outcome]]:
-    """Return the long run with the steps that were kept, if it has come to its end."""
-    return [
-        (case, _of_steps(outcome, 0, number))
-        for case, outcome in printing.answers()
-        if isinstance(outcome, Outcome) and (number := min(map(len, outcome["parameters"])))
-    ]
+    """Return the long run with the kept steps of its first epoch, if it has come to its end.
+
+    That there is no second epoch is for another test.
+    """
+    kept = []
+    for case, outcome in printing.answers():
+        if isinstance(outcome, Outcome):
+            number = min(case.num_full_batches + 1, *map(len, outcome["parameters"]))
+            kept += [(case, _of_steps(outcome, 0, number))] if number else []
+    return kept
 
 
 def _of_steps(outcome: Outcome, begin: int, end: int) -> Outcome:
