@@ -211,7 +211,8 @@ def _told(trace: Trace, message: MessageFault) -> str:
         what = f"{some} messages that rank {rank} sent"
     begin = "the first: "
     if message.number is not None and number == 1:
-        what, begin = f"rank {rank}'s {_ordinal(message.number + 1)} message", ""
+        noun = "array passed to collectives" if message.of_collectives else "message"
+        what, begin = f"rank {rank}'s {_ordinal(message.number + 1)} {noun}", ""
     first = next(iter(calls[message.number or 0 :]), None)
     return f"we changed {what}" + (f" ({begin}{name_of(first)}{at(first)})" if first else "")
 

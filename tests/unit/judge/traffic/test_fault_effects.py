@@ -148,6 +148,12 @@ def test_some_messages_of_a_rank_without_influence():
         assert_messages_matter(run.trace(), [FaultEffect(some, True, frozenset())])
 
 
+def test_one_array_passed_to_collectives_is_no_message():
+    one = MessageFault(1, 0, of_collectives=True)
+    with pytest.raises(NotProven, match=r"^we changed rank 1's 1st array passed to collectives"):
+        assert_messages_matter(Run(2).trace(), [FaultEffect(one, True, frozenset())])
+
+
 @pytest.mark.parametrize("effects", [[], [effect(0, 0, 1, happened=False)]])
 def test_no_alteration_proves_nothing(effects):
     """A check that could not be made is not one that has passed."""
