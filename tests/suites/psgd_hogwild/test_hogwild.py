@@ -16,7 +16,7 @@ from grader.api import (
     stage,
 )
 
-from .hogwild_cases import REAL_SIZE, Hogwild, case_to_the_end, cases
+from .hogwild_cases import Hogwild, case_to_the_end, cases, real_size
 from .hogwild_checks import (
     Check,
     assert_all_steps_count,
@@ -38,6 +38,7 @@ from .waiting_checks import assert_failure_noticed, assert_nobody_waits, assert_
 pytestmark = [part("hogwild"), pytest.mark.mpi]
 
 CASES = (*cases(), Sources(file="hogwild.py"))
+REAL_SIZE = (real_size(),)
 RESULT = (assert_parts_disjoint, assert_parts_complete, assert_all_steps_count, assert_loss_falls)
 """What holds for threads as well."""
 ALL_BUT_WAITING = (assert_processes, *RESULT, assert_own_gradients, assert_same_time)
@@ -126,7 +127,7 @@ def test_more_processes(run):
         for check in (*ALL_BUT_WAITING, shared(run)):
             check(case, outcome)
     if is_right_with_small_models(run):
-        for case, outcome in run(1, CASES).having(subject=REAL_SIZE):
+        for case, outcome in run(1, REAL_SIZE):
             for check in IN_REAL_SIZE:
                 check(case.as_drawn(outcome), outcome)
 
@@ -183,7 +184,7 @@ def assert_several_train_a_large_model(run) -> None:
     One that cannot be trained costs where more processes do.
     """
     if is_right_with_small_models(run):
-        for case, answer in run(1, CASES).having(subject=REAL_SIZE).answers():
+        for case, answer in run(1, REAL_SIZE).answers():
             if isinstance(answer, Outcome) and holds(assert_size, case, answer):
                 assert_several_train(case.as_drawn(answer), answer)
 
