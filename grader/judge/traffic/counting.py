@@ -94,6 +94,11 @@ def messages_sent(trace: Trace) -> list[int]:
     return [len(recorded_sends(trace, rank)) for rank in range(len(trace.ranks))]
 
 
+def sends_anything(trace: Trace) -> bool:
+    """Return whether any rank sent a message to another."""
+    return any(len(recorded_sends(trace, rank)) for rank in range(len(trace.ranks)))
+
+
 def bytes_sent(trace: Trace) -> list[int]:
     """Return for each rank how many bytes it sent to other ranks."""
     return [recorded_sends(trace, rank).total("num_bytes") for rank in range(len(trace.ranks))]

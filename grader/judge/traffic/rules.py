@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from typing import Literal
 
 from grader.judge.check_failures import RuleViolation
-from grader.judge.traffic.counting import assert_not_truncated, messages_sent
+from grader.judge.traffic.counting import assert_not_truncated, sends_anything
 from grader.model.finding import found
 from grader.trace.call_formatting import at, listed, name_of, place_of
 from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, Calls, Mask, Trace
@@ -219,7 +219,7 @@ def _assert_few_communicators(trace: Trace, allowed_text: str) -> None:
 def _assert_evidence(trace: Trace, may_be_silent: bool) -> None:
     """Raise unless the trace is complete and shows that the ranks worked together at all."""
     assert_not_truncated(trace)
-    if len(trace.ranks) > 1 and not any(messages_sent(trace)) and not may_be_silent:
+    if len(trace.ranks) > 1 and not sends_anything(trace) and not may_be_silent:
         raise RuleViolation(
             found(
                 "rule.no_messages",
