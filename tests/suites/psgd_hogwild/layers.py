@@ -1,8 +1,8 @@
 """Which layers a network runs, read off the tensor operations of one forward pass."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from grader.api import Finding, found
@@ -57,21 +57,24 @@ class Layer:
 
     name: str
     shape: tuple[int, ...]
+    settings: Mapping[str, int] = field(default_factory=dict)
+    """By torch's names: of windows, 0 where they are not square, and the dimension of a softmax."""
 
 
-def layers(operations: Sequence[tuple[str, Sequence[int]]]) -> list[Layer]:
+def layers(operations: Sequence[tuple[str, Sequence[int], Mapping[str, int]]]) -> list[Layer]:
     """Return the layers of a forward pass, in order.
 
-    operations: name, such as aten::relu_, and shape of the result of each tensor operation.
+    operations: name, such as aten::relu_, shape of the result, and settings of each
+    tensor operation.
     """
     ran = []
-    for operation, shape in operations:
+    for operation, shape, settings in operations:
         name = _LAYER_OF.get(operation.removesuffix("_"))
         if operation in ("aten::clamp", "aten::clamp_", "aten::maximum"):
             # relu written as clamp(min=0) or maximum(x, 0).
             name = RELU
         if name is not None:
-            ran.append(Layer(name, tuple(shape)))
+            ran.append(Layer(name, tuple(shape), settings))
     return ran
 
 
@@ -119,5 +122,5 @@ def kinds_difference(ran: Sequence[Layer], asked: Sequence[str]) -> list[Finding
     if not differing:
         return []
     told = ", ".join(f"{each} {number_of[each]} (expected {asked_of[each]})" for each in differing)
-    text = f"The number of these layers differs from the handout: {told}."
+    text = f"The network has the wrong number of these layers: {told}."
     return [found("network.number_of_layers", text, help=_HELP, layers=differing)]

@@ -76,8 +76,11 @@ def run_network(student, comm, *, images, seed):
     }
 
 
+_SETTINGS = ("kernel_size", "stride", "padding", "dilation", "dim")
+
+
 class _Operations(TorchDispatchMode):
-    """Writes down every tensor operation with the shape of what it gives."""
+    """Writes down every tensor operation with the shape of what it gives, and its settings."""
 
     def __init__(self):
         super().__init__()
@@ -88,7 +91,8 @@ class _Operations(TorchDispatchMode):
         result = function(*arguments, **(named or {}))
         first = result[0] if isinstance(result, tuple | list) and result else result
         if isinstance(first, torch.Tensor):
-            self.seen.append([function._schema.name, list(first.shape)])
+            settings = _settings(function._schema.arguments, arguments, named or {})
+            self.seen.append([function._schema.name, list(first.shape), settings])
             numbers = first.detach().flatten().to(torch.complex128)
             # Each row of probabilities adds up to one.
             self.sums.append((numbers * torch.arange(1, len(numbers) + 1)).sum().item())
@@ -120,6 +124,18 @@ class _AnySize(TorchFunctionMode):
                 *_, size = np.ravel(arguments[-1]).tolist()
                 return _of_size(arguments[0], size)
             raise
+
+
+def _settings(parameters, arguments, named):
+    """Return what judging needs; 0 for windows that are not the same in both directions."""
+    given = {
+        **{each.name: value for each, value in zip(parameters, arguments, strict=False)},
+        **named,
+    }
+    found = {
+        name: np.unique(given[name]) for name in _SETTINGS if given.get(name) not in (None, [])
+    }
+    return {name: int(values[0]) if len(values) == 1 else 0 for name, values in found.items()}
 
 
 def _of_size(values, size):

@@ -24,7 +24,7 @@ def test_operations_that_are_no_layer_are_left_out():
         ("aten::add", (2, 10)),
         ("aten::_softmax", (2, 10)),
     ]
-    found = layers(operations)
+    found = layers([(name, shape, {}) for name, shape in operations])
     assert [layer.name for layer in found] == [
         *("convolution", "max pool", "ReLU", "dropout", "linear", "softmax")
     ]
@@ -34,7 +34,7 @@ def test_operations_that_are_no_layer_are_left_out():
 @pytest.mark.parametrize("name", ["aten::relu", "aten::clamp", "aten::clamp_min", "aten::maximum"])
 def test_a_relu_may_be_written_in_several_ways(name):
     """relu, clamp(min=0) and maximum(x, 0) are the same layer."""
-    assert [layer.name for layer in layers([(name, (1,))])] == ["ReLU"]
+    assert [layer.name for layer in layers([(name, (1,), {})])] == ["ReLU"]
 
 
 def test_the_layers_asked_for_are_the_twelve_of_the_sheet():

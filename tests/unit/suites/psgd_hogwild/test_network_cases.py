@@ -29,12 +29,14 @@ OPERATIONS = {
     "linear": "aten::mm",
     "softmax": "aten::_softmax",
 }
+WINDOWS = {CONVOLUTION: {"stride": 1, "padding": 0, "dilation": 1}, MAX_POOL: {}}
 HOSTILE = [
     *("", "no json", "3", "null", '"text"', "{}", '{"a": 1}', "[1]", "[[1]]", "[[1, 2, 3]]"),
-    *('[["aten::relu", 7]]', '[["aten::relu", [[]]]]', '[["aten::relu", ["x"]]]'),
-    *('[["aten::relu", [Infinity]]]', '[["aten::relu", [NaN]]]', "Infinity", "[" * 100_000),
-    *('[["aten::relu", [1e999]]]', f'[["aten::relu", [{"9" * 5000}]]]', '{"a":' * 100_000),
-    f"[[{'[' * 900}{']' * 900}, [2]]]",
+    *('[["aten::relu", 7, {}]]', '[["aten::relu", [[]], {}]]', '[["aten::relu", ["x"], {}]]'),
+    *('[["aten::relu", [Infinity], {}]]', '[["aten::relu", [NaN], {}]]', "Infinity"),
+    *('[["aten::relu", [1e999], {}]]', f'[["aten::relu", [{"9" * 5000}], {{}}]]', "[" * 100_000),
+    *('[["aten::relu", [1], []]]', '[["aten::relu", [1], {"stride": [1]}]]', '{"a":' * 100_000),
+    f"[[{'[' * 900}{']' * 900}, [2], {{}}]]",
 ]
 
 
@@ -58,7 +60,7 @@ def outcome_of(**said: str) -> Outcome:
 
 def asked_layers(shape: object) -> str:
     """Return that the layers of the sheet ran, each with this shape."""
-    return json.dumps([[OPERATIONS[name], shape] for name in ASKED])
+    return json.dumps([[OPERATIONS[name], shape, WINDOWS.get(name, {})] for name in ASKED])
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -95,7 +97,9 @@ def test_shapes_that_no_layer_has_prove_nothing(size, place):
     """Also those that no array can have."""
     shape = [2, 1, 28, 28]
     shape[place] = size
-    layers = json.dumps([[OPERATIONS[CONVOLUTION], shape], [OPERATIONS[MAX_POOL], shape]])
+    layers = json.dumps(
+        [[OPERATIONS[name], shape, WINDOWS[name]] for name in (CONVOLUTION, MAX_POOL)]
+    )
     with pytest.raises(NotProven):
         assert_output_follows(
             CASE,
@@ -117,7 +121,7 @@ def test_each_half_is_judged_on_its_own():
     }
     for broken, operations in halves.items():
         found = outcome_of(
-            in_training=json.dumps([[name, [2, 1]] for name in operations]),
+            in_training=json.dumps([[name, [2, 1], {}] for name in operations]),
             crash="RuntimeError: mat1 and mat2",
         )
         for check in halves:
@@ -146,7 +150,7 @@ def test_one_image_gives_one_row():
 @pytest.mark.parametrize(
     ("said", "key"),
     [
-        ({"in_evaluation": '[["aten::bernoulli", [2, 1]]]'}, "network.dropout_after_eval"),
+        ({"in_evaluation": '[["aten::bernoulli", [2, 1], {}]]'}, "network.dropout_after_eval"),
         ({"output_again": np.zeros((2, 10), np.float32)}, "network.output_varies"),
     ],
 )

@@ -13,15 +13,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from psgd_hogwild import (
     hogwild_cases,
     hogwild_checks,
+    layers,
     network_cases,
     psgd_cases,
     psgd_checks,
+    recomputation,
     waiting_checks,
 )
 from psgd_hogwild.sources import LOCKS, SOLVERS
+from torch import nn
 
 from grader.api import WrongAnswer
 from grader.course.courses import bundled
@@ -151,20 +155,46 @@ def test_the_reference_network_passes_every_check(probes) -> None:
     found = probes.run_network(FakeStudent(), None, **given)
     assert_announced(found, case.results(0, 1))
     outcome = outcome_of(case, [given], [found])
-    layers = network_cases.Layers(batch_size=2)
+    as_layers = network_cases.Layers(batch_size=2)
     ran = probes.run_layers(FakeStudent(), None, **given)
-    assert_announced(ran, layers.results(0, 1))
+    assert_announced(ran, as_layers.results(0, 1))
     for check in (
         network_cases.assert_all_layers,
         network_cases.assert_convolutional_half,
         network_cases.assert_classifying_half,
     ):
-        check(layers, outcome_of(layers, [given], [ran]))
+        check(as_layers, outcome_of(as_layers, [given], [ran]))
     network_cases.assert_output_follows(case, outcome)
     network_cases.assert_probabilities(case, outcome)
     network_cases.assert_dropout_only_in_training(case, outcome)
     with pytest.raises(WrongAnswer, match=r"has shape \(2, 10\); expected \(3, 10\)"):
         network_cases.assert_probabilities(network_cases.Network(batch_size=3), outcome)
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        {"kernel_size": 3, "stride": 2},
+        {"kernel_size": 3, "stride": 2, "padding": 1},
+        {"kernel_size": 3, "stride": 2, "ceil_mode": True},
+        {"kernel_size": 2, "stride": 3},
+        {"kernel_size": 1, "stride": 2},
+    ],
+)
+@pytest.mark.parametrize("convolution", [{}, {"stride": 2, "padding": 1}, {"dilation": 2}])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_windows_and_softmax_are_those_of_torch(probes, pool, convolution, dim) -> None:
+    """As the probe writes them down."""
+    torch.manual_seed(1)
+    network = nn.Sequential(
+        nn.Conv2d(1, 4, 3, **convolution), nn.MaxPool2d(**pool), nn.Flatten(), nn.Softmax(dim)
+    )
+    images = torch.rand(2, 1, 28, 28)
+    with torch.no_grad(), probes.network._Operations() as operations:
+        expected = network(images).numpy()
+    parameters = [each.detach().numpy() for each in network.parameters()]
+    found = recomputation.output_of(images.numpy(), layers.layers(operations.seen), parameters)
+    np.testing.assert_allclose(found, expected, 1e-4, 1e-6)
 
 
 def test_what_a_child_raises_is_told_with_its_line(probes) -> None:
