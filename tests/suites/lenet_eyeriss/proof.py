@@ -15,12 +15,14 @@ from grader.api import (
     assert_contributions_sent,
     case_context,
     every_payload_fault,
+    holds,
     inject_faults,
 )
 
 from .shares import is_plausible, num_epochs
 from .sum_checks import assert_any_result
 from .training_cases import Training
+from .training_checks import assert_trained_as_one
 
 Run = Callable[[int, tuple[Training, ...]], Launch]
 
@@ -30,7 +32,8 @@ def assert_sums_come_from_payloads(run: Run, answers: Iterable[tuple[Training, O
 
     Sums need not be right, nor the same again: elements that are implausible without alterations
     are not looked at. What is sent has to be gradients or sums of these, by samples. Where messages
-    are still under way after the call, they are not altered, and nothing is asked. Raises
+    are still under way after the call, they are not altered, and nothing is asked; nor where code
+    that trains wrongly keeps what was altered, as in a buffer that is never cleared. Raises
     NotProven, and RunFailed where a run ends without alterations.
     """
     for case, outcome in answers:
@@ -38,7 +41,9 @@ def assert_sums_come_from_payloads(run: Run, answers: Iterable[tuple[Training, O
             continue
         with case_context(case, outcome):
             faults = every_payload_fault(outcome, range(outcome.ranks))
-            assert_answers_follow(outcome.trace, _effects(run, case, outcome, faults))
+            effects = _effects(run, case, outcome, faults)
+            if effects or not faults:
+                assert_answers_follow(outcome.trace, effects)
             assert_contributions_sent(outcome, outcome["own"])
 
 
@@ -60,18 +65,18 @@ def _effects(
     effects = inject_faults(
         run, outcome.ranks, case, outcome, faults, note, note_altered, tries_elsewhere=True
     )
-    return [
-        replace(
-            effect,
-            influenced=frozenset(
-                rank
-                for rank in effect.influenced
-                if effect.message not in plausible
-                or (always_plausible[rank] & ~plausible[effect.message][rank]).any()
-            ),
-        )
-        for effect in effects
-    ]
+    is_right = holds(assert_trained_as_one, case, outcome)
+    found = []
+    for effect in effects:
+        ranks = effect.influenced
+        if effect.message in plausible:
+            here = plausible[effect.message]
+            changed = always_plausible & ~here
+            if not is_right and not changed.any() and not here.all():
+                continue
+            ranks = frozenset(rank for rank in ranks if changed[rank].any())
+        found.append(replace(effect, influenced=ranks))
+    return found
 
 
 def _plausible_elements(outcome: Outcome) -> NDArray[np.bool_]:
