@@ -171,8 +171,8 @@ def test_students_get_what_is_listed_and_can_be_graded_by(students):
             "vgg_ddp",
             "single",
             14,
-            "only the course grades 1 of 15 points of single: takes at most 6x the time of a "
-            "plain training loop",
+            "only the course grades 1 of the 15 points for single: takes at most 6x the time "
+            "of a plain training loop",
         ),
     ],
 )

@@ -38,7 +38,7 @@ HELP = {
         "run": "grade a folder in a sealed container",
         "class": "grade a whole class",
         "selftest": "attack the container, and report what got through",
-        "build": "build a course's images, or its students' installation",
+        "build": "build a course's images, or an installation for students",
         "export": "convert a saved report for a platform",
         "observe": "record what the ranks of a submission do",
         "judge": "judge a recording without starting ranks",
@@ -183,7 +183,12 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
     ),
     "run": (
         _IMAGE,
-        _value("--cpus", "LIST", "limit the container to processors such as 0-3 [all]", processors),
+        _value(
+            "--cpus",
+            "LIST",
+            "limit the container to these processors, such as 0-3 [all]",
+            processors,
+        ),
         _value("--memory", "SIZE", "limit the container's memory [4GiB]", num_bytes),
         *(*_SELECTING, *_REPORT, _ALSO_RECORDING),
     ),
@@ -254,7 +259,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
     "observe": (*_SELECTING, _HOW_MUCH, _RECORDING),
     "judge": (
         *(*_SELECTING, *_REPORT, _RECORDING, _flag("--require-mark", SUPPRESS)),
-        _value("--observer", "DIGEST", "judge recordings of this observer, but give no mark"),
+        _value("--observer", "DIGEST", "judge recordings made by this observer, but give no mark"),
     ),
     "new": (_value("name", "NAME", "choose a valid Python package name, such as halo_exchange"),),
     "verify": (

@@ -76,8 +76,8 @@ def _as_named(report: Report, options: argparse.Namespace) -> Report:
         found = (report.versions.course, report.versions.course_digest)
         if course.name == found[0] and course.digest() != found[1]:
             text = (
-                f"the image {options.image!r} has a different version of the course "
-                f"{course.name} than the --course folder. The mark comes from the image; `grade "
+                f"the version of the course {course.name} in the image {options.image!r} differs "
+                "from the one in the --course folder. The mark comes from the image; `grade "
                 "build` makes a new image"
             )
             report = replace(report, notes=(text, *report.notes))

@@ -73,7 +73,7 @@ def _once(grade: Grade, show: Callable[[Report], int], record: Record) -> int:
         return status
     if not end_what_is_left():
         record.give_up(
-            "not graded: processes of a run did not stop; look at this submission yourself"
+            "not graded: some of its processes did not stop; look at this submission yourself"
         )
     if not is_in_time:
         raise ContainerDied(f"it {record.watchdog.why()}")

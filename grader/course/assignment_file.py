@@ -28,7 +28,7 @@ FilePath = Annotated[
     str,
     Meta(
         pattern=rf"\A{_SEGMENT}(/{_SEGMENT})*\Z",
-        description="the path of a file such as part1/main.py, with no name that begins with a dot",
+        description="the path of a file, such as part1/main.py, in which no name begins with a dot",
     ),
 ]
 FilePaths = Annotated[tuple[FilePath, ...], Meta(description="a list of file paths")]
@@ -77,7 +77,7 @@ StandIn = Annotated[
     dict[FilePath, SuiteFile],
     Meta(
         min_length=1,
-        description="a table that maps at least one file to the path of the course's version",
+        description="a table that maps at least one file to the path of the course's version of it",
     ),
 ]
 

@@ -96,7 +96,7 @@ class Course:
         for folder in path.resolve().parents:
             if (folder / FILE).is_file():
                 return cls.read(folder)
-        raise UsageError(f"{path} is in no course: no folder above it has a {FILE}")
+        raise UsageError(f"{path} is not in a course: no folder above it has a {FILE}")
 
     def names(self) -> list[str]:
         """Return the assignments there are."""
@@ -105,7 +105,8 @@ class Course:
     def load(self, name: str) -> Assignment:
         """Read one assignment. Raises UsageError for none of that name, GraderError."""
         if name not in self.names():
-            known = ", ".join(self.names()) or f"none, as {self.suites} has no */assignment.toml"
+            none = f"none, because {self.suites} has no */assignment.toml"
+            known = ", ".join(self.names()) or none
             meant = did_you_mean(name, self.names())
             raise UsageError(f"unknown assignment {name!r}; known assignments: {known}{meant}")
         return assignment.read(

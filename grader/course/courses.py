@@ -136,7 +136,7 @@ def find_courses(
             courses += [last] if last.name not in named_before else []
     if requires_one and not courses:
         raise GraderError(
-            f"no course is installed: name the folder of one with --course or in {VARIABLE}"
+            f"no course is installed: name a course's folder with --course or in {VARIABLE}"
         )
     by_name: dict[str, Course] = {}
     for course in courses:

@@ -90,8 +90,8 @@ def _other_sum(path: str, table: Table) -> Iterator[str]:
         return
     if total(points) != total([table["points"]]):
         yield (
-            f"{path}.rubric: found {written(total(points))} in all; expected the "
-            f"{written(table['points'])} of {path}.points"
+            f"{path}.rubric: found {written(total(points))} points in all; expected "
+            f"{written(table['points'])}, as in {path}.points"
         )
 
 
@@ -132,8 +132,8 @@ def _wrong_part_below(path: str, part: Table, parts: Sequence[Table]) -> Iterato
     below = others.get(name)
     if below is None:
         yield (
-            f"{path}.builds_on: found {found_text(name)}; expected another part"
-            f"{did_you_mean(name, others)}"
+            f"{path}.builds_on: found {found_text(name)}; expected the name of "
+            f"another part{did_you_mean(name, others)}"
         )
         return
     if below.get("builds_on"):

@@ -69,8 +69,8 @@ def require_known_files(folder: Path) -> tuple[str, ...]:
         held = images.found_in(folder)
     if not held:
         raise UsageError(
-            f"{folder} has no known data files: expected MNIST's "
-            "(train-images-idx3-ubyte, ...) or CIFAR-10's (data_batch_1, ...). To grade on "
+            f"{folder} has no known data files: expected those of MNIST "
+            "(train-images-idx3-ubyte, ...) or CIFAR-10 (data_batch_1, ...). To grade on "
             "the bundled digits, omit --data and unset GRADER_DATA"
         )
     return held

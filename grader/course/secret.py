@@ -36,9 +36,9 @@ def secret_beside_ranks(*, is_sealed: bool, seed: str = "") -> Secret:
     file = os.environ.get("GRADER_SECRET_FILE")
     if not is_sealed and (file or seed):
         raise UsageError(
-            "the submission would run as your user, and could read "
-            f"{file or 'the seed that --seed-of names'}; use `grade run`, or "
-            f"{'unset GRADER_SECRET_FILE' if file else 'leave --seed-of out'}"
+            "the submission would run as your user and could read "
+            f"{file or 'the seed given with --seed-of'}; use `grade run`, or "
+            f"{'unset GRADER_SECRET_FILE' if file else 'omit --seed-of'}"
         )
     recording_key(is_sealed=is_sealed)
     if not is_sealed:
@@ -57,7 +57,7 @@ def sealed_secret(seed: str = "") -> Secret:
     """
     named = course_secret()
     if named is not None and seed:
-        raise UsageError("GRADER_SECRET_FILE and --seed-of both name a secret; leave one out")
+        raise UsageError("GRADER_SECRET_FILE and --seed-of both give a secret; use only one")
     if named is not None:
         return Secret(named)
     if seed:
@@ -78,8 +78,8 @@ def require_kept(seed: str, *, is_kept: bool) -> None:
     """Raise UsageError for a seed that is not kept, though judging the recording needs it."""
     if seed and not is_kept:
         raise UsageError(
-            "judging a recording needs its inputs; name the file of the course's secret in "
-            "GRADER_SECRET_FILE, or keep the seed with `grade run --full-json FILE`"
+            "judging a recording needs its inputs; set GRADER_SECRET_FILE to the file with "
+            "the course's secret, or keep the seed with `grade run --full-json FILE`"
         )
 
 
@@ -104,7 +104,7 @@ def recording_key(*, is_sealed: bool) -> bytes | None:
         return None
     if not is_sealed:
         raise UsageError(
-            f"the submission would run as your user, and could read the course's key {file}; "
+            f"the submission would run as your user and could read the course's key {file}; "
             "unset GRADER_RECORDING_KEY_FILE, or use `grade run`"
         )
     return read_key(Path(file))
@@ -127,7 +127,8 @@ def read_key(file: Path) -> bytes:
     if len(key) < _FEWEST_KEY_NUM_BYTES:
         raise UsageError(
             f"the key {file} is too short ({len(key)} of at least {_FEWEST_KEY_NUM_BYTES} bytes); "
-            f"make a random one: (umask 077; openssl rand -hex 32 >{file})"
+            "make a random one: "
+            f"(umask 077; openssl rand -hex 32 >{file})"
         )
     return key
 
@@ -144,7 +145,7 @@ def read_secret(file: Path) -> bytes:
         secret = file.read_bytes().strip()
     except OSError as error:
         raise GraderError(
-            f"the secret {file} cannot be read: {error.strerror}; fix that, or unset "
+            f"the secret file {file} cannot be read: {error.strerror}; fix that, or unset "
             "GRADER_SECRET_FILE to draw new inputs for each grading"
         ) from None
     if not secret:

@@ -103,12 +103,12 @@ def _parsed(content: bytes) -> Table:
         number = content.count(b"\n", 0, error.start) + 1
         wrong = content[error.start]
         raise GraderError(
-            f"expected text in UTF-8; found the byte 0x{wrong:02x} in line {number}"
+            f"expected UTF-8 text; found the byte 0x{wrong:02x} on line {number}"
         ) from None
     except RecursionError:
         raise GraderError("lists or tables are nested too deeply") from None
     except InvalidOperation:
-        raise GraderError("a number has an exponent that is too large") from None
+        raise GraderError("a number's exponent is too large") from None
     except ValueError as error:  # its words end with line and column
         raise GraderError(f"is not valid TOML: {error}") from None
 

@@ -137,7 +137,7 @@ def _grade_once(
     notes = tuple(
         Finding(
             "note.refused_by_guard",
-            f"{refusal}; the grader refused this, and the program continued. Your instructor "
+            f"{refusal}; the grader refused this, but the program continued. Your instructor "
             "reviews it",
         )
         for refusal in graded.refusals[:1]
@@ -178,8 +178,8 @@ def _as_given(assignment: Assignment, part: Part) -> tuple[Part, tuple[Finding, 
     text = f"only the course can grade {part.name}: the students' edition lacks the answers"
     if rest != part.points:
         text = (
-            f"only the course grades {written(rest)} of {written(part.points)} points of "
-            f"{part.name}: {'; '.join(price.asks for price in left_out)}"
+            f"only the course grades {written(rest)} of the {written(part.points)} points "
+            f"for {part.name}: {'; '.join(price.asks for price in left_out)}"
         )
     note = found("note.course_only", text, part=part.name)
     return structs.replace(part, points=total((part.points, -rest))), (note,)
@@ -254,7 +254,7 @@ def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> Par
         tests = (*tests, _suite_failure(problem))
     if problem:
         problem = (
-            "the hidden checks could not be graded; your instructor sees why with --show-hidden"
+            "the hidden checks could not be graded; your instructor can see why with --show-hidden"
         )
     hidden = _part_result(part, tests, 0, 0, problem)
     is_worse = hidden.verdict.severity > visible.verdict.severity

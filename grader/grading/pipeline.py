@@ -209,7 +209,7 @@ def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
     for name in selection.full_names:
         if known and name not in known:
             asked, parts = name.removeprefix("test_"), " or ".join(part.name for part in selected)
-            meant = did_you_mean(asked, shown) or "; --verbose without --only names all checks"
+            meant = did_you_mean(asked, shown) or "; --verbose without --only lists all checks"
             raise UsageError(f"no check of {parts} is called {asked}{meant}")
 
 

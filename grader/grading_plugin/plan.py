@@ -130,6 +130,6 @@ def _assert_yardsticks_apart(context: PartContext, asked: Asked) -> None:
         own = asked_probes(context.probes, [case.probe])
         if is_yardstick(case) and not own.keys() - sent.keys():
             raise GraderError(
-                f"the yardstick {case.probe} is in a module of probes that call the "
+                f"the yardstick {case.probe} is in a module whose probes call the "
                 "submission; move it to another module in probes/"
             )

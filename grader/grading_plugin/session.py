@@ -186,7 +186,7 @@ class Unreadable:
         if self.sentences:
             return self.sentences[0]
         if code == pytest.ExitCode.NO_TESTS_COLLECTED:
-            return "it has no test; expected functions whose names begin with test_"
+            return "it has no tests; expected functions whose names begin with test_"
         return printed[-2000:]
 
 
@@ -282,7 +282,8 @@ class _Asking(SuiteMode):
     def launch(self, item: pytest.Item, asked: Asked) -> Launch:
         """Note the number of ranks; the test ends as soon as it looks at an outcome."""
         self.numbers.add(asked.ranks)
-        return never_run(asked.cases, asked.ranks, "no ranks are started to find their number")
+        why = "no ranks are started when only their number is asked for"
+        return never_run(asked.cases, asked.ranks, why)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Leave out what nobody asked for."""

@@ -103,6 +103,6 @@ def _target(arguments: str) -> tuple[str, bool, str]:
         return (
             "",
             False,
-            (f"has a cell that writes {name[:60]!r}, which is not a plain relative path"),
+            (f"has a cell that writes to {name[:60]!r}, which is not a plain relative path"),
         )
     return path.as_posix(), len(names) < len(words), ""

@@ -79,7 +79,7 @@ def _read_piece(stream: BinaryIO, what: str, max_num_bytes: int) -> bytes:
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         raise UsageError(
-            f"no {what} arrived on standard input; --from-stdin is for `grade run DIR`"
+            f"no {what} arrived on standard input; only `grade run DIR` uses --from-stdin"
         )
     (num_bytes,) = _LENGTH.unpack(head)
     if num_bytes > max_num_bytes:

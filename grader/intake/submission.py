@@ -39,7 +39,7 @@ ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 NOT_OPENED = (".rar", ".7z")
 IS_EMPTY = "is empty"
 """How the reason begins why nothing of a submission can be graded, behind its name."""
-_TOO_MUCH = f"would exceed the limit of {MAX_TOTAL_NUM_BYTES >> 20} MiB for all files"
+_TOO_MUCH = f"would exceed the limit of {MAX_TOTAL_NUM_BYTES >> 20} MiB for all files together"
 _WAS_OPENED = "is an archive; its contents were read instead"
 
 
@@ -109,7 +109,8 @@ def read(path: Path, wanted: Collection[str]) -> Submission:
     except PermissionError as error:
         raise UsageError(
             f"{names.shortened(error.filename or name)} cannot be read; check its permissions and "
-            f"those of the folders above it: chmod -R a+rX {name}. `grade run` reads as your user"
+            f"those of the folders above it: chmod -R a+rX {name}. "
+            "`grade run` reads files with your permissions"
         ) from None
     except FileNotFoundError:
         raise UsageError(f"{name} changed while it was being read; try again") from None

@@ -6,7 +6,7 @@ EXIT_CODES = {
     2: "The command is wrong, or the folder contains no file of any known assignment. Nothing was "
     "graded.",
     3: "The grader, Docker, or the image failed. There is no mark; this is never a zero.",
-    4: "The submission needs a review: the evidence is contradictory, or the grader failed in one "
+    4: "The submission needs review: the evidence is contradictory, or the grader failed in one "
     "check. This is never a zero.",
 }
 """What the commands that grade end with; `make docs` writes docs/exit-codes.md from it."""

@@ -52,7 +52,8 @@ def assert_upstream(layer: str, upstream: NDArray[Any], outputs: NDArray[Any]) -
     if upstream.shape != outputs.shape:
         raise ValueError(
             f"{layer}, backward: found shape {upstream.shape}; expected {outputs.shape}. "
-            "backward takes the gradient at the layer's outputs, one number for each output"
+            "backward takes the gradient with respect to the layer's outputs, one number for each "
+            "output"
         )
 
 
@@ -306,7 +307,7 @@ def _views(layer: str, images: Values, size: Sequence[int], stride: int) -> list
     if not (0 < size[0] <= height and 0 < size[1] <= width):
         raise ValueError(
             f"{layer}: found windows of {size[0]} x {size[1]}; expected 1 x 1 to {height} x "
-            f"{width}, the size of the images. Take smaller windows, or pad the images"
+            f"{width}, the size of the images. Use smaller windows, or pad the images"
         )
     below, beside = height - size[0] + 1, width - size[1] + 1
     return [

@@ -104,8 +104,7 @@ def _assert_names(layers: Sequence[Layer], parameters: Mapping[str, Values]) -> 
     if missing or unused:
         raise ValueError(
             f"found the parameters {', '.join(sorted(parameters)) or 'none'}; expected "
-            f"{', '.join(sorted(taken)) or 'none'}. Use the "
-            "layers' names"
+            f"{', '.join(sorted(taken)) or 'none'}. Use the parameter names that the layers define"
         )
 
 
@@ -143,7 +142,7 @@ def unpacked(vector: NDArray[Any], shapes: Shapes) -> dict[str, NDArray[Any]]:
 
     Raises ValueError if the vector's length does not match the shapes.
     """
-    hint = "it must contain the arrays of all shapes, one after another"
+    hint = "it must contain the arrays in `shapes`, one after another"
     assert_shape("packed vector", vector, (num_elements(shapes),), hint)
     places = slices(shapes)
     return {name: vector[places[name]].reshape(shape) for name, shape in shapes.items()}
@@ -159,8 +158,8 @@ def element_name(index: int, shapes: Shapes) -> str:
             indices = np.unravel_index(index - place.start, shapes[name])
             return f"{name}[{', '.join(str(int(each)) for each in indices)}]"
     raise ValueError(
-        f"found index {index}; expected 0 to {num_elements(shapes) - 1}. The packed "
-        "arrays have no more elements"
+        f"found index {index}; expected 0 to {num_elements(shapes) - 1}, the last element of the "
+        "packed arrays"
     )
 
 
@@ -234,6 +233,6 @@ def _slope(parameters: Values, gradient: Values, weight_decay: float) -> Values:
     if np.shape(parameters) != np.shape(gradient):
         raise ValueError(
             f"gradient: found shape {np.shape(gradient)}; expected {np.shape(parameters)}. It must "
-            "have a number for each parameter"
+            "have one number for each parameter"
         )
     return gradient + weight_decay * parameters if weight_decay else gradient

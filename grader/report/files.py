@@ -42,7 +42,7 @@ def remains(file: Path) -> str:
             pass
         else:
             return ""
-    return f"; {file} still has the previous content: do not use it"
+    return f"; {file} still has its previous contents: do not use it"
 
 
 class SavedByOtherVersionError(UsageError):
@@ -58,6 +58,8 @@ def saved(file: Path) -> Report:
             f"{file} cannot be read: {error.strerror}; name a report that --json wrote"
         ) from None
     except OtherSchemaVersionError as error:
-        raise SavedByOtherVersionError(f"{file} is not a report of this grader: {error}") from None
+        raise SavedByOtherVersionError(
+            f"{file} is not a report from this grader: {error}"
+        ) from None
     except GraderError as error:
-        raise UsageError(f"{file} is not a report of this grader: {error}") from None
+        raise UsageError(f"{file} is not a report from this grader: {error}") from None

@@ -65,7 +65,7 @@ def _parse(text: str | bytes, oldest_version: int) -> Report:
         numbers = [number for each in priced for number in (each.points, each.max_points)]
         numbers += (part.max_points for part in report.manual_parts)
         if not all(0 <= number < math.inf for number in numbers):
-            raise ValueError("it has points that are not numbers of 0 or more")
+            raise ValueError("some points are negative or not finite")
         if version == SCHEMA_VERSION and json.loads(render(report)) != data:
             raise ValueError("its keys or sums are wrong")
     except KeyError as error:

@@ -121,7 +121,7 @@ class Chart:
                 told.append(f"{series.label} at {', '.join(without[:_MOST_NAMED])}{others}")
         if not told:
             return self
-        said = f"{self.caption} Not drawn, because there is no finite number: {'; '.join(told)}."
+        said = f"{self.caption} Not drawn (no finite number): {'; '.join(told)}."
         return replace(self, series=tuple(kept), caption=said)
 
     @property

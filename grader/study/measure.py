@@ -65,7 +65,7 @@ def sources(assignment: Assignment, submission: Submission | None) -> Sources:
     if submission is None:
         if assignment.is_for_students:
             raise UsageError(
-                f"the reference of {assignment.name} is not installed here; name your own files "
+                f"the reference for {assignment.name} is not installed here; name your own files "
                 "with --submission DIR"
             )
         paths = {name: assignment.reference / name for name in assignment.handed_in}

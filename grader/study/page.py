@@ -13,7 +13,7 @@ from grader.study.results import QUIET, Machine, Results
 def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
     """Return the whole caption of a figure: its own sentences, then how it was measured."""
     cores = "1 core" if machine.num_cores == 1 else f"{machine.num_cores} cores"
-    shared = f"; other programs used {busy_share:.0%} of their time" * (busy_share > QUIET)
+    shared = f"; other programs used {busy_share:.0%} of the CPU time" * (busy_share > QUIET)
     where = f"Measured on {cores} ({machine.processor}){shared}."
     said = [figure.caption, where]
     if isinstance(figure, Table):
@@ -29,7 +29,7 @@ def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
     num_runs = [dot.num_runs for dot in measured if dot.num_runs]
     if 1 in num_runs:
         few = f"Each {marks[:-1]} shows" if {*num_runs} == {1} else f"Some {marks} show"
-        said.append(f"{few} a single run, not how runs vary.")
+        said.append(f"{few} a single run, so the spread is unknown.")
     if any(dot.is_oversubscribed for dot in measured):
         little = "" if figure.is_share else ", so their times say little about any machine"
         said.append(f"Hollow {marks} are runs with more ranks than cores{little}.")

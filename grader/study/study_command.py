@@ -124,8 +124,8 @@ def _require_ours(out: Path) -> None:
         raise UsageError(f"{out / PAGE} cannot be read: {error.strerror}") from None
     if not text.startswith("# Study of "):
         raise UsageError(
-            f"{out} has a {PAGE} that no study wrote, and this study would replace it; name "
-            "another folder with --out"
+            f"{out} contains a {PAGE} not written by a study, and this study would overwrite it; "
+            "name another folder with --out"
         )
 
 

@@ -219,8 +219,8 @@ def test_the_list_is_a_page_as_well():
 @pytest.mark.parametrize(
     ("folder", "sentence"),
     [
-        ("none", "none does not exist: name the folder that holds the files of MNIST"),
-        ("empty", "empty has no known data files: expected MNIST's"),
+        ("none", "none does not exist: name the folder that holds the MNIST files"),
+        ("empty", "empty has no known data files: expected those of MNIST"),
     ],
 )
 def test_a_data_folder_without_data_is_bad_usage(tmp_path, folder, sentence, command, how):
@@ -342,7 +342,7 @@ def test_what_changed_since_the_last_report_is_told(tmp_path):
     last.write_text("{}")
     done = grade("check", TEMPLATE, *options)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "last.json is not a report of this grader" in done.stderr
+    assert "last.json is not a report from this grader" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_what_changed_since_the_last_report_is_told(tmp_path):
         (("export", "gitlab", "none.json"), "none.json cannot be read: No such file or directory;"),
         (
             ("export", "gitlab", "course.toml"),
-            ("course.toml is not a report of this grader: the grad"),
+            ("course.toml is not a report from this grader: the grad"),
         ),
     ],
 )
@@ -371,7 +371,7 @@ def test_a_missing_course_secret_is_the_graders_failure():
     """Without its secret the course's grader refuses to grade with other inputs."""
     done = grade("run", TEMPLATE, GRADER_SECRET_FILE="/nowhere/secret")
     assert done.returncode == 3
-    assert "the secret /nowhere/secret cannot be read" in done.stderr
+    assert "the secret file /nowhere/secret cannot be read" in done.stderr
 
 
 def test_the_secret_is_not_used_where_the_submission_could_read_it(tmp_path):
@@ -379,7 +379,7 @@ def test_the_secret_is_not_used_where_the_submission_could_read_it(tmp_path):
     (tmp_path / "secret").write_text("for the course only")
     done = grade("check", TEMPLATE, GRADER_SECRET_FILE=str(tmp_path / "secret"))
     assert done.returncode == 2
-    assert "the submission would run as your user, and could read" in done.stderr
+    assert "the submission would run as your user and could read" in done.stderr
     assert "use `grade run`" in done.stderr
 
 

@@ -49,5 +49,5 @@ def test_a_call_that_a_screen_does_not_show_is_shown_or_not_run(attack, is_read)
     else:
         ((_, why),) = ((path, why) for path, why in found.not_read.items() if FILE in path)
         assert not read and re.match(
-            r"declares the unsupported encoding (utf-7|unicode_escape) in line 1; save", why
+            r"declares the unsupported encoding (utf-7|unicode_escape) on line 1; save", why
         )

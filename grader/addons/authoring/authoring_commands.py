@@ -28,7 +28,7 @@ def write_template(options: argparse.Namespace) -> int:
     courses = "".join(f"--course {folder} " for folder in named_courses(options))
     again = f"`grade {courses}check {output}`"
     if is_sealed():
-        again = "starting the image again with this folder at /submission"
+        again = "starting the image again with this folder mounted at /submission"
     print(f"{output} is ready; {again} shows what is left to do")
     return 0
 
@@ -38,7 +38,7 @@ def write_new(options: argparse.Namespace) -> int:
     variable = os.environ.get(VARIABLE, "").split(os.pathsep)
     folders = named_courses(options) or [Path(each) for each in variable if each] or [Path()]
     if len(folders) > 1:
-        raise UsageError("there are several courses; name the one to write into with --course")
+        raise UsageError("there are several courses; use --course to name the one to write into")
     for path in skeleton.write(folders[0], options.name):
         print(path)
     named = f"--course {folders[0]} "

@@ -64,7 +64,7 @@ def _write_installation(options: argparse.Namespace, course: Course) -> int:
     ):
         print(path)
     say(
-        "students install the course in a virtual environment with: "
+        "to install the course, students run this in a virtual environment: "
         f"{folder.install_line(options.url)}"
     )
     return 0
@@ -100,7 +100,7 @@ def _refusals(course: Course) -> Iterator[str]:
     """Yield why students cannot be given their edition of a course."""
     assignments = course.assignments()
     if not assignments:
-        yield f"there is nothing to build: {course.suites} has no assignment"
+        yield f"there is nothing to build: {course.suites} contains no assignments"
     for assignment in assignments:
         for problem in check_student_edition(course, assignment):
             yield f"{problem.subject}: {problem.text}"

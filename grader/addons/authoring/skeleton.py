@@ -48,9 +48,9 @@ def _require_name(name: str) -> None:
     is_hidden = name.startswith(("hidden", "test_hidden"))  # which no student gets
     if not re.match(NAME, name) or is_taken or is_hidden:
         raise UsageError(
-            f"{name!r} cannot name an assignment: expected lower-case letters, digits, and "
-            "underscores, such as halo_exchange. It must not be a Python keyword or standard "
-            "module, or begin with hidden or test_hidden"
+            f"{name!r} is not a valid assignment name: expected lower-case letters, digits, and "
+            "underscores, such as halo_exchange. It must not be a Python keyword or the name of a "
+            "standard module, or begin with hidden or test_hidden"
         )
 
 

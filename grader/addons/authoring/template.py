@@ -99,8 +99,9 @@ def _find_solutions(lines: list[str], file: str) -> list[_Solution]:
                 )
             if match["indent"] != indent:
                 raise GraderError(
-                    f"{file}:{number}: `# end of solution` has indent {len(match['indent'])}, but "
-                    f"its `# solution` on line {begin} has indent {len(indent)}; align them"
+                    f"{file}:{number}: `# end of solution` is indented by "
+                    f"{len(match['indent'])}, but its `# solution` on line {begin} is indented by "
+                    f"{len(indent)}; align them"
                 )
             solutions.append(_Solution(begin, number, indent, words))
             begin = None
@@ -359,7 +360,7 @@ def _give_to_owner_of(folder: Path, path: Path) -> None:
 def _template_of(reference_dir: Path, shared: Mapping[str, Path]) -> dict[Path, bytes]:
     reference = _files_in(reference_dir)
     if not reference:
-        raise GraderError(f"{reference_dir} has no file to make a template from")
+        raise GraderError(f"{reference_dir} has no files to make a template from")
     template = {
         relative: _stripped(content, relative) if relative.suffix == ".py" else content
         for relative, content in reference.items()
@@ -386,7 +387,9 @@ def _stripped(content: bytes, relative: Path) -> bytes:
         source = content.decode()
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise GraderError(f"{relative.as_posix()}:{line}: not UTF-8; save it as UTF-8") from error
+        raise GraderError(
+            f"{relative.as_posix()}:{line}: not UTF-8; save the file as UTF-8"
+        ) from error
     return strip_solutions(source, relative.as_posix()).encode()
 
 

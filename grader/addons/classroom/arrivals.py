@@ -112,8 +112,9 @@ def _by_label(folder: Path, naming: Naming) -> Mapping[str, Sequence[tuple[Named
         if platform := naming.undeclared(path.name):
             title = " and platform_assignment" if platform in BEGIN_WITH_ASSIGNMENT else ""
             raise UsageError(
-                f"{path} looks like a hand-in from {_CALLED[platform]}. If all are, write platform "
-                f'= "{platform}"{title} in class.toml; otherwise, rename it to its author\'s id'
+                f"{path} looks like a hand-in from {_CALLED[platform]}. If all hand-ins are from "
+                f'there, write platform = "{platform}"{title} in class.toml; otherwise, rename '
+                "this one to its author's id"
             )
         groups.setdefault(named.label, []).append((named, path))
     return groups

@@ -224,8 +224,8 @@ def _executor(cluster: Cluster, file: Path, cores: int, memory_num_bytes: int, f
     except TypeError as error:
         reason = str(error).partition(" ")[2]
         raise UsageError(
-            f"{file}: [provider] does not fit Parsl's {name}: {reason}; see Parsl's documentation "
-            f"of {name}"
+            f"{file}: [provider] does not match Parsl's {name}: {reason}; see {name} in Parsl's "
+            "documentation"
         ) from None
     # Not by a name on the PATH: nodes have this same Python at the same path.
     package = f"{shlex.quote(sys.executable)} -m parsl.executors.high_throughput"
@@ -439,7 +439,7 @@ def _folder() -> Path:
         folder.mkdir(mode=0o700)
     if folder.is_symlink() or folder.lstat().st_uid != os.geteuid():
         raise GraderError(
-            f"{folder} belongs to another user. Set TMPDIR to your own folder: this command "
-            "records there which cores are in use"
+            f"{folder} belongs to another user. Set TMPDIR to your own folder, where this "
+            "command can record which cores are in use"
         )
     return folder

@@ -127,7 +127,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
         return _show_regrade(whole, known, keys, problems)
     earlier = {digest: why for digest, why in problems.items() if digest in known}
     for problem in whole.named(earlier) if options.publish else ():
-        say_visibly(f"not graded again; the earlier mark stays: {problem}")
+        say_visibly(f"not graded again; the earlier mark stands: {problem}")
     keys, problems = publication.falling_back(keys, known, problems)
     works = [_work(each, keys[each.digest], gradings, problems) for each in inputs.hand_ins]
     # "Cannot be graded" is not kept as a mark, unless a regrade has replaced a mark by it.
@@ -171,7 +171,7 @@ def _remembered(whole: _Class) -> ClassInputs:
         gradings = "1 grading" if number == 1 else f"{number} gradings"
         show(f"{student.id}: removed {gradings} and all reports")
         for each in theirs:
-            show(f"  remove the platform's own copy yourself: {each.path}")
+            show(f"  delete the downloaded hand-in yourself: {each.path}")
         before = erasure.owners(out)
     now = erasure.owners_of(left, roster, names)
     if not erasure.is_known(before, now):
@@ -188,8 +188,8 @@ def _make_apart(out: Path, folder: Path) -> None:
     """Make the output folder. Raises UsageError if it is inside the folder of the hand-ins."""
     if not folder.is_dir():
         raise UsageError(
-            f"{folder} is not a folder. Unpack the platform's download, and name its folder, "
-            "which must contain a folder or an archive for each hand-in"
+            f"{folder} is not a folder. Unpack the platform's download, and name the unpacked "
+            "folder, which must contain a folder or an archive for each hand-in"
         )
     if folder.resolve() in (out.resolve(), *out.resolve().parents):
         raise UsageError(

@@ -111,7 +111,7 @@ def class_file_mistakes(table: strict_toml.Table) -> Iterator[str]:
     if platform in BEGIN_WITH_ASSIGNMENT and not title:
         yield (
             f"platform_assignment: missing. Hand-ins from {platform} are named after the "
-            "assignment there; write its name on the platform here"
+            "assignment there; write that name here"
         )
     if title and platform not in BEGIN_WITH_ASSIGNMENT:
         expected = " or ".join(BEGIN_WITH_ASSIGNMENT)
@@ -120,7 +120,7 @@ def class_file_mistakes(table: strict_toml.Table) -> Iterator[str]:
         if table.get(key) and not table.get("deadline"):
             yield f"{key}: no effect without a deadline; add one, or leave {key} out"
     if table.get("teams") and not table.get("roster"):
-        yield "teams: no effect without a roster; name one that has the column id"
+        yield "teams: no effect without a roster; name one with an id column"
     deadline = table.get("deadline")
     if deadline is None:
         return
@@ -186,7 +186,8 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     hand_ins = arrivals.read_folder(options.folder, out / "assembled", said.zone, naming)
     if not hand_ins:
         raise UsageError(
-            f"{options.folder} has no hand-in; expected a folder or an archive for each student"
+            f"{options.folder} contains no hand-ins; expected a folder or an archive for each "
+            "student"
         )
     unknown: list[str] = []
     if said.times is not None:
@@ -267,13 +268,13 @@ def require_image_of_course(
         if course.name != name or held in ("", here):
             continue
         told = (
-            f"the image {options.image!r} has a different version of the course {name} than "
-            f"{course.root}"
+            f"the version of the course {name} in the image {options.image!r} differs from the "
+            f"one in {course.root}"
         )
         if marked_by and (here in marked_by or held not in marked_by):
             raise UsageError(
                 f"{told}. Earlier hand-ins were graded with a version other than the image's. To "
-                f"grade all at the same prices, {how_to_build(course)}"
+                f"grade all hand-ins at the same prices, {how_to_build(course)}"
             )
         say_visibly(
             f"note: {told}. The marks come from the image; to update it, {how_to_build(course)}"

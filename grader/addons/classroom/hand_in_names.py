@@ -94,9 +94,9 @@ class Naming:
         if self.platform and not self.roster.is_called("id", stem):
             where = f" of {self.assignment!r}" if self.assignment else ""
             problem = (
-                f"{name} does not match {self.platform}'s names for hand-ins{where}, so it counts "
-                "for no student. Rename it to its author's id on the roster that class.toml "
-                "names"
+                f"{name} does not match {self.platform}'s names for hand-ins{where}, so it does "
+                "not count for any student. Rename it to its author's id on the roster that "
+                "class.toml names"
             )
             return Named(stem, {}, file, problem=problem)
         return Named(stem, {"id": stem}, file)
@@ -150,8 +150,8 @@ class Naming:
         # Where the roster has all numbers, no more of them can decide it.
         if self.platform != "blackboard" and self.roster.may_have(self.platform, ""):
             remedy = (
-                f"Add all students' {self.platform} numbers to the roster, or move all the "
-                "author's files into a folder named after the author's id on the roster"
+                f"Add every student's {self.platform} number to the roster, or move all the "
+                "author's files into a folder named after the author's id there"
             )
         return f"{name} can mean {first} or {second}, and the roster does not say which. {remedy}"
 

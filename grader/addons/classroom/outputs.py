@@ -100,7 +100,7 @@ def _write_table_to_fill(
     text = marking.to_fill(list(lines.values()))
     if kept := marking.replace_unread(file, text):
         show(f"{kept} is the previous {file.name}. It was kept, because some of its points are")
-        show("  in no file that class.toml names")
+        show("  not in any file that class.toml names")
     show(f"{out / MARKING} has a sheet for each hand-in; {file} has a line")
     show("  for each question, and for everything else that you must decide. Fill in")
     show(f"  {file.name}, and name it under `marks` in class.toml")
@@ -205,11 +205,12 @@ def summary(
     if len(versions) > len({course for course, _ in versions}):
         numbers = " and ".join(str(number) for _, number in versions.most_common())
         yield f"hand-ins graded with different versions of the course: {numbers}; --regrade or"
-        yield "  --judge-again shows whose mark would change if all used the current one"
+        yield "  --judge-again shows which marks would change with the current version"
     # The gradebook has no line for hand-ins without an author, so they are listed here.
     nobodys = [*strays.hand_ins, *strays.authors, *strays.keys]
     nobodys += [
-        f"the file of `times` lists {label}, but no such hand-in exists" for label in unknown_times
+        f"the file under `times` lists {label}, but no such hand-in exists"
+        for label in unknown_times
     ]
     problems = grouped((each.student.id, each.problem) for each in standings if each.problem)
     if nobodys or problems:
@@ -218,7 +219,7 @@ def summary(
         if len(problems) > _MOST_SHOWN:
             yield f"  and {len(problems) - _MOST_SHOWN} more, listed in {GRADEBOOK}"
     if counts["cannot be graded"] or counts["not graded"] or counts["needs review"]:
-        yield "  --sheets writes a line for each into to-mark.csv; give points there"
+        yield "  --sheets lists these students in to-mark.csv; give points there"
     if missing := counts["no hand-in found"]:
         who = "1 student has" if missing == 1 else f"{missing} students have"
         yield f"{who} no hand-in, and will get no mark until every hand-in has an author"
@@ -226,4 +227,4 @@ def summary(
     yield f"and {out / CLASS_PAGE} an overview of the class"
     if num_pairs:
         are = "1 pair of files is" if num_pairs == 1 else f"{num_pairs} pairs of files are"
-        yield f"{are} nearly identical; {out / PAIRS} has them side by side"
+        yield f"{are} nearly identical; {out / PAIRS} shows them side by side"

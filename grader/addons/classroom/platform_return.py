@@ -70,7 +70,7 @@ def parse(text: str, file: str, column: str | None) -> PlatformTable:
         return PlatformTable(file, "moodle", rows, head, delimiter, head.index("Grade"))
     raise UsageError(
         f"{file} is neither a Canvas gradebook (Student, ID, ...) nor a Moodle grading "
-        "worksheet (Identifier, ..., Grade). Export it again, with English as your language"
+        "worksheet (Identifier, ..., Grade). Export it again, with your language set to English"
     )
 
 
@@ -163,7 +163,7 @@ def _require_same_worth(table: PlatformTable, standings: Sequence[Standing]) -> 
         if most and worth.replace(".", "", 1).isdecimal() and float(worth) != most:
             raise UsageError(
                 f"{table.file}: {name} is worth {worth} points there, but {written(most)} here; "
-                f"set {written(most)} in {table.platform.capitalize()} and export again"
+                f"set it to {written(most)} in {table.platform.capitalize()} and export again"
             )
 
 

@@ -198,7 +198,7 @@ def read(file: Path) -> Roster:
             )
     if not students:
         raise UsageError(
-            f"{file} names no student; expected a line for each student below its header"
+            f"{file} lists no students; expected a line for each student below its header"
         )
     return Roster(tuple(students.values()))
 
@@ -213,14 +213,14 @@ def with_teams(roster: Roster, teams: Mapping[str, Sequence[str]], where: str) -
     for team, members in teams.items():
         if team in ids:
             raise UsageError(
-                f"{where}: teams.{team} has the id of a student, so marks and extensions could be "
+                f"{where}: teams.{team} is also a student's id, so marks and extensions could be "
                 f"for either; call it team-{team}"
             )
         for member in members:
             if member not in ids:
                 raise UsageError(
                     f"{where}: teams.{team} has {member!r:.60}, which is not an id on the roster; "
-                    f"expected ids from the roster's column id{did_you_mean(member, ids)}"
+                    f"expected ids from the roster's id column{did_you_mean(member, ids)}"
                 )
             if groups.setdefault(member, team) != team:
                 raise UsageError(

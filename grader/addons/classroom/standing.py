@@ -201,7 +201,7 @@ def _standing(student: Student, works: Sequence[Work], rules: Rules, *, is_clear
         # As after an oral examination.
         return Standing(student, (), None, found, Decision("", found.score, found.score, ()))
     if not works and not is_clear:
-        why = "no hand-in was found, and some hand-ins have no author yet"
+        why = "no hand-in was found for this student, but some hand-ins have no author yet"
         return Standing(student, (), None, None, Decision("", None, None, (why,)))
     marked = {
         work.hand_in.label: found

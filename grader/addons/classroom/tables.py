@@ -53,7 +53,7 @@ def read_text(file: Path, what: str = "a CSV") -> str:
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}; expected {what}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{file} is not text in UTF-8; save it again in UTF-8") from None
+        raise UsageError(f"{file} is not UTF-8 text; save it again as UTF-8") from None
 
 
 def csv_lines(text: str, file: str) -> list[tuple[int, list[str]]]:

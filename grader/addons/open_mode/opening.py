@@ -272,7 +272,7 @@ def _exit_code(of_pytest: int) -> int:
     """Return 0 or 1. Raises UsageError if no test ran, GraderError if pytest failed."""
     if of_pytest == _NO_TESTS:
         raise UsageError(
-            "these options select no check; `grade list --prices ASSIGNMENT` names all checks"
+            "these options select no checks; `grade list --prices ASSIGNMENT` names all checks"
         )
     if of_pytest not in (0, 1):
         raise GraderError(f"pytest failed with exit code {of_pytest}; see its output")

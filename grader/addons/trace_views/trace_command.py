@@ -117,7 +117,8 @@ def _only_part(options: argparse.Namespace, courses: Courses) -> str:
     names = [part.name for part in found.parts_with(place(submission, found).chosen) or found.parts]
     if len(names) > 1:
         raise UsageError(
-            f"`grade trace` shows one part of {found.name}; name it with --part: {', '.join(names)}"
+            f"`grade trace` shows one part of {found.name} at a time; name it with --part: "
+            f"{', '.join(names)}"
         )
     return names[0]
 

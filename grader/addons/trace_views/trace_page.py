@@ -109,7 +109,7 @@ def _heading(rank: int, seen: RankTrace, file: str) -> str:
     if number and file:
         told.append(f"lines of {one_line(file)}")
     if seen.truncated:
-        told.append("more calls were lost, because there were too many")
+        told.append("further calls were lost, because there were too many")
     return f"rank {rank}: {', '.join(told)}"
 
 
@@ -173,7 +173,7 @@ def _why_empty(traced: Traced) -> str:
         return "No rank called MPI or torch.distributed."
     number = traced.chosen.num_others
     others = "1 other call is" if number == 1 else f"{number:,} other calls are"
-    return f"No call matters for the rules of this part; {others} not shown."
+    return f"No call is relevant to this part's rules; {others} not shown."
 
 
 def _head(page: Page, traced: Traced) -> list[str]:

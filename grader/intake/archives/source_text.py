@@ -72,7 +72,7 @@ def read(content: bytes) -> SourceText:
         remark = f"was converted from {name}, which Python does not read; {_REMEDY}"
     if b"\0" in body:
         line = _line(body, body.index(0))
-        return _not_read(f"has a NUL byte in line {line}, which Python does not allow; {_REMEDY}")
+        return _not_read(f"has a NUL byte on line {line}, which Python does not allow; {_REMEDY}")
     said = _CODING_LINE.match(body)
     if said is None:
         return _decoded(body, codec, remark)
@@ -80,13 +80,13 @@ def read(content: bytes) -> SourceText:
     named, line = _codec_called(name), _line(body, said.start(1))
     if named not in _CALLED:
         return _not_read(
-            f"declares the unsupported encoding {name} in line {line}; {_REMEDY} without that line"
+            f"declares the unsupported encoding {name} on line {line}; {_REMEDY} without that line"
         )
     if named == "utf_8":
         return _decoded(body, named, remark)
     if codec == "utf_8":
         remark = "was read as UTF-8 because of its first bytes; "
-        remark += f"remove the encoding {name} declared in line {line}"
+        remark += f"remove the declaration of {name} on line {line}"
     start, end = said.span(1)
     honest = body[:start] + b"utf-8".ljust(end - start) + body[end:]
     return _decoded(honest, "utf_8" if codec else named, remark)
@@ -104,7 +104,7 @@ def _decoded(body: bytes, codec: str, remark: str) -> SourceText:
         line, byte = _line(body, error.start), body[error.start]
     if codec:
         return _not_read(
-            f"declares {_CALLED[codec]}, but byte {byte:#x} in line {line} is not valid "
+            f"declares {_CALLED[codec]}, but byte {byte:#x} on line {line} is not valid "
             f"{_CALLED[codec]}; {_REMEDY}"
         )
     try:
@@ -112,7 +112,7 @@ def _decoded(body: bytes, codec: str, remark: str) -> SourceText:
     except UnicodeDecodeError as error:
         line, byte = _line(body, error.start), body[error.start]
         return _not_read(
-            f"has the byte {byte:#x} in line {line}, which is neither UTF-8 nor cp1252; {_REMEDY}"
+            f"has the byte {byte:#x} on line {line}, which is neither UTF-8 nor cp1252; {_REMEDY}"
         )
     remark = f"was converted from cp1252 (Windows), because line {line} is not UTF-8; {_REMEDY}"
     return _shown(text, remark)
@@ -133,7 +133,7 @@ def _shown(text: str, remark: str) -> SourceText:
         if not told:
             line = 1 + text.count("\n", 0, start + hidden.start())
             told.append(
-                f"has the character U+{ord(hidden[0]):04X} in line {line}; the character can hide "
+                f"has the character U+{ord(hidden[0]):04X} on line {line}; the character can hide "
                 f"or move text on a screen, so it is shown as {_escape(hidden)}"
             )
         if piece.lastgroup == "comment":

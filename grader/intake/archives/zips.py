@@ -80,7 +80,7 @@ class Members:
         """List a file; of several with a name the last one is read."""
         self._times[name] += 1
         times = self._times[name]
-        remark = f"is in the archive {times} times; the last one was read" if times > 1 else ""
+        remark = f"occurs {times} times in the archive; the last copy was read" if times > 1 else ""
         self.listing[name] = replace(entry, remark=remark, time_s=time_s)
 
 
@@ -140,8 +140,8 @@ def _unpacking(
         # What every program that zips can do; the others unpack to far more than they announce.
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise UsageError(
-                f"{path}: {member.filename} is compressed by an unsupported method; make the "
-                "zip again with the method Deflate"
+                f"{path}: {member.filename} is compressed with an unsupported method; make the "
+                "zip again with Deflate"
             )
         if member.flag_bits & _ENCRYPTED:
             raise UsageError(

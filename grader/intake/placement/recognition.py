@@ -40,7 +40,7 @@ def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment
         names = [full_name(each, known) for each in found]
         raise UsageError(
             f"{submission.origin} could be for {' or '.join(names)}: it has the same number "
-            f"of files of each; name one with --assignment {names[0]}"
+            f"of files for each; name one with --assignment {names[0]}"
         )
     return found[0]
 

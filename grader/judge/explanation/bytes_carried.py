@@ -162,7 +162,7 @@ def unexplained(trace: Trace, num_bytes: int | None, most_num_bytes: int) -> Ite
     if num_bytes > most_num_bytes:
         yield Doubt(
             f"the kernel counted {num_bytes} bytes between the ranks, but their recorded calls "
-            f"need at most {most_num_bytes}",
+            f"account for at most {most_num_bytes}",
             tuple(range(len(trace.ranks))),
         )
 
@@ -260,8 +260,8 @@ def unrecorded_payloads(trace: Trace, sent: Sequence[SentByGloo]) -> Iterator[Do
     found = sum(counted.of_collectives for counted in sent)
     if found > needed + _COLLECTIVES_NUM_BYTES:
         yield Doubt(
-            f"gloo sent {found} bytes for collectives, but the recorded collectives need "
-            f"at most {needed + _COLLECTIVES_NUM_BYTES}",
+            f"gloo sent {found} bytes for collectives, but the recorded collectives "
+            f"account for at most {needed + _COLLECTIVES_NUM_BYTES}",
             tuple(range(len(sent))),
         )
 

@@ -180,7 +180,7 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
         return "no rank can see another rank's files or shared memory; send data in messages"
     if _DATABASE in crash.message:
         return (
-            "a database file needs file locks, which do not work here: open it as "
+            "a database file needs file locks, which do not work here: open it with "
             "sqlite3.connect('file:NAME?nolock=1', uri=True), or keep it in memory (':memory:')"
         )
     if _is_refused(crash) and _PYTHON in crash.message:
@@ -221,7 +221,7 @@ def started_as(command: str) -> str:
     """Return with which arguments a program was started: what it may ask for and what not."""
     if not command:
         return (
-            "the grader imports this file without arguments: read them only below "
+            "the grader imports this file without arguments: read arguments only below "
             '`if __name__ == "__main__":`'
         )
     if len(command.split()) == 2:
@@ -272,7 +272,10 @@ def _without_the_other(rank: int, failed: Call) -> str:
 
 def _advice(receive: Call, sent: Call) -> str:
     if sent.pickled and receive.num_bytes == _IRECV_NUM_BYTES:
-        return f"irecv without a buffer holds {_IRECV_NUM_BYTES} bytes; use Irecv with an array"
+        return (
+            f"irecv without a buffer holds at most {_IRECV_NUM_BYTES} bytes; use Irecv with an "
+            "array"
+        )
     if sent.num_elements == receive.num_elements:
         return "give both arrays the same dtype"
     return "make the buffer as long as the message"

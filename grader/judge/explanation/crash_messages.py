@@ -103,8 +103,8 @@ def _told(
 
     if name == "TypeError" and not place and text_of(values, "called") == _CALLS_PROBE:
         text = (
-            f"the suite calls its probe with wrong arguments: {message}; inputs() of the case must "
-            "return the probe's arguments"
+            f"the suite calls its probe with the wrong arguments: {message}; the case's inputs() "
+            "must return the probe's arguments"
         )
         return RunFailure.of(Verdict.JUDGE_ERROR, Finding("", text), detail=detail)
     if kind == "not_attempted":
@@ -251,8 +251,10 @@ _REMARKS = {
     "breakpoint": "calls breakpoint(), which does nothing here",
     "system": "calls os.system(), which cannot start a program here",
     "subprocess": "uses subprocess, which cannot start a program here",
-    "import": "imports {}, which is not installed here; this costs nothing unless a line uses it",
-    "failed_import": "imports {}, which fails here; this costs nothing unless a line uses it",
+    "import": (
+        "imports {}, which is not installed here; this costs no points unless a line uses it"
+    ),
+    "failed_import": "imports {}, which fails here; this costs no points unless a line uses it",
 }
 """What a rank may remark on a line, by kind."""
 _WORDS = {

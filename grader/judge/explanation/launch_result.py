@@ -178,12 +178,12 @@ def _machines_part(lasted: CaseTime, limit_s: float) -> str:
     """Return a clause on what the machine held back; nothing where that was next to nothing."""
     if lasted.is_starved(limit_s):
         return (
-            "the machine was busy in both attempts, so this case got "
+            "the machine was busy in both attempts, so this case got only "
             f"{max(0.0, lasted.given_s):.0f} s of its {limit_s:g} s; this is not your fault"
         )
     if lasted.clock_s <= _SLIGHT_SLOWDOWN * limit_s:
         return ""
-    return f"the machine was busy, so this case took {lasted.clock_s:.0f} s in real time"
+    return f"the machine was busy, so this case took {lasted.clock_s:.0f} s of real time"
 
 
 def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bool) -> RunFailure:
@@ -405,8 +405,8 @@ def _failure_of_many_calls(num_calls: Sequence[int]) -> RunFailure:
         Verdict.NOT_PROVEN,
         found(
             "evidence.too_many_calls",
-            f"rank {rank} made at least {num_calls[rank]:,} communication calls here; with "
-            "earlier calls, they exceed the grader's limit for a part",
+            f"rank {rank} made at least {num_calls[rank]:,} communication calls here; "
+            "together with earlier calls, they exceed the grader's limit for a part",
             help="your instructor reviews this part",
             rank=rank,
             num_calls=num_calls[rank],

@@ -47,7 +47,7 @@ class TraceDoubts:
             if not self._is_counted[rank]:
                 raise GraderError(
                     f"MPI does not count rank {rank}'s messages, so the grader cannot confirm "
-                    "them: Open MPI needs its component pml_monitoring"
+                    "them: Open MPI needs its pml_monitoring component"
                 )
             text = f"MPI stopped counting rank {rank}'s messages"
             stopped.append(Doubt(text, (rank,)))
@@ -178,8 +178,8 @@ def beside_calls(nums_messages: Sequence[int]) -> Iterator[Doubt]:
     for rank, number in enumerate(nums_messages):
         if number:
             yield Doubt(
-                f"on rank {rank}, MPI sent {_messages(number)} for collectives outside all "
-                "recorded calls",
+                f"on rank {rank}, MPI sent {_messages(number)} for collectives outside any "
+                "recorded call",
                 (rank,),
             )
 

@@ -81,7 +81,7 @@ def _assert_per_iteration(
 ) -> None:
     if len(traces) < 2 or len({len(trace.ranks) for trace in traces.values()}) != 1:
         raise ValueError(
-            f"found traces of {sorted(traces)} iterations; expected traces of two or more "
+            f"found traces of {sorted(traces)} iterations; expected traces of at least two "
             "different numbers of iterations, all on the same number of ranks"
         )
     for trace in traces.values():
@@ -220,7 +220,7 @@ def assert_bytes_per_edge(trace: Trace, expected: Mapping[tuple[int, int], Bound
     num_ranks = len(trace.ranks)
     for edge in expected:
         if edge[0] == edge[1] or not all(0 <= rank < num_ranks for rank in edge):
-            raise ValueError(f"edge {edge} must join two different ranks, 0 to {num_ranks - 1}")
+            raise ValueError(f"edge {edge} must join two different ranks from 0 to {num_ranks - 1}")
     assert_not_truncated(trace)
     assert_neighbours_are_known(trace)
     found_bytes = bytes_by_edge(trace)

@@ -235,7 +235,8 @@ def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
                 found(
                     "evidence.contents_not_sent",
                     f"rank {rank} needs {needed} bytes of the other ranks' arrays, or of sums "
-                    f"of them. The messages to it{what} delivered only {num_bytes} of these. "
+                    f"of them. The messages sent to it delivered only {num_bytes} of these "
+                    f"bytes{what}. "
                     "Its results might not come from messages; your instructor reviews this part",
                     rank=rank,
                     num_bytes=num_bytes,

@@ -321,10 +321,11 @@ def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
             raise NotProven(
                 found(
                     "evidence.envelopes_could_tell",
-                    f"rank {rank} sent {len(sent)} messages with {num_kinds} combinations of "
-                    f"receiver, tag, and length. These alone can carry {num_bytes:.0f} "
-                    f"bytes; the result needs only {needed_num_bytes:.0f}. The result might not "
-                    "come from the messages' content; your instructor reviews this part",
+                    f"rank {rank} sent {len(sent)} messages with {num_kinds} different "
+                    "combinations of receiver, tag, and length. These alone can carry "
+                    f"{num_bytes:.0f} bytes; the result needs only {needed_num_bytes:.0f}. "
+                    "The result might not come from the messages' content; "
+                    "your instructor reviews this part",
                     rank=rank,
                     num_messages=len(sent),
                 )

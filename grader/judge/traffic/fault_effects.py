@@ -173,10 +173,11 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
             raise NotProven(
                 found(
                     "evidence.influences_unlike_a_ring",
-                    f"we changed rank {rank}'s {len(own)} messages one at a time. They changed "
-                    f"the results of {listed(map(str, num_influenced))} ranks (sorted)"
-                    f"; in a ring, of {listed(map(str, expected))} ranks. The results might "
-                    f"not come from the messages alone; {_LOOK}",
+                    f"we changed rank {rank}'s {len(own)} messages one at a time. These "
+                    "changes altered the results of "
+                    f"{listed(map(str, num_influenced))} ranks (in ascending order); in a ring, "
+                    f"they would alter those of {listed(map(str, expected))} ranks. The results "
+                    f"might not come from the messages alone; {_LOOK}",
                     rank=rank,
                     influenced=num_influenced,
                     expected=expected,

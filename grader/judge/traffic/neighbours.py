@@ -159,7 +159,7 @@ def grid_graph(shape: Sequence[int], *, periodic: bool | Sequence[bool] = False)
     if not shape or min(shape) < 1 or len(wraps) != len(shape):
         raise ValueError(
             f"a grid of shape {tuple(shape)}, periodic {tuple(wraps)}: each dimension needs "
-            "a length of at least 1, and True or False for periodic"
+            "a length of at least 1, and its own True or False in periodic"
         )
     graph = {}
     for rank, place in enumerate(product(*map(range, shape))):

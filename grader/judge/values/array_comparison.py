@@ -41,7 +41,9 @@ def assert_every_rank(
     per_rank = isinstance(equals, (list, tuple))
     expected = [np.asarray(each) for each in (equals if per_rank else [equals] * len(arrays))]
     if not arrays or len(expected) != len(arrays):
-        raise ValueError(f"expected arrays: {len(expected)}, ranks: {len(arrays)}; give one each")
+        raise ValueError(
+            f"expected arrays: {len(expected)}, ranks: {len(arrays)}; give one array for each rank"
+        )
     tolerance = np.asarray(atol, dtype=np.float64)
     if not (np.isfinite(tolerance).all() and (tolerance >= 0).all() and 0 <= rtol < np.inf):
         raise ValueError(f"a tolerance must be finite and not negative: {rtol=}, {atol=}")
@@ -80,7 +82,9 @@ def assert_unchanged(
     numbers of arrays.
     """
     if len(arrays) != len(originals):
-        raise ValueError(f"originals: {len(originals)}, ranks: {len(arrays)}; give one each")
+        raise ValueError(
+            f"originals: {len(originals)}, ranks: {len(arrays)}; give one array for each rank"
+        )
     prefix = f"{label}: " if label else ""
     for rank, (got, original) in enumerate(zip(arrays, originals, strict=True)):
         now, before = np.asarray(got), np.asarray(original)

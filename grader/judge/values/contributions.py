@@ -174,7 +174,7 @@ def _elsewhere_text(
     for place in np.flatnonzero(total == found[first]).tolist():
         here = _that_fit(block, place - first, len(found))
         if _is_certain(found.dtype, _num_equal(found[here], total[here + place - first])):
-            return f"it is the result for {_place_text(place, shape)}"
+            return f"it is the correct result for {_place_text(place, shape)}"
     for place in range(len(found) if len(found) <= _MOST_PLACES else 0):
         here = _that_fit(block, place - first, len(found))
         counts = _composition(found[here], [term[here + place - first] for term in terms])

@@ -165,11 +165,11 @@ def sending(evidence: Evidence) -> Picture | None:
         for each in edges
     ]
     most_pairs = num_ranks * (num_ranks - 1)
-    told = f"{len(edges)} of {most_pairs} possible pairs of sender and receiver."
+    told = f"{len(edges)} of {most_pairs} possible sender-receiver pairs."
     if is_ring:
         told = f"A ring: {' → '.join(map(str, [*ring, ring[0]]))}."
     elif len(edges) == most_pairs:
-        told = "Every rank sends to every other rank."
+        told = "Every rank sent to every other rank."
     return Picture(told, circle, arrows)
 
 
@@ -244,7 +244,7 @@ def key_text(picture: Picture) -> str:
 def cycle_text(found: Deadlock) -> str:
     """Return who waits for whom in a cycle."""
     if not found.cycle:
-        return "No cycle: a rank waits for something that can no longer come."
+        return "No cycle: a rank is waiting for something that can no longer happen."
     if len(found.cycle) == 1:
         return f"Rank {found.cycle[0]} waits for itself, so it cannot continue."
     ranks = " → ".join(map(str, (*found.cycle, found.cycle[0])))
@@ -333,7 +333,7 @@ def cut_text(seen: Timeline) -> str:
         (len(seen.messages), seen.num_messages_left_out, "messages"),
     )
     return "".join(
-        f" Of {num_shown + num_others} {what} {_last_shown(num_shown)}."
+        f" Of {num_shown + num_others} {what}, {_last_shown(num_shown)}."
         for num_shown, num_others, what in left_out
         if num_others
     )

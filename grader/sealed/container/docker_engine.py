@@ -186,8 +186,8 @@ def _why_unreachable(error: BaseException) -> str:
     causes = list(_causes(error))
     if any(isinstance(cause, PermissionError) for cause in causes):
         return (
-            "you may not use Docker on this machine: ask to be added to the group `docker` and log "
-            f"in again, {_INSTEAD}"
+            "you do not have permission to use Docker on this machine: ask to be added to the "
+            f"group `docker` and log in again, {_INSTEAD}"
         )
     host = os.environ.get("DOCKER_HOST")
     if any(isinstance(cause, FileNotFoundError | ConnectionRefusedError) for cause in causes):
@@ -198,7 +198,7 @@ def _why_unreachable(error: BaseException) -> str:
         if shutil.which("docker") is None:
             return f"Docker is not installed: install it, {_INSTEAD}"
         return (
-            "Docker is installed but its daemon does not answer: start it (on most machines "
+            "Docker is installed, but its daemon does not answer: start it (on most machines, with "
             f"`sudo systemctl start docker`), {_INSTEAD}"
         )
     return f"Docker does not answer: {_one_line(error)}; check DOCKER_HOST, {_INSTEAD}"

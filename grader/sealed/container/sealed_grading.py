@@ -171,7 +171,7 @@ def _report(output: Output, exit_code: int | None, plan: ContainerPlan, record: 
     # Our own Ctrl-C does not come this way: somebody else has stopped the container.
     last = output.errors[-1] if output.errors else ""
     if last.startswith(INTERRUPTED):
-        raise ContainerDied("the grading container was stopped from outside")
+        raise ContainerDied("something other than the grader stopped the grading container")
     if record.why_lost:
         raise ContainerDied(record.why_lost)
     if output.errors and exit_code == GraderError.exit_code:

@@ -75,5 +75,5 @@ class Watchdog:
     def why(self) -> str:
         """Return, for a judge that has to be ended, what was expected of it."""
         if self._whole_until_s < self._until_s:
-            return "exceeded the total time of all parts"
+            return "exceeded the total time limit for all parts"
         return f"made no progress for {self._within_s:.0f} s ({self._doing})"

@@ -8,7 +8,7 @@ from . import lenet
 from .rounds import BATCH_SIZE, NUM_ROUNDS, RIGHT, Rounds
 from .training_cases import Rows, counted, shared_example, some_text
 
-_PART = "does data_split get the number of clients, and does each client use its whole part?"
+_PART = "does data_split get the number of clients, and does each client use all of its part?"
 _SPLIT = "are there as many parts as clients, and does each client get a different part?"
 
 
@@ -48,7 +48,9 @@ def _assert_own(rank: int, epoch: int, rows: Rows, mine: Rows) -> None:
         text = f"{when} left out {some}."
         raise WrongAnswer(found("client.examples_left_out", text, help=_PART, **facts))
     if number := len(np.setdiff1d(rows, mine)):
-        text = f"{when} trained on {counted(number, 'example', 'examples')} of other clients."
+        text = (
+            f"{when} trained on {counted(number, 'example', 'examples')} from other clients' parts."
+        )
         facts = {"rank": rank, "epoch": epoch, "number": number}
         raise WrongAnswer(found("client.foreign_examples", text, help=_SPLIT, **facts))
 

@@ -32,7 +32,7 @@ MORE_THAN_ALL = 10**6
 """Gradients that no client computes: a run that ends where its script does."""
 _FIGURE = (
     "rank 0 must save a figure of the clients' labels, for instance with plot_data_split from "
-    "utils.py; .png, .jpg, .jpeg, .pdf, and .svg files count"
+    "utils.py; .png, .jpg, .jpeg, .pdf, and .svg files are accepted"
 )
 
 

@@ -25,7 +25,7 @@ _SLACK = 1.5
 _SHARE_COMPRESSED = 0.7
 """Of the bytes of a model, that it has at least when it is compressed."""
 _FROM_SERVER = (
-    "only the server may load and split the data; how do other ranks get their data and model?"
+    "only the server may load and split the data; how do the other ranks get their data and model?"
 )
 _ONLY_TELL = {"Barrier", "Ibarrier", "Barrier_init"}
 _ONLY_ROOT_GIVES = {

@@ -50,7 +50,8 @@ def division_slip(step: Step, made: Mixture, rank: int, steps: Steps) -> Finding
     shares = [made.shares[each] for each in made.present]
     otherwise = (
         "gradient.wrong_divisor",
-        f"gradients with factors other than 1/{num_ranks}, although there are {num_ranks} {noun}",
+        f"gradients multiplied by factors other than 1/{num_ranks}, although there are {num_ranks} "
+        f"{noun}",
     )
     fitting = [
         slip
@@ -59,5 +60,5 @@ def division_slip(step: Step, made: Mixture, rank: int, steps: Steps) -> Finding
     ]
     key, words = next(iter(fitting), otherwise)
     told = f"In step {step.number}, rank {rank} used {words}."
-    compare = "compare the factor of each gradient with the divisor of the sum"
+    compare = "compare the factor applied to each gradient with the divisor of the sum"
     return found(key, told, help=compare, rank=rank, step=step.number)

@@ -156,7 +156,7 @@ def _weights(made: Mixture, rounds: Rounds) -> Finding:
     return found(
         "global.weights",
         f"The mean has the weights {weights}; for clients with "
-        f"{', '.join(map(str, sizes.values()))} examples they must "
+        f"{', '.join(map(str, sizes.values()))} examples, they must "
         f"be {wanted}.",
         weights=_rounded(made),
     )

@@ -20,7 +20,7 @@ from .step_mixtures import (
 from .steps import Steps, one_model
 
 _ONE_START = (
-    "does each rank call set_random_seed(42) before it makes Net(), or get its first model from "
+    "does each rank call set_random_seed(42) before it creates Net(), or get its first model from "
     "another rank?"
 )
 _FOLLOW = (

@@ -16,7 +16,7 @@ def known_steps(steps: Steps, rank: int) -> Sequence[Step]:
     known = steps.of(rank)
     if not known:
         steps.trained.model(rank)
-        text = f"No step of rank {rank}'s model was found in this run."
+        text = f"No training step of rank {rank}'s model was found in this run."
         raise WrongAnswer(found("step.none_seen", text, rank=rank))
     return known
 

@@ -109,7 +109,7 @@ def test_trains_with_any_number_of_clients(run: Run, checks: RoundChecks, ranks:
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_clients_train_on_all_of_their_examples(run: Run, checks: RoundChecks) -> None:
-    """trains each client on its whole part of the data"""
+    """trains each client on all of its part of the data"""
     for case, outcome in runs_of(run):
         checks.own_examples(case, outcome)
 

@@ -122,7 +122,7 @@ def test_workers_start_with_the_servers_model(run: Run, checks: StepChecks) -> N
 
 @points(1.5, requires=test_training_uses_what_is_sent)
 def test_server_uses_the_gradients_of_all_workers(run: Run, checks: StepChecks) -> None:
-    """gives the gradients of all workers the same weight"""
+    """weights all workers' gradients equally"""
     for case, outcome in runs_of(run):
         checks.summed(case, outcome)
 

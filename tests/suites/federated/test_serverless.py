@@ -101,7 +101,7 @@ def test_all_ranks_start_with_one_model(run: Run, checks: StepChecks) -> None:
 
 @points(2, requires=test_training_uses_what_the_ranks_send)
 def test_gradients_of_all_ranks_are_summed(run: Run, checks: StepChecks) -> None:
-    """gives the gradients of all ranks the same weight"""
+    """weights all ranks' gradients equally"""
     for case, outcome in runs_of(run):
         checks.summed(case, outcome)
 

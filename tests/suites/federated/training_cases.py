@@ -163,15 +163,17 @@ class Trained:
 
     def model(self, rank: int) -> lenet.Vector:
         """Return the packed `model` of a rank after the script."""
-        return _finite(self.model_found(rank), rank, "after the script")
+        return _finite(self.model_found(rank), rank, "when the script ended")
 
     def model_found(self, rank: int) -> lenet.Vector:
         """Return the packed `model` of a rank, whatever has become of its numbers."""
         problem = self.outcome["problem"][rank]
         if problem:
             there_is = problem[:60]
-            text = f"After the script, `model` on rank {rank} is not a network: found {there_is}."
-            helps = "the trained network must be the global variable `model`, outside of functions"
+            text = (
+                f"When the script ended, rank {rank}'s `model` was not a network: found {there_is}."
+            )
+            helps = "assign the trained network to the global variable `model`, not in a function"
             raise WrongAnswer(found("model.missing", text, help=helps, rank=rank, problem=there_is))
         model = self.outcome["model"][rank]
         if model.shape != (lenet.NUM_PARAMETERS,):
@@ -194,7 +196,7 @@ class Trained:
         rows = self.outcome["rows"][rank]
         lengths = self.outcome["rows_per_batch"][rank]
         if (lengths < 0).any() or lengths.sum() != len(rows):
-            text = f"Rank {rank}'s recorded batches do not match their recorded sizes."
+            text = f"The grader's record of rank {rank}'s batches is inconsistent."
             raise WrongAnswer(found("batches.inconsistent", text, rank=rank))
         if (rows < 0).any() or (rows >= self.case.num_training).any():
             text = f"Rank {rank} trained on images that are not training examples from load_data()."

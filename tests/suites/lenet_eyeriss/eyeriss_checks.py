@@ -75,7 +75,7 @@ def _known_ofmap(held: Matrix, flipped: Matrix, transposed: Matrix) -> Iterator[
     """Yield the mistake that would give this ofmap, if it is a usual one."""
     if np.array_equal(held, flipped):
         text = "The ofmap is the convolution with the kernel rotated by 180 degrees."
-        helps = "compare your indices into kernel and ifmap with the formula in the handout"
+        helps = "compare your kernel and ifmap indices with the formula in the handout"
         yield found("ofmap.kernel_turned", text, help=helps)
     elif np.array_equal(held, transposed):
         text = "The ofmap is transposed: its rows and columns are swapped."
@@ -166,8 +166,8 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
         if 3 * in_order < num_adds:
             come = "comes after its" if in_order == 1 else "come after their"
             some = f"Only {in_order}" if in_order else "None"
-            text = f"{some} of the {num_adds} adds {come} operands, in a cycle without another "
-            text += "operation of the same PE. The grader did not compare the output cycles."
+            text = f"{some} of the {num_adds} adds {come} operands, in a cycle with no other "
+            text += "operation on the same PE. The grader did not check when the outputs leave."
             raise WrongAnswer(found("latency.no_order", text, number=in_order))
         offset = schedule[0].cycle - 1
         begins = f", and the schedule begins in cycle {schedule[0].cycle}" if offset else ""
@@ -246,7 +246,7 @@ def assert_sequential_cycles(case: SequentialCycles, outcome: Outcome) -> None:
 def _known_count(cycles: int, sizes: Sizes) -> Iterator[Finding]:
     """Yield the mistake that would give this number, if it is a usual one."""
     if cycles == sizes.leaves_in(sizes.out_cols - 1):
-        text = "sequential_cycles returns the time of the whole array, not of a single PE."
+        text = "sequential_cycles returns the time for the whole array, not for a single PE."
         yield found("sequential.time_of_the_array", text)
 
 
@@ -333,7 +333,7 @@ def _known_time(schedule: list[Work], sizes: Sizes) -> Iterator[Finding]:
     last = schedule[-1].cycle
     if last == sizes.num_multiplies + sizes.num_adds:
         text = f"The schedule takes {last} cycles, one for each operation."
-        helps = "the PEs of the array must work at the same time"
+        helps = "the PEs must work in parallel"
         yield found("latency.one_operation_at_a_time", text, help=helps, cycles=last)
     elif last == sizes.taps * sizes.out_cols + sizes.kernel_rows:
         text = f"The schedule takes {last} cycles, as if each PE had a multiplier and an adder."

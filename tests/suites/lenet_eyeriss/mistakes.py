@@ -72,7 +72,8 @@ def wrong_divisor(rank: int, num_ranks: int, divisor: float) -> Finding:
     # On 2 ranks a second division looks like a fixed divisor of 4.
     if num_ranks > 2 and abs(divisor / num_ranks**2 - 1) <= _DIVISOR_RTOL:
         text = f"Rank {rank} ended with the sum divided twice by the number of ranks."
-        return found("mean.divided_twice", text, help="how often does your code divide?", rank=rank)
+        helps = "how many times does your code divide?"
+        return found("mean.divided_twice", text, help=helps, rank=rank)
     divisor = float(f"{divisor:.4g}")
     text = f"Rank {rank} ended with the sum over all ranks divided by {divisor:g}"
     text += f"; expected {num_ranks}."

@@ -28,7 +28,7 @@ def assert_goes_all_the_way_round(case: Training, outcome: Outcome) -> None:
             composition = composition_of(outcome, rank, epoch=0)
             for source in range(outcome.ranks):
                 if not composition.reached_by(source):
-                    text = f"Rank {rank}'s result contains no gradient of rank {source}."
+                    text = f"Rank {rank}'s result contains none of rank {source}'s gradients."
                     helps = f"follow rank {source}'s gradients from message to message"
                     raise WrongAnswer(
                         known_mistake(outcome, rank, epoch=0)
@@ -86,7 +86,7 @@ def assert_divided(case: Training, outcome: Outcome) -> None:
         sums = [sums_of(outcome, rank, epoch=0) for rank in range(n)]
         finished = {rank: each for rank, each in enumerate(sums) if each.share >= A_CHUNK / n}
         if not finished:
-            text = "No rank ended with a chunk of gradients that was summed over all ranks."
+            text = "No rank ended with a chunk of gradients summed over all ranks."
             helps = "which ranks' gradients are in the first element of each chunk?"
             raise WrongAnswer(found("sum.nothing_complete", text, help=helps))
         for rank, each in finished.items():

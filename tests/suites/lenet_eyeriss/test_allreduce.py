@@ -118,13 +118,13 @@ def test_all_processes_hold_the_very_same_parameters(run):
 
 @stage(1.5)
 def test_begins_with_gradients(run):
-    """starts to exchange gradients, and then hangs or fails"""
+    """starts to exchange gradients before it hangs or fails"""
     assert_begins(run, CASES, ALONE, assert_finished, begins_with_gradients, gives_gradients)
 
 
 @stage(0.5)
 def test_every_process_hands_over_as_much(run):
-    """sends as many numbers as there are gradients, on 4 ranks"""
+    """sends as many numbers as gradients from each of 4 ranks"""
     attempts = run(SHEETS_RANKS, CASES[SHEETS_RANKS]).attempts()
     assert attempts
     for case, attempt in attempts:

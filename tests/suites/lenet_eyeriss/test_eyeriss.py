@@ -158,14 +158,14 @@ def test_narrow_shapes(run):
 
 @points(0.75)
 def test_sequential_cycles_of_the_example(run):
-    """counts the cycles of one PE alone (example's size)"""
+    """counts the cycles of a single PE (example's size)"""
     for case, outcome in run(1, COUNTS).having(subject=EXAMPLE):
         assert_sequential_cycles(case, outcome)
 
 
 @points(0.75)
 def test_sequential_cycles_of_any_size(run):
-    """counts the cycles of one PE alone (other sizes)"""
+    """counts the cycles of a single PE (other sizes)"""
     for case, outcome in run(1, COUNTS).having(subject=ANY_SIZE):
         assert_sequential_cycles(case, outcome)
 

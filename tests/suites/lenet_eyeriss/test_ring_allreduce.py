@@ -120,7 +120,7 @@ def test_no_collective_is_called(run):
 @points(1, requires=test_only_messages_carry_gradients)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_every_process_sends_no_more_than_a_ring_needs(run, ranks):
-    """sends at most 2(n-1)/n of the gradients from each rank"""
+    """sends at most 2(n-1)/n times the gradients' size per rank"""
     answers = run(ranks, CASES[ranks]).having(buffered_sends=False)
     if ranks != SHEETS_RANKS:  # what is wrong there only costs points where values are compared
         answers = answers.holding(assert_nearly_all_in_every_epoch)
@@ -197,7 +197,7 @@ def test_begins_with_chunks_around_the_ring(run):
 
 @stage(0.5)
 def test_adds_what_a_neighbour_sends(run):
-    """adds the gradients of a neighbour"""
+    """adds a neighbour's gradients"""
     answers = where_few_hold(run, CASES, assert_adds_a_neighbour)
     assert answers
     for _, outcome in answers:

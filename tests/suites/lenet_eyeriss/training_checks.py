@@ -69,7 +69,7 @@ def _more_calls(case: Training, outcome: Outcome, epoch: int) -> Finding | None:
     if is_first or epoch < case.epochs - 1 or not number:
         return None
     text = f"In this epoch, the grader called average_gradients {number} times before the call "
-    text += "that counts."
+    text += "that it checked."
     return found("training.more_calls", text, number=number)
 
 

@@ -94,7 +94,7 @@ def assert_results_come_from_messages(run: Run, cases: Cases) -> None:
             raise RuleViolation(
                 found(
                     "messages.beside_a_collective",
-                    f"Rank {rank} called {call_text(call)}, and its point-to-point "
+                    f"Rank {rank} called {call_text(call)}, and the point-to-point "
                     "messages did not carry the result.",
                     **call_facts(rank, call),
                 ),

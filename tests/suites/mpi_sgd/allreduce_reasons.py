@@ -84,8 +84,8 @@ def any_source(outcome: Outcome) -> Finding | None:
         if is_wild and (call.is_receive or "robe" in call.function):
             return found(
                 "calls.any_source",
-                f"Rank {rank}'s {call_text(call)} takes a message from any source, so "
-                "it might take a message from a later call.",
+                f"Rank {rank}'s {call_text(call)} accepts messages from any source, so "
+                "it might take one that belongs to a later call.",
                 help="name the source: messages from the same rank cannot overtake each other",
                 **call_facts(rank, call),
             )
@@ -143,9 +143,9 @@ def smaller_datatype(case: Reduction, trace: Trace) -> Finding | None:
         if call.is_send and 1 < num_bytes < case.item_num_bytes:
             return found(
                 "allreduce.smaller_datatype",
-                f"Rank {rank}'s {call_text(call)} sends {call.num_elements} elements of "
+                f"Rank {rank}'s {call_text(call)} sent {call.num_elements} elements of "
                 f"{num_bytes} bytes, but {case.dtype} elements have {case.item_num_bytes}: "
-                "part of the array might not be sent.",
+                "part of the array might not have been sent.",
                 help="pass the array alone, or with the MPI datatype that matches its dtype",
                 **call_facts(rank, call),
             )

@@ -55,7 +55,7 @@ def assert_ability(run: Run, cases: Cases, *subjects: str, hint: Finding | None 
         able = [ranks for ranks in asked if ranks == 1 or plain_is_right(run, cases, ranks)]
         if not _are_enough(able, asked):
             numbers = listed(str(ranks) for ranks in asked if ranks not in able)
-            not_run(f"needs np.add on {PLAIN_LENGTH} elements, which fails on {numbers} ranks")
+            not_run(f"needs np.add to work on {PLAIN_LENGTH} elements; it fails on {numbers} ranks")
         for ranks in able:
             try:
                 for case, outcome in run(ranks, cases[ranks]).having(subject=subject):

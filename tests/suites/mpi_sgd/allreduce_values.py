@@ -93,8 +93,8 @@ def assert_reduced_by_no_collective(case: Reduction, outcome: Outcome) -> None:
             raise RuleViolation(
                 found(
                     "allreduce.result_by_collective",
-                    f"Rank {rank} called {call_text(call)}. Here the result must come from "
-                    "point-to-point messages (Isend, Irecv, ...).",
+                    f"Rank {rank} called {call_text(call)}. In this part, the result must come "
+                    "from point-to-point messages (Isend, Irecv, ...).",
                     **call_facts(rank, call),
                 )
             )
@@ -164,7 +164,7 @@ def _assert_groups_reduced(case: GroupReduction, outcome: Outcome) -> None:
         over_all = [r for r, recv in enumerate(outcome["recv"]) if np.array_equal(recv, everybody)]
         if over_all:
             rank = over_all[0]
-            text = f"Rank {rank}'s recv contains the result of all ranks, even those not in comm."
+            text = f"Rank {rank}'s recv contains the result over all ranks, even those not in comm."
             reason = found("comm.reduced_over_all", text, help=_USE_COMM, rank=rank)
         raise led_by(error, reason) from None
 

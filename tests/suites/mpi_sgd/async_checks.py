@@ -81,7 +81,7 @@ def assert_no_gradient_is_lost(case: Fit, outcome: Outcome) -> None:
             if any(same(begin - np.sum(steps, axis=0), array, RTOL) for array in held):
                 continue
             _replayed(case, outcome)  # tells why, if it can
-            text = f"No master's final {name} is its start value minus every batch's step."
+            text = f"No master's final {name} equals the start value minus all batches' steps."
             raise WrongAnswer(found("async.last_value_missing", text, name=name))
 
 
@@ -236,11 +236,12 @@ def updates_of(case: Fit, outcome: Outcome) -> list[Update]:
         if len(updates) + len(batches) > _MOST_BATCHES * case.num_steps:
             asked = case.num_steps
             text = (
-                f"The workers trained on over {_MOST_BATCHES} times the required {asked} batches."
+                f"The workers trained on more than {_MOST_BATCHES} times the required {asked} "
+                "batches."
             )
             raise WrongAnswer(found("async.far_too_many_batches", text, expected=asked))
         if len(seen) != len(batches):
-            text = f"The grader's record of the weights that rank {rank} used is inconsistent."
+            text = f"The grader's record of rank {rank}'s weights is inconsistent."
             raise WrongAnswer(found("async.record_of_weights_broken", text, rank=rank))
         held = [*seen, serial.packed(_arrays_of(case, outcome, rank), case.sizes)]
         for number, rows in enumerate(batches):

@@ -97,7 +97,7 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
                     "async.fixed_order",
                     f"While rank {slow} computed, {masters} stopped serving rank {worker}.",
                     help="does a master wait for the workers in a fixed order? It must accept "
-                    "gradients from any worker, as with MPI.ANY_SOURCE",
+                    "gradients from any worker, for example with MPI.ANY_SOURCE",
                     rank=slow,
                     worker=worker,
                     masters=case.num_masters,
@@ -105,7 +105,7 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
                 found(
                     "async.others_held_up",
                     f"While we paused rank {slow} in {_held_in(outcome)}, {masters} received "
-                    f"the gradients of too few of rank {worker}'s batches.",
+                    f"gradients for too few of rank {worker}'s batches.",
                     rank=slow,
                     worker=worker,
                 ),

@@ -179,7 +179,7 @@ def _told(
             return [found("step.summed_twice", text, help=helps, **facts)]
         if contributions.are(-1):
             text = f"{place} changed in the wrong direction."
-            helps = "compare the sign: a step subtracts learning_rate times the sum"
+            helps = "check the sign: a step subtracts learning_rate times the sum"
             return [found("step.wrong_direction", text, help=helps, **facts)]
         if contributions.are_equal:
             factor = f"{contributions.factors[0]:.6g}"

@@ -228,7 +228,7 @@ def trained_batches(case: Fit, outcome: Outcome, rank: int) -> list[Rows]:
             found("fit.too_many_batches", text, rank=rank, trained=trained, expected=asked)
         )
     if (lengths < 0).any() or lengths.sum() != len(rows):
-        text = f"The grader's record of the batches that rank {rank} used is inconsistent."
+        text = f"The grader's record of rank {rank}'s batches is inconsistent."
         raise WrongAnswer(found("fit.record_of_batches_broken", text, rank=rank))
     if (rows < 0).any() or (rows >= _NUM_ROWS).any():
         text = f"Rank {rank} trained on inputs that are not examples from training_data."

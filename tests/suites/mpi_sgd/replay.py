@@ -77,13 +77,13 @@ def assert_final(replayed: Replay, final: Arrays, *, rtol: float) -> None:
             )
             raise WrongAnswer(found("async.final_values_missing", text, help=_GATHER, name=name))
         if earlier is not None:
-            text = f"Rank 0 ended with the {name} of update {earlier} of {num_updates}."
+            text = f"Rank 0 ended with the {name} from update {earlier} of {num_updates}."
             facts = {"name": name, "number": earlier}
             raise WrongAnswer(found("async.final_values_outdated", text, help=_GATHER, **facts))
         try:
             assert_every_rank([held], equals=chain[-1], name=name, rtol=rtol, atol=rtol)
         except WrongAnswer as error:
-            text = f"Rank 0's final {name} is not its value after the last update."
+            text = f"Rank 0's final {name} differs from its value after the last update."
             reason = found("async.final_values_wrong", text, help=_GATHER, name=name)
             raise led_by(error, reason) from None
 

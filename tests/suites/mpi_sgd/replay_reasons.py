@@ -27,7 +27,7 @@ def reason_of_break(
                 "async.reply_before_step",
                 f"Rank {update.rank}'s {name} did not change after its batch {update.batch}: "
                 "the master replied before its step, or the worker ignored the reply.",
-                help="compare the order: the master steps first, then it replies",
+                help="check the order: the master must step first, then reply",
                 **_facts(update, name),
             )
     for update in left_over:
@@ -35,7 +35,7 @@ def reason_of_break(
             return found(
                 "async.reply_without_gradients",
                 f"The {name} sent back for {update} did not contain that batch's gradients.",
-                help="compare the order: the master steps first, then it replies",
+                help="check the order: the master must step first, then reply",
                 **_facts(update, name),
             )
     pairs = [(one, other) for one in left_over for other in left_over if one is not other]

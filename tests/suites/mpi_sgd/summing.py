@@ -104,8 +104,8 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
                 ),
                 found(
                     "sync.calls_of_collectives",
-                    f"Rank {rank} called {counted(len(given), 'collective', 'collectives')}, first "
-                    f"{call_text(given[0])}.",
+                    f"Rank {rank} called {counted(len(given), 'collective', 'collectives')}, "
+                    f"starting with {call_text(given[0])}.",
                     number=len(given),
                     place=call_place(given[0]),
                 ),
@@ -129,7 +129,7 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
                     "sync_ring.collective_carries_gradients",
                     f"Rank {rank} called {call_text(given[0])}, a collective that carries the "
                     "gradients.",
-                    help="this part requires your own ringallreduce, made of point-to-point calls",
+                    help="this part requires your own ringallreduce, built on point-to-point calls",
                     **call_facts(rank, given[0]),
                 )
             )

@@ -102,7 +102,7 @@ def _assert_gradients_are_given(case: Fit, outcome: Outcome) -> None:
             found(
                 "evidence.gradients_not_given",
                 f"samples of the messages show no piece of the gradients of ranks {without[0]} and "
-                f"{without[1]}, and no sum that includes one. The trained network "
+                f"{without[1]}, alone or in a sum. The trained network "
                 "might not come from messages or collectives; your instructor reviews this part",
                 ranks=without,
             )

@@ -254,7 +254,7 @@ def test_keeps_up_with_serial_training(run):
 
 @stage(3)
 def test_masters_ask_for_gradients(run):
-    """waits for gradients in a master"""
+    """waits for gradients on a master rank"""
     shown(run, CASES, asks_for_gradients)
 
 
@@ -266,7 +266,7 @@ def test_workers_send_gradients(run):
 
 @stage(12.5)
 def test_new_values_are_expected(run):
-    """sends gradients, and asks for new values or sends them"""
+    """sends gradients, and requests or sends new values"""
     shown(run, CASES, sends_gradients, asks_for_or_sends_new_values)
 
 

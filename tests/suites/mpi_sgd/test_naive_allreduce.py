@@ -250,7 +250,7 @@ def test_exchange_has_begun(run):
 
 @stage(6)
 def test_name_is_misspelt(run):
-    """misspells the name of an MPI send or receive"""
+    """stops at a misspelt MPI send or receive"""
     assert_name_is_misspelt(run, CASES)
 
 

@@ -282,7 +282,7 @@ def test_ring_is_not_waited_for(run):
 
 @stage(9)
 def test_name_is_misspelt(run):
-    """misspells the name of an MPI send or receive"""
+    """stops at a misspelt MPI send or receive"""
     assert_name_is_misspelt(run, CASES)
 
 

@@ -100,7 +100,7 @@ test_keeps_up_with_serial_training = points(0.25, requires=test_gradients_come_t
 
 @stage(6)
 def test_some_gradients_come_together(run):
-    """combines gradients of all ranks in some arrays"""
+    """combines all ranks' gradients in at least one array"""
     assert_come_together(run, assert_gradients_are_used, least_ranks=2)
 
 
@@ -112,7 +112,7 @@ def test_a_step_is_given_to_collectives(run):
 
 @stage(6)
 def test_the_call_of_a_collective_fails(run):
-    """fails with an error in the line that calls a collective"""
+    """fails with an error on the line that calls a collective"""
     assert_shown_before_failing(run, CASES, fails_in_a_collective)
 
 

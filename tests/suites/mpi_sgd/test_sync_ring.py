@@ -133,7 +133,7 @@ test_keeps_up_with_serial_training = points(0.25, requires=test_gradients_come_t
 
 @stage(6, own=OWN)
 def test_some_gradients_come_together(run):
-    """combines gradients of all ranks in some arrays"""
+    """combines all ranks' gradients in at least one array"""
     assert_come_together(run, assert_gradients_are_used, least_ranks=2)
 
 
@@ -145,7 +145,7 @@ def test_a_step_is_sent_around_a_ring(run):
 
 @stage(6, own=OWN)
 def test_the_call_of_the_ring_fails(run):
-    """fails with an error in the line that calls ringallreduce"""
+    """fails with an error on the line that calls ringallreduce"""
     assert_shown_before_failing(run, CASES, fails_in_a_call_of("ringallreduce"))
 
 

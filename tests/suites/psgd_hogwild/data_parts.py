@@ -67,7 +67,7 @@ def assert_disjoint(parts: Mapping[str, Rows]) -> None:
     for who, part in parts.items():
         own = np.unique(part).tolist()
         if not own:
-            text = f"{who.capitalize()} trained on no example."
+            text = f"{who.capitalize()} trained on no examples."
             helps = f"each {who.split()[0]} must have its own part of the data"
             raise WrongAnswer(found("data.empty_part", text, help=helps, who=who))
         shared = [row for row in own if row in owners]
@@ -88,7 +88,7 @@ def assert_none_left_out(case: Training, parts: Mapping[str, Rows]) -> None:
     if missing:
         number, num_examples, example = len(missing), case.num_examples, missing[0]
         text = f"The training left out {number} of {num_examples} examples"
-        text += f"{', such as' if number > 1 else ':'} example {example}."
+        text += f"{', including' if number > 1 else ':'} example {example}."
         helps = "together, the parts must contain every example of the dataset"
         facts: dict[str, Any] = {"number": number, "num_examples": num_examples, "example": example}
         left_out = found("data.examples_left_out", text, help=helps, **facts)

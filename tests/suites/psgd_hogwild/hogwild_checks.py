@@ -304,8 +304,8 @@ def assert_own_gradients(case: Hogwild, outcome: Outcome) -> None:
             at = f" at {place}" if place else ""
             text = f"A process took its step{at} with {name} in shared memory, where other "
             text += "processes overwrite it."
-            helps = "only the weights may be shared: which gradients exist when you call "
-            helps += "share_memory(), and which does zero_grad() keep?"
+            helps = "only the weights may be shared: do gradients already exist when you call "
+            helps += "share_memory(), and does zero_grad() keep them?"
             raise WrongAnswer(
                 found("hogwild.gradients_shared", text, help=helps, name=name, place=place)
             )
@@ -323,7 +323,7 @@ def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
         if distance <= SUM_MARGIN:
             return
         text = f"The returned weights differ by {distance:.0%} from the expected ones: the start "
-        text += f"weights minus lr times all {len(steps)} gradients."
+        text += f"weights minus lr times the sum of all {len(steps)} gradients."
         helps = f"up to {SUM_MARGIN:.0%} is allowed, because simultaneous writes lose some steps"
         facts: dict[str, Any] = {"distance": round(distance, 2), "num_gradients": len(steps)}
         off = found("hogwild.steps_do_not_add_up", text, help=helps, **facts)
@@ -346,7 +346,7 @@ def _missing_steps(case: Hogwild, outcome: Outcome) -> list[Finding]:
     (processes,) = outcome["processes"]
     by_process = [steps[processes == number].sum(axis=0) for number in sorted(set(processes))]
     if np.allclose(moved, 0, atol=ATOL):
-        text = "The returned weights are the start weights: they contain no step."
+        text = "The returned weights are the start weights: they contain no steps."
         return [found("hogwild.start_weights_returned", text)]
     if len(by_process) == 1:
         return []

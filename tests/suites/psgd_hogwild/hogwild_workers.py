@@ -78,11 +78,12 @@ def all_batches(case: Hogwild, outcome: Outcome) -> list[Rows]:
     batches = trained_batches(case, outcome, 0)
     if not batches:
         text = "No process computed a gradient of the given model."
-        helps = "hogwild must train `model`, with model(inputs), a loss, and backward()"
+        helps = "hogwild must train `model`: call model(inputs), compute a loss, "
+        helps += "and call backward()"
         raise WrongAnswer(found("hogwild.model_not_trained", text, help=helps))
     writes: dict[str, Any] = {name: len(outcome[name][0]) for name in FOR_EACH_WRITE}
     if len(set(writes.values())) > 1:
         numbers = ", ".join(f"{number} {name}" for name, number in writes.items())
-        text = f"The record of the writes into the parameters is inconsistent: {numbers}."
+        text = f"The record of writes to the parameters is inconsistent: {numbers}."
         raise WrongAnswer(found("record.writes_inconsistent", text, **writes))
     return batches

@@ -264,7 +264,7 @@ def assert_in_each_communicator(is_right_otherwise: bool, case: Psgd, outcome: O
         except WrongAnswer as error:
             if not is_right_otherwise:
                 raise
-            text = f"The result is wrong when comm contains {ranks_text(group)} only."
+            text = f"The result is wrong when comm contains only {ranks_text(group)}."
             helps = "take rank and size from comm: where is MPI.COMM_WORLD used?"
             whose = found("psgd.other_communicator", text, help=helps, ranks=group)
             told = WrongAnswer.at([whose, *error.findings], error.differences)
@@ -279,7 +279,7 @@ def _batches_by_rank(case: Psgd, outcome: Outcome) -> list[list[Rows]]:
     batches = [trained_batches(case, outcome, rank) for rank in range(outcome.ranks)]
     if not any(batches):
         text = "No rank computed a gradient of the given model."
-        helps = "psgd must train `model`, with model(inputs), a loss, and backward()"
+        helps = "psgd must train `model`: call model(inputs), compute a loss, and call backward()"
         raise WrongAnswer(found("psgd.model_not_trained", text, help=helps))
     return batches
 

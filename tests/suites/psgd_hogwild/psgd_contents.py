@@ -55,8 +55,8 @@ def assert_weights_given(case: Psgd, outcome: Outcome) -> None:
             raise NotProven(
                 found(
                     "evidence.weights_not_given",
-                    "samples of messages and collectives contain no results of ranks "
-                    f"{without[0]} and {without[1]}, and no sums of them. The mean "
+                    "samples of messages and collectives contain no results from ranks "
+                    f"{without[0]} and {without[1]}, nor any sums of them. The mean "
                     "might not come from messages; your instructor reviews this part",
                     ranks=without,
                 )

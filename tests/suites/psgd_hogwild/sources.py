@@ -21,7 +21,7 @@ SOLVERS = frozenset(
 LOCKS = ("Lock", "RLock", "Semaphore", "BoundedSemaphore", "flock", "lockf")
 WAITS = ("Barrier", "Condition", "Event")
 _MAX_CHARS = 1 << 14
-_HELP = "write the training with torch, without other packages that train models"
+_HELP = "use torch, and no other package that trains models"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,7 +64,7 @@ def test_weights_of_all_ranks_come_together(run, ranks):
 @points(0.75, requires=(test_parts_are_disjoint, test_weights_of_all_ranks_come_together))
 @pytest.mark.parametrize("ranks", ENOUGH_RANKS)
 def test_each_rank_runs_sgd(run, ranks):
-    """runs plain SGD on each rank, with the loss of training.py"""
+    """runs plain SGD on each rank, with the loss from training.py"""
     for case, outcome in run(ranks, CASES[ranks]).having(subject="values"):
         assert_sgd(case, outcome)
 
@@ -166,7 +166,7 @@ def test_the_given_model_is_trained_and_returned(run, ranks):
 @points(0.25, requires=(test_each_rank_runs_sgd, test_weights_of_all_ranks_come_together))
 @pytest.mark.parametrize("ranks", [GROUPED_RANKS])
 def test_no_other_solver(run, ranks):
-    """imports no other package that trains models"""
+    """imports no model-training package other than torch"""
     launch = run(ranks, CASES[ranks])
     files = [outcome for _, outcome in launch.having(probe="read_sources")]
     assert_no_solver(*files)

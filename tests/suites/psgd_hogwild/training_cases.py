@@ -136,7 +136,7 @@ def softmax_twice(gradient: Vector, weights: Vector, given: tuple[Vector, Labels
     if not np.allclose(gradient, double, rtol=GRADIENT_ATOL, atol=GRADIENT_ATOL):
         return []
     text = "The loss applies a softmax to the probabilities, as CrossEntropyLoss does."
-    return [found("loss.softmax_twice", text, help="use the loss of training.py")]
+    return [found("loss.softmax_twice", text, help="use the loss from training.py")]
 
 
 def assert_size(case: Training, outcome: Outcome) -> None:

@@ -38,8 +38,8 @@ def assert_same_time(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         num_arrived, num_gave_up, num_started = _meeting(outcome)
         if num_gave_up and num_started < case.num_processes:
-            text = f"Only {counted(num_started, 'process')} had started when one was in the "
-            text += "middle of a step; for 3 s, no other process started."
+            text = f"Only {counted(num_started, 'process')} had started when one reached the "
+            text += "middle of a step; no other process started for 3 s."
             helps = "start all processes before you join the first"
             facts: dict[str, Any] = {"num_started": num_started}
             raise RuleViolation(found("hogwild.started_one_by_one", text, help=helps, **facts))
@@ -84,8 +84,8 @@ def _wait_in_a_step(case: Hogwild, outcome: Outcome, places: Sequence[str]) -> l
         text += "theirs. They probably waited for it."
         return [found("hogwild.waits_in_step", text, help=_HELP, places=places)]
     if times_stopped(case, outcome) >= _TIMES_STOPPED:
-        text = "While the grader paused one process in a step, another repeatedly took no batch "
-        text += "for 0.2 s. It probably waited."
+        text = "More than once, while the grader paused one process in a step, another took no "
+        text += "batch for 0.2 s. It probably waited."
         return [found("hogwild.waits_while_held_up", text, help=_HELP, places=places)]
     return []
 
@@ -94,7 +94,7 @@ def _turn_waited(outcome: Outcome, places: Sequence[str]) -> list[Finding]:
     (waited,) = outcome["waited"]
     text = "Between two of its batches, a process waited for its turn or for the others, "
     text += f"before it ran {waited}."
-    helps = "no process may wait for another from its first batch to its last"
+    helps = "no process may wait for another between its first batch and its last"
     waits = found("hogwild.waits_between_batches", text, help=helps, places=[waited, *places])
     return [waits] if waited else []
 
@@ -115,7 +115,7 @@ def times_stopped(case: Hogwild, outcome: Outcome) -> int:
     if len({len(column) for column in stays}) > 1 or len(stays[0]) > _MOST_STAYS:
         told: dict[str, Any] = {name: len(outcome[name][0]) for name in FOR_EACH_STAY}
         numbers = ", ".join(f"{number} {name}" for name, number in told.items())
-        text = f"The record of the processes that were paused in a step is inconsistent: {numbers}."
+        text = f"The record of processes paused in a step is inconsistent: {numbers}."
         raise WrongAnswer(found("record.stays_inconsistent", text, **told))
     who, begin_ns, end_ns, _ = stays
     number: Counter[int] = Counter()
@@ -165,7 +165,7 @@ def _meeting(outcome: Outcome) -> tuple[int, int, int]:
     """
     num_arrived, num_gave_up, num_started = outcome["meeting"][0].tolist()
     if not num_arrived:
-        text = "No process reached the batch where the grader makes all wait for each other. "
-        text += "It is unknown whether they train at the same time."
+        text = "No process reached the batch where the grader makes all processes meet. "
+        text += "Whether they train at the same time is unknown."
         raise NotProven(found("hogwild.never_met", text))
     return num_arrived, num_gave_up, num_started

@@ -117,7 +117,7 @@ def assert_starts_equal(case: Training, outcome: Outcome) -> None:
 
 def _differ_at_start(rank: int) -> Finding:
     text = f"Rank {rank} did not start with rank 0's parameters."
-    helps = "compare how both ranks get their first parameters, for example their seeds"
+    helps = "compare how both ranks initialise their parameters, for example their seeds"
     return found("replicas.differ_at_start", text, help=helps, rank=rank)
 
 

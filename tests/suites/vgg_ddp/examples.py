@@ -9,8 +9,8 @@ from .steps import examples_of
 from .train_cases import BATCH_SIZE, Printing, Training
 
 _SAMPLER = (
-    "check how each rank picks its examples, including num_replicas and rank of its "
-    "DistributedSampler"
+    "check how each rank picks its examples, including the num_replicas and rank "
+    "of its DistributedSampler"
 )
 
 
@@ -49,7 +49,7 @@ def assert_one_epoch(case: Training | Printing, outcome: Outcome) -> None:
     left_out = f"left out {len(missing)} of {case.num_examples} examples"
     facts: dict[str, Any] = {"missing": len(missing), "examples": case.num_examples}
     if missing and len(missing) == case.num_examples % BATCH_SIZE:
-        text = f"The program {left_out}, the size of the last, smaller batch."
+        text = f"The program {left_out}, as many as the last, smaller batch has."
         helps = "is drop_last=True set?"
         raise WrongAnswer(found("epoch.last_batch_left_out", text, help=helps, **facts))
     if missing:

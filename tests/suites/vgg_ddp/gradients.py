@@ -109,6 +109,6 @@ def recognised_by_parameter(
     only = f"only {len(averaged)} of {len(got)} parameters"
     text = f"In iteration {step}, rank {rank} used the mean for {only}. "
     text += f"It used its own batch's gradients for {listed([*left[:_FEW], *more])}."
-    helps = "do you average the gradients of every parameter in the optimizer?"
+    helps = "do you average the gradient of every parameter that the optimizer updates?"
     facts: dict[str, Any] = {"rank": rank, "iteration": step, "averaged": len(averaged)}
     return found("step.parameters_left_out", text, help=helps, left_out=left, **facts)

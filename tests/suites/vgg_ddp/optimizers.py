@@ -35,7 +35,7 @@ def seen_instead(
     before = np.array([start, *reached], dtype=np.float64)
     unknown = found(
         "sgd.another_step",
-        f"A step of rank {rank} was not an SGD step.",
+        f"One of rank {rank}'s steps was not an SGD step.",
         help=_ASKED,
         rank=rank,
     )

@@ -32,7 +32,7 @@ def assert_not_through_ddp(case: Training, outcome: Outcome) -> None:
         if wrapped.any():
             text = f"Rank {rank} trained a model wrapped in DistributedDataParallel, "
             text += "which averages the gradients itself."
-            helps = "in this part, the program must average the gradients"
+            helps = "in this part, your own code must average the gradients"
             helps += "; DistributedDataParallel belongs to part 3"
             raise RuleViolation(found("ddp.not_in_this_part", text, help=helps, rank=rank))
 
@@ -86,8 +86,8 @@ def assert_through_ddp(case: Training, outcome: Outcome) -> None:
         if too_few.any():
             step = int(np.argmax(too_few))
             numbers = int(reduced[step])
-            text = f"In iteration {step}, DistributedDataParallel reduced {numbers} numbers of "
-            text += f"rank {rank} during backward; the gradient has {whole}."
+            text = f"In iteration {step}, DistributedDataParallel reduced {numbers} of "
+            text += f"rank {rank}'s numbers during backward; the gradient has {whole}."
             helps = "does your code call backward inside no_sync()?"
             facts: dict[str, Any] = {
                 "rank": rank,

@@ -68,7 +68,7 @@ def shared_tests(
         assert_all_hold(epoch_of(run(4, cases[4])), assert_shared_out)
 
     def test_batches_have_256_examples_in_all(run):
-        """trains on batches of 256 examples over all ranks"""
+        """trains on batches of 256 examples across all ranks"""
         assert_all_hold(epoch_of(run(4, cases[4])), assert_batch_sizes)
 
     def test_backward_leaves_the_gradient_of_the_batch(run):

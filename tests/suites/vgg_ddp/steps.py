@@ -35,7 +35,7 @@ def assert_trained(case: Training | Printing, outcome: Outcome) -> None:
         if not len(sizes):
             is_first = case.extent == "first batch"
             wanted = "the first backward" if is_first else "optimizer.step()"
-            text = f"The grader saw no training on rank {rank} up to {wanted}."
+            text = f"The grader saw no training on rank {rank}: no iteration reached {wanted}."
             helps = "an iteration needs a batch, backward, and a step, in this order"
             raise WrongAnswer(
                 found("training.not_seen", text, help=helps, rank=rank, up_to=wanted),
@@ -46,8 +46,8 @@ def assert_trained(case: Training | Printing, outcome: Outcome) -> None:
 def _seen_instead(forwards: int, backwards: int, steps: int) -> Finding:
     return found(
         "training.seen_instead",
-        f"Calls that the grader saw: {forwards} of model.py's VGG11 (outside torch.no_grad()), "
-        f"{backwards} of backward, and {steps} of a torch.optim optimizer's step().",
+        f"Calls seen by the grader: {forwards} to model.py's VGG11 (outside torch.no_grad()), "
+        f"{backwards} to backward, and {steps} to a torch.optim optimizer's step().",
         forwards=forwards,
         backwards=backwards,
         steps=steps,
@@ -61,7 +61,7 @@ def assert_network(case: Training | Printing, outcome: Outcome) -> None:
         if len(start) != wanted:
             text = f"Rank {rank} trained a network with {len(start)} parameters; "
             text += f"VGG11() has {wanted} here."
-            helps = "compare the trained network with VGG11() of model.py"
+            helps = "compare the trained network with VGG11() in model.py"
             facts = {"rank": rank, "parameters": len(start), "expected": wanted}
             raise WrongAnswer(found("training.other_network", text, help=helps, **facts))
 

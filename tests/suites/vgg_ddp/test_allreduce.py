@@ -70,7 +70,7 @@ test_program_takes_its_time_for_training_only = points(1.5, requires=test_step_u
 
 @averaged(0)
 def test_uses_names_of_today(run):
-    """uses the current names of torch.distributed"""
+    """uses the current names in torch.distributed"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_names_of_today)
 
 

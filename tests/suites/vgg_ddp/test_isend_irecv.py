@@ -56,7 +56,7 @@ def test_only_isend_and_irecv(run):
 
 @points(0)
 def test_every_request_is_waited_for(run):
-    """waits for every request of isend and irecv"""
+    """waits for every isend and irecv request"""
     for case, outcome in epoch_of(run(4, CASES[4])):
         with case_context(case, outcome):
             assert_requests_completed(outcome.trace)

@@ -76,7 +76,7 @@ def test_losses_are_printed(run):
 
 @points(2, requires=TRAINS)
 def test_one_node_sends_nothing(run):
-    """calls no operation of torch.distributed"""
+    """calls no torch.distributed operation"""
     for case, outcome in epoch_of(run(1, CASES)):
         with case_context(case, outcome):
             assert_only_operations(outcome.trace, allowed=set(), words="none", barriers=False)

@@ -165,7 +165,7 @@ def test_a_grading_ends_also_where_each_step_keeps_its_time(tmp_path):
     code, report, _ = run(tmp_path, begin=begin)
     assert code == 1
     assert all(
-        ": not graded: the judge was killed once (it exceeded the total time of" in each
+        ": not graded: the judge was killed once (it exceeded the total time limit for" in each
         for each in report[:3]
     )
     assert not (tmp_path / "log").read_text()
@@ -185,7 +185,7 @@ def test_what_the_judge_left_behind_ends_the_tests(tmp_path):
     _, report, _ = run(tmp_path, dies=f"test == 'test_b' and ({left}, killed())")
     assert report[0] == "test_a: passed"
     for each in report[1:3]:
-        assert ": not graded: processes of a run did not stop" in each
+        assert ": not graded: some of its processes did not stop" in each
     assert tried(tmp_path) == ["test_a", "test_b"]
 
 

@@ -97,7 +97,7 @@ def test_the_course_around_a_file_is_the_nearest(make):
     root = make("mine", "mpi_sgd")
     assert Course.around(root / "tests/suites/mpi_sgd").name == "mine"
     assert Course.around(bundled().suites / "mpi_sgd").name == bundled().name
-    with pytest.raises(UsageError, match="is in no course"):
+    with pytest.raises(UsageError, match="is not in a course"):
         Course.around(root.parent / "elsewhere")
 
 
@@ -128,7 +128,7 @@ def test_two_named_courses_of_one_name_are_refused(make, tmp_path):
 
 def test_without_any_course_it_is_said_how_to_name_one(monkeypatch):
     monkeypatch.setattr(courses, "bundled_root", lambda: None)
-    with pytest.raises(GraderError, match="no course is installed: name the folder of one with"):
+    with pytest.raises(GraderError, match="no course is installed: name a course's folder with"):
         find_courses((), {})
     assert find_courses((), {}, requires_one=False).courses == ()
     with pytest.raises(GraderError, match="this installation has no course"):

@@ -86,7 +86,7 @@ def test_what_agrees_is_not_told(told):
         (
             ("manual", 0, "rubric", 1, "points"),
             2,
-            "manual.times.rubric: found 2.1 in all; expected the 3 of manual.times.points",
+            "manual.times.rubric: found 2.1 points in all; expected 3, as in manual.times.points",
         ),
         (
             ("manual", 0, "rubric"),
@@ -108,12 +108,13 @@ def test_what_agrees_is_not_told(told):
         (
             ("parts", 1, "builds_on"),
             "rings",
-            'parts.fit.builds_on: found "rings"; expected another part. Did you mean ring?',
+            'parts.fit.builds_on: found "rings"; expected the name of another part. '
+            "Did you mean ring?",
         ),
         (
             ("parts", 1, "builds_on"),
             "fit",
-            'parts.fit.builds_on: found "fit"; expected another part',
+            'parts.fit.builds_on: found "fit"; expected the name of another part',
         ),
         (
             ("parts", 1, "stand_in"),

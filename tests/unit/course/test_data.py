@@ -85,7 +85,7 @@ def test_a_folder_that_is_not_there_is_bad_usage(tmp_path):
 
 def test_a_folder_without_data_is_bad_usage(tmp_path):
     """One sentence names what was expected."""
-    with pytest.raises(UsageError, match="has no known data files: expected MNIST"):
+    with pytest.raises(UsageError, match="has no known data files: expected those of MNIST"):
         Data(tmp_path)
 
 

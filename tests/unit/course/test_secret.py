@@ -47,7 +47,7 @@ def test_a_sealed_grading_draws_a_secret_and_keeps_its_seed():
 def test_a_local_check_has_inputs_that_everybody_may_repeat():
     """It takes neither a secret nor a seed, which the submission could read."""
     assert secret_beside_ranks(is_sealed=False) == PUBLIC
-    with pytest.raises(UsageError, match="leave --seed-of out"):
+    with pytest.raises(UsageError, match="omit --seed-of"):
         secret_beside_ranks(is_sealed=False, seed="00")
 
 
@@ -62,7 +62,7 @@ def test_a_secret_and_a_seed_are_one_too_many(tmp_path, environment):
     file = tmp_path / "secret"
     file.write_text("x")
     environment.setenv("GRADER_SECRET_FILE", str(file))
-    with pytest.raises(UsageError, match="leave one out"):
+    with pytest.raises(UsageError, match="use only one"):
         sealed_secret("00")
 
 

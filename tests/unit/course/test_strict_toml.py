@@ -132,10 +132,10 @@ def test_what_values_must_agree_on_is_told_with_the_rest(read):
             "is not valid TOML: Expected '=' after a key in a key/value pair (at line 2, ",
         ),
         ("[a]\n[a]\n", "is not valid TOML: Cannot declare ('a',) twice (at line 2, column "),
-        (b"x = 1\n# \x82", "expected text in UTF-8; found the byte 0x82 in line 2"),
+        (b"x = 1\n# \x82", "expected UTF-8 text; found the byte 0x82 on line 2"),
         ("x = " + "[" * 4000, "lists or tables are nested too deeply"),
         ("x = " + "{a=" * 1300, "lists or tables are nested too deeply"),
-        ("x = 1e99999999999999999999", "a number has an exponent that is too large"),
+        ("x = 1e99999999999999999999", "a number's exponent is too large"),
         ("a" + ".a" * 2047, "is not valid TOML: Expected '='"),
         (
             "\na" + ".a" * 30000 + " = 1",

@@ -150,7 +150,7 @@ def grade(folder, launch=answer, files=("sums.py", "fit.py")):
     return pipeline.grade_submission(read, courses.assignment("sums"), settings).parts
 
 
-NOTE = "only the course grades 1 of 3 points of sum: has a closed form"
+NOTE = "only the course grades 1 of the 3 points for sum: has a closed form"
 
 
 def notes_of(part):

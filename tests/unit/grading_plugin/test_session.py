@@ -93,7 +93,7 @@ def test_no_submission_pays_for_it(root, line, told):
 
 def test_a_suite_without_tests_says_so(root):
     suite_in(root).write_text('"""Nothing yet."""\n')
-    with pytest.raises(GraderError, match="it has no test; expected functions whose names begin"):
+    with pytest.raises(GraderError, match="it has no tests; expected functions whose names begin"):
         prices(suite_in(root))
 
 

@@ -70,7 +70,7 @@ def test_names_that_lead_elsewhere_are_refused(name):
     found = notebook.read(of(f"%%writefile '{name}'\nx", "%%writefile a.py\nx"))
     assert list(found.files) == ["a.py"]
     assert found.problems == (
-        (f"has a cell that writes {name!r}, which is not a plain relative path"),
+        (f"has a cell that writes to {name!r}, which is not a plain relative path"),
     )
 
 

@@ -468,16 +468,16 @@ def test_a_script_in_an_unknown_coding_is_named_and_the_others_are_graded(tmp_pa
     found = read(tmp_path, files, how)
     assert dict(found.files) == {"sync.py": b"1"}
     assert found.not_read == {
-        "helper.py": "has a NUL byte in line 1, which Python does not allow; save it as UTF-8",
+        "helper.py": "has a NUL byte on line 1, which Python does not allow; save it as UTF-8",
         "ring.py": (
-            "declares the unsupported encoding utf-7 in line 1; save it as UTF-8 without that line"
+            "declares the unsupported encoding utf-7 on line 1; save it as UTF-8 without that line"
         ),
     }
 
 
 def test_where_no_script_that_is_asked_for_can_be_read_there_is_no_zero(tmp_path):
     """One sentence names the file, and what to do."""
-    with pytest.raises(UsageError, match="ring\\.py has a NUL byte in line 2, which Python"):
+    with pytest.raises(UsageError, match="ring\\.py has a NUL byte on line 2, which Python"):
         read(tmp_path, {"ring.py": b"x = 1\n\0\n", "notes.txt": b"\0"})
 
 
@@ -501,7 +501,7 @@ def test_what_a_notebook_writes_is_read_as_a_script_is(tmp_path):
     cells = notebook(fed="# coding: latin-1\nx = 1", ring="x = '\0'")
     found = read(tmp_path, {"all.ipynb": cells})
     assert found.files["all.ipynb/fed.py"] == b"# coding: utf-8  \nx = 1\n"
-    assert "NUL byte in line 1" in found.not_read["all.ipynb/ring.py"]
+    assert "NUL byte on line 1" in found.not_read["all.ipynb/ring.py"]
 
 
 def test_a_notebook_that_is_no_text_is_refused_in_one_sentence(tmp_path):

@@ -205,7 +205,7 @@ def test_where_there_is_no_mark_no_old_file_is_left(tmp_path):
     old, link = tmp_path / "results.json", tmp_path / "link"
     old.write_text("old")
     link.symlink_to(old)
-    assert remains(link).endswith("still has the previous content: do not use it")
+    assert remains(link).endswith("still has its previous contents: do not use it")
     assert old.exists()
     assert remains(old) == ""
     assert not old.exists()

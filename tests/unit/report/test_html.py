@@ -95,7 +95,7 @@ def test_all_kinds_of_evidence_are_on_the_page():
     assert "Who sent how much to whom" not in page
     assert "Cycle: 0 → 3 → 2 → 0." in page
     assert "A ring: 0 → 1 → 2 → 3 → 0." in traffic(seen())
-    assert "Of 28 calls the last 16 are shown." in page
+    assert "Of 28 calls, the last 16 are shown." in page
     assert "Of 4 messages the last is shown." in page
     assert "12 of 13 elements differ; the first of them" in page
     assert "Last completed exchange: rank 3 to rank 0, 96 B, tag 7" in page

@@ -118,9 +118,9 @@ def test_hostile_texts_come_back_as_they_were(text):
         (lambda data: data.update(notes=[3]), "Expected `str`, got `int` - at `$.notes[0]`"),
         (
             lambda data: data["parts"][0].update(points=-1),
-            ("points that are not numbers of 0 or more"),
+            ("some points are negative or not finite"),
         ),
-        (lambda data: data["parts"][0].update(points=float("nan")), "not numbers of 0 or more"),
+        (lambda data: data["parts"][0].update(points=float("nan")), "negative or not finite"),
         (lambda data: data.update(title="\ud800"), "keys or sums are wrong"),
         (lambda data: data["parts"][0].update(points=True), "got `bool` - at `$.parts[0].points`"),
         (lambda data: data["parts"][0].update(points=10**400), "Number out of range"),

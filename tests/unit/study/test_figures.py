@@ -89,8 +89,7 @@ def test_what_is_no_finite_number_has_no_mark_and_is_told():
     assert [len(each.dots) for each in drawn.series] == [1, 0, 2]
     assert "nan" not in csv_text(drawn) and "inf" not in csv_text(drawn)
     assert drawn.caption == (
-        "632 steps. Not drawn, because there is no finite number: "
-        "lost at 2, 3, 4, 5, 6, and 2 more; all at a."
+        "632 steps. Not drawn (no finite number): lost at 2, 3, 4, 5, 6, and 2 more; all at a."
     )
     assert chart(MEASURED).finite() == chart(MEASURED)
 

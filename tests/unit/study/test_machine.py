@@ -56,7 +56,7 @@ def test_a_caption_says_that_cores_were_shared():
     two = Machine(2, "a processor", {})
     assert caption(table, two, 0.1) == "A caption. Measured on 2 cores (a processor)."
     assert caption(table, two, 0.89) == (
-        "A caption. Measured on 2 cores (a processor); other programs used 89% of their time."
+        "A caption. Measured on 2 cores (a processor); other programs used 89% of the CPU time."
     )
 
 

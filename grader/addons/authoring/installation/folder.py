@@ -46,8 +46,8 @@ class EngineWheels:
         files = tuple(sorted(folder.glob(f"{_STEM}-*.whl")))
         if not files:
             raise GraderError(
-                f"{folder} contains no {_STEM}-*.whl: make the engine's wheels with `make wheels`, "
-                "or name their folder with --wheels"
+                f"{folder} contains no {_STEM}-*.whl: build the engine's wheels with `make "
+                "wheels`, or name their folder with --wheels"
             )
         for file in files:
             _require_this_engine(file)
@@ -73,7 +73,7 @@ def _require_this_engine(file: Path) -> None:
             wheel.extractall(folder)
         if engine_digest(Path(folder) / "grader") != engine_digest():
             raise GraderError(
-                f"{file} was not made from this engine's sources; make it again with `make wheels`"
+                f"{file} was not built from this engine's sources; rebuild it with `make wheels`"
             )
 
 

@@ -126,12 +126,15 @@ def _cross_check(data: Table, folder: Path) -> Iterator[str]:
         known = ", ".join(each.value for each in Verdict)
         yield f"verdict: found {found_text(verdict)}; expected one of {known}"
     elif verdict is not None and verdict != lies_in.upper():
-        yield f"verdict: found {verdict}; expected {lies_in.upper()}, as its folder {lies_in} says"
+        yield (
+            f"verdict: found {verdict}; expected {lies_in.upper()}, because the submission is in "
+            f"the folder {lies_in}"
+        )
     if isinstance(data.get("points"), str) and data["points"] not in ("all", "some"):
         yield f"points: found {found_text(data['points'])}; expected all, some, or a number"
     if "points" not in data and "fair_share" not in data:
         yield "points: missing; expected points or fair_share"
     if not data.get("cause") and verdict != Verdict.ACCEPTED.value:
-        yield "cause: missing; expected the key of a finding, because a failure has a reason"
+        yield "cause: missing; expected the key of a finding, because every failure needs a cause"
     if data.get("facts") and not data.get("cause"):
         yield "facts: found without a cause; add the cause, or leave the facts out"

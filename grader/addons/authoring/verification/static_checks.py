@@ -90,7 +90,7 @@ def _suite_problems(
     for stage in found:
         if stage.at_least is not None and not 0 < stage.at_least < points:
             text = f"{stage.test} is a stage of {_points(stage.at_least)}; expected more"
-            yield Problem(suite, f"{text} than 0 and fewer than the {written(points)} of the part")
+            yield Problem(suite, f"{text} than 0 and fewer than the part's {written(points)}")
 
 
 def _largest(found: tuple[Price, ...]) -> str:
@@ -190,7 +190,7 @@ def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
             yield Problem(folder.relative_to(course.submissions).as_posix(), text)
     verdicts = {folder.parent.parent.name for folder in folders}
     if not verdicts - {"accepted"}:
-        text = "no wrong submission shows that the suites find mistakes; add one"
+        text = "there is no wrong submission to show that the suites find mistakes; add one"
         yield Problem(str(course.submissions), f"{text}: wrong_answer/{assignment.name}/<the bug>/")
 
 
@@ -255,7 +255,7 @@ def _wrong_parts(table: _Table, assignment: Assignment) -> Iterator[str]:
     if others != by_a_person:
         yield (
             f"{', '.join(rows) or 'no other row'}: {_points(others)} here, but "
-            f"assignment.toml gives {_points(by_a_person)} by hand; {_CHANGE}"
+            f"assignment.toml has {_points(by_a_person)} graded by hand; {_CHANGE}"
         )
 
 

@@ -255,5 +255,5 @@ def _all_named(options: argparse.Namespace, courses: Courses) -> list[str]:
     names = [f"{course.name}/{name}" for course in chosen for name in course.names()]
     if not names:
         folders = " or ".join(str(course.suites) for course in chosen)
-        raise UsageError(f"there is no assignment to verify in {folders}")
+        raise UsageError(f"there are no assignments to verify in {folders}")
     return names

@@ -33,7 +33,7 @@ def _labels(results, split):
             )
             series.append(Series(f"digit {label}", dots))
     return Chart(
-        f"labels_{split.replace('-', '_')}", f"FedAvg, {split}: labels of the clients",
+        f"labels_{split.replace('-', '_')}", f"FedAvg, {split}: the clients' labels",
         "", "examples", tuple(series),
         "From the first run. iid: equal random parts. non-iid: shares of each class drawn from a "
         "Dirichlet distribution with alpha = 0.1.",

@@ -52,7 +52,7 @@ def _curve(results, rate, key, label):
         f"{key}_{'sheet' if rate == LEARNING_RATE else 'fast'}",
         f"LeNet-5: {label} by epoch, {at}", "epoch", label, tuple(series),
         f"100 examples, {100 // SHOWN} on each process, one step per epoch, {at}; measured over "
-        f"all 100 examples. Overlapping lines agree. {OF_COMMON_RUNS}{why}",
+        f"all 100 examples. Where lines overlap, their values are equal. {OF_COMMON_RUNS}{why}",
         is_share=key == "accuracy", begins_at_zero=rate != LEARNING_RATE,
     )  # fmt: skip
 
@@ -110,7 +110,8 @@ def _times(results):
         tuple(series),
         "100 epochs with gloo over the loopback interface, without measuring accuracies. "
         "Modelled: process 0 collects and returns the ten tensors one by one, or one ring carries "
-        f"all gradients. Computing is split among the processes. Network: {NETWORK.describe()}.",
+        "all gradients. The computation is split among the processes. Network: "
+        f"{NETWORK.describe()}.",
         is_log_x=True, is_log_y=True, x_ticks=PROCESSES,
     )  # fmt: skip
 
@@ -121,7 +122,7 @@ def _sent():
         ring = round(2 * (n - 1) / n * NUM_BYTES)
         rows.append((n, (n - 1) * NUM_BYTES, NUM_BYTES if n > 1 else 0, ring))
     return Table(
-        "bytes_sent", "LeNet-5: bytes that a process sends per epoch, by formula",
+        "bytes_sent", "LeNet-5: bytes sent per process and epoch, by formula",
         ("processes", "all-reduce, process 0", "all-reduce, others", "ring, each"), tuple(rows),
         "For 61,706 gradients of 4 bytes; computed, not measured. In the all-reduce, process 0 "
         "collects the gradients and returns their mean.",

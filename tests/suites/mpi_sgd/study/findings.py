@@ -156,5 +156,5 @@ def _faster(where, *both):
     )
     figures = f"medians of {first:.3g} and {second:.3g} ms"
     if high >= low:
-        return f"{where} {fast} and {slow} had {figures}; the middle halves of their times overlap."
+        return f"{where} {fast} and {slow} had {figures}; their interquartile ranges overlap."
     return f"{where} {fast} was faster than {slow}: {figures}."

@@ -114,7 +114,7 @@ def gustafson(results):
         kind = "modelled" if is_modelled else "measured"
         said = f"The law fitted to {kind} time has a serial share of {fraction:.1%}."
     return Chart(
-        "gustafson", "Gustafson's law: work that grows with the ranks", "ranks",
+        "gustafson", "Gustafson's law: work that grows with the number of ranks", "ranks",
         "scaled speed-up", tuple(series),
         f"Each rank has {BATCH_SIZE} examples per step, so n ranks do n times the work. {said} "
         f"Model: {modelled.CLUSTER.describe()}.",

@@ -60,7 +60,7 @@ def _by_length(results, ranks):
     return Chart(
         f"allreduce_{ranks}_ranks", f"All-reduce on {ranks} ranks by length",
         "numbers of 8 bytes", "time (microseconds)", tuple(series),
-        "Median of up to 15 calls of one run, on the slowest rank; thin lines go from the first "
+        "Median of up to 15 calls in one run, on the slowest rank; thin lines go from the first "
         "to the third quartile. Each result was checked. Modelled network: "
         f"{modelled.NETWORK.describe()}.",
         is_log_x=True, is_log_y=True,

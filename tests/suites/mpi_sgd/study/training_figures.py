@@ -72,7 +72,7 @@ def _sync(results):
     times.append(level(SERIAL, alone, RANKS))
     accuracies.append(level(SERIAL, accuracy, RANKS))
     network = (
-        f"Modelled for a network with {modelled.NETWORK.describe()}; computing times were measured."
+        f"Modelled for a network with {modelled.NETWORK.describe()}; compute times were measured."
     )
     work = _work(results)
     return [
@@ -142,7 +142,7 @@ def _async(results):
     common: dict[str, Any] = {"x_label": "workers", "x_ticks": WORKERS, "is_log_x": True}
     work = _work(results).replace("a total batch of", "batches of")
     network = (
-        f"Modelled for a network with {modelled.NETWORK.describe()}; computing times were measured."
+        f"Modelled for a network with {modelled.NETWORK.describe()}; compute times were measured."
     )
     return [
         Chart(
@@ -181,8 +181,8 @@ def _staleness(results):
     return Chart(
         "async_staleness", "Asynchronous training: the age of gradients", "workers",
         "steps by others in between", tuple(series),
-        "The steps between computing a gradient and using it, counted exactly: each step raises a "
-        "counter in an unused bias.",
+        "The number of steps between computing a gradient and using it, counted exactly: each step "
+        "increments a counter in an unused bias.",
         x_ticks=WORKERS, is_log_x=True,
     )  # fmt: skip
 

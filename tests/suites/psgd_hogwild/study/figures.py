@@ -42,8 +42,9 @@ def figures(results):
         dots = tuple(Dot.of(n, serial) for n in (PROCESSES[0], PROCESSES[-1]))
         accuracies.append(Series(SERIAL, dots, has_marks=False))
     network = (
-        " Modelled: the time of one rank divided by the number of ranks, plus the time of two "
-        f"collectives of all parameters. Network: {NETWORK.describe()}. Hogwild sends no messages."
+        " Modelled: one rank's time divided by the number of ranks, plus the time of two "
+        f"collectives over all parameters. Network: {NETWORK.describe()}. Hogwild sends no "
+        "messages."
     ) * bool(model)
     common: dict[str, Any] = {"x_label": "processes", "x_ticks": PROCESSES}
     return [

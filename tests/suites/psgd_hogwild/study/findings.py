@@ -62,7 +62,7 @@ def _accuracies(results):
                 f"{figures}."
             )
         else:
-            yield f"{label} keeps its accuracy within the spread: {figures}."
+            yield f"{label} loses no accuracy beyond the spread: {figures}."
     one, other = (results.spread(named(way, PROCESSES[-1]), "accuracy") for way in WAYS)
     is_enough = one and other and min(one.num_runs, other.num_runs) >= FEWEST_RUNS
     if is_enough and one.high < other.low:

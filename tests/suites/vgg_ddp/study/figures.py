@@ -46,8 +46,8 @@ def _iteration_times(results):
         (Series("measured", tuple(measured)), Series("modelled", tuple(modelled), True)),
         f"{BATCH_SIZE} examples on one node or on four; a narrow VGG-11 (4 channels in the first "
         "layer), with all nodes as processes on this machine."
-        + " Modelled: measured computing time of one node on its share, plus messages. Network: "
-        f"{NETWORK.describe()}." * bool(modelled),
+        + " Modelled: the measured computing time of one node on its share, plus the time of "
+        f"the messages. Network: {NETWORK.describe()}." * bool(modelled),
         is_bars=True, bars=tuple(LABELS.values()),
     )  # fmt: skip
 
@@ -70,7 +70,7 @@ def _windows(results):
     return Table(
         "iteration_times", "Mean time of an iteration by program and nodes",
         ("program", "nodes", *heads, "modelled (ms)"), tuple(rows),
-        "The slowest node, without iteration 0, which includes one-time work. "
+        "Times of the slowest node, without iteration 0, which includes one-time work. "
         f"Modelled network: {NETWORK.describe()}.",
     )  # fmt: skip
 
@@ -85,8 +85,8 @@ def _each_iteration(results):
     return Chart(
         "each_iteration", "Time of each iteration, five ways", "iteration", "time (ms)",
         tuple(series),
-        f"{BATCH_SIZE} examples on one node or on four; the slowest node in the first run. "
-        "The data gives the mean over any window of iterations.",
+        f"{BATCH_SIZE} examples on one node or on four; times of the slowest node in the first "
+        "run. The data lets you compute the mean over any window of iterations.",
         is_log_y=True,
     )  # fmt: skip
 
@@ -105,7 +105,7 @@ def _losses(results):
     return Chart(
         "losses", "Training loss by iteration, five ways", "iteration", "loss", tuple(series),
         f"{BATCH_SIZE} examples on one node or on four; the mean over the nodes in the first run. "
-        "Four nodes normalize batches of 64 each, and one node a batch of 256. The batches "
+        "Four nodes normalise batches of 64 each, and one node a batch of 256. The batches "
         "also differ, so the series are similar, not equal. Overlapping lines agree.",
     )  # fmt: skip
 

@@ -71,7 +71,10 @@ def _modelled_order(results):
     if None not in model.values():
         order = sorted(model, key=lambda way: model[way])
         told = ", ".join(f"{LABELS[way]} {model[way] * 1e3:.1f} ms" for way in order)
-        yield f"Modelled times per iteration on 4 machines (one node: 1), fastest first: {told}."
+        yield (
+            "Modelled times per iteration, fastest first, on 4 machines (1 machine for the "
+            f"program on one node): {told}."
+        )
 
 
 def _long_iterations(results):

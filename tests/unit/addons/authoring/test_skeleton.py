@@ -34,6 +34,6 @@ def test_a_second_one_keeps_the_first(tmp_path):
     "name", ["Rings", "halo-exchange", "hidden_sums", "class", "json", "_x", "\u00e9t\u00e9", ""]
 )
 def test_a_name_that_cannot_be_one_is_refused(tmp_path, name):
-    with pytest.raises(UsageError, match="cannot name an assignment: expected lower-case letters"):
+    with pytest.raises(UsageError, match="is not a valid assignment name: expected lower-case"):
         skeleton.write(tmp_path, name)
     assert not list(tmp_path.iterdir())

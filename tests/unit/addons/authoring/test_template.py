@@ -101,7 +101,7 @@ def test_the_words_name_the_file_without_its_folder():
             4,
             "inside the solution on line 2",
         ),
-        ("    # solution: x\n    pass\n  # end of solution\n", 4, "has indent 2, but its"),
+        ("    # solution: x\n    pass\n  # end of solution\n", 4, "is indented by 2, but its"),
         ("    # Solution: x\n    pass\n    # end of solution\n", 2, "is not a marker"),
         ("    # solution:\n    pass\n    # end of solution\n", 2, "is not a marker"),
         ("    # solution: x\n    pass\n    # end of the solution\n", 4, "is not a marker"),
@@ -230,7 +230,7 @@ def test_a_template_that_is_not_installed_is_an_error(tmp_path: Path):
 
 def test_an_empty_or_missing_reference_is_an_error(tmp_path: Path):
     """An empty template would be no help to anybody."""
-    with pytest.raises(GraderError, match="has no file to make a template from"):
+    with pytest.raises(GraderError, match="has no files to make a template from"):
         generate(tmp_path / "nowhere", tmp_path / "out")
 
 

@@ -163,7 +163,7 @@ def test_an_image_with_other_prices_grades_nobody_beside_marks_of_this_course(
         require_image(monkeypatch, label, course, marked_by=[here])
     assert not capsys.readouterr().err
     require_image(monkeypatch, "cs336 1234", course, marked_by=["1234"])
-    told = "the image 'cs336:autumn' has a different version of the course cs336 than"
+    told = "the version of the course cs336 in the image 'cs336:autumn' differs from"
     assert told in capsys.readouterr().err
     for marked_by in (["1234", here], [here], ["5678"]):
         with pytest.raises(UsageError, match=f"{told} .* same prices, run `grade --course .* bu"):

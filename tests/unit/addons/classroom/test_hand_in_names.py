@@ -166,7 +166,7 @@ def test_a_number_before_the_name_of_a_file_is_no_student():
     for roster in (OF_NAMES, Roster()):
         found = Naming("canvas", roster=roster).parse(name)
         assert not found.who and "201 or canvas 77, and the roster does not" in found.problem
-        assert "say which. Add all students' canvas numbers to the roster, or move" in found.problem
+        assert "say which. Add every student's canvas number to the roster, or" in found.problem
 
 
 def test_of_many_readings_two_are_told():

@@ -150,7 +150,7 @@ def test_an_author_who_is_not_on_the_roster_is_told(students):
         ("id,nmae\na,b\n", "has a column 'nmae'"),
         ("id\na\na\n", "line 3: the id a appears twice"),
         ("id,name\n,Ann\n", "line 2 has no id"),
-        ("id,name\n", "names no student"),
+        ("id,name\n", "lists no students"),
         (
             "id,group\n7,\n8,7\n",
             ("line 3: the group 7 has the same name as a student's id.*rename it to group-7"),
@@ -194,7 +194,7 @@ def test_teams_come_from_class_toml_and_may_hand_in_under_their_name():
         ),
         ({"blue": ("aa",), "red": ("aa",)}, "teams.red has aa, but blue already has that"),
         ({"red": ("bb",)}, "teams.red has bb, but green already has that"),
-        ({"aa": ("bb",)}, "teams.aa has the id of a student.*call it team-aa"),
+        ({"aa": ("bb",)}, "teams.aa is also a student's id.*call it team-aa"),
     ],
 )
 def test_a_team_that_cannot_be_is_told(teams, told):

@@ -239,7 +239,7 @@ def test_parts_in_other_folders_are_left_out(tmp_path):
     ("arguments", "code", "sentence"),
     [
         (["nowhere"], 2, "nowhere is not a folder; `grade open` needs an unpacked folder"),
-        ([REFERENCE, "-k", "nonsense"], 2, "these options select no check"),
+        ([REFERENCE, "-k", "nonsense"], 2, "these options select no checks"),
         ([REFERENCE, "--part", "ring"], 2, ". Did you mean ring_allreduce?"),
         ([REFERENCE, "-n", "0"], 2, "found '0'; expected 1 or more"),
         ([ROOT / "reference/vgg_ddp"], 2, "cannot run parts that start their own processes"),

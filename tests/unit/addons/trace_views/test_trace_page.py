@@ -184,7 +184,7 @@ def test_the_other_cases_are_listed_by_launch():
         (
             Run(2).trace(),
             24,
-            "No call matters for the rules of this part; 24 other calls are not shown.",
+            "No call is relevant to this part's rules; 24 other calls are not shown.",
         ),
         (Trace(()), 0, "No rank called MPI or torch.distributed."),
     ],
@@ -203,7 +203,7 @@ def test_lost_calls_are_spoken_of():
     run.state(1, truncated=True)
     trace = run.trace()
     text = " ".join(lines_of(traced(trace)))
-    assert "rank 1: 3 calls, lines of ring.py, more calls were lost" in text
+    assert "rank 1: 3 calls, lines of ring.py, further calls were lost" in text
     none = replace(trace, ranks=tuple(replace(seen, calls=()) for seen in trace.ranks))
     assert "too many calls to keep" in " ".join(lines_of(traced(none)))
 

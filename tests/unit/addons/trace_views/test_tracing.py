@@ -98,7 +98,7 @@ def test_a_case_can_be_chosen():
         (["reference/mpi_sgd", "--part", "ring"], ". Did you mean ring_allreduce?"),
         (
             ["reference/mpi_sgd"],
-            "shows one part of mpi_sgd; name it with --part: sync_collective, naive_allreduce, ",
+            "shows one part of mpi_sgd at a time; name it with --part: sync_collective, naive_",
         ),
         ([*RING, "--limit", "-1"], "found '-1'; expected 0 or more"),
         ([*RING, "--json", "none/x.json"], "none/x.json cannot be written; name a file in an"),

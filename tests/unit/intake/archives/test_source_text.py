@@ -68,18 +68,18 @@ def test_each_spelling_of_utf_8_is_utf_8(name, mark):
         *(
             (
                 f"#\n# coding: {name}\n".encode(),
-                f"declares the unsupported encoding {name} in line 2; ",
+                f"declares the unsupported encoding {name} on line 2; ",
             )
             for name in ("utf-7", "rot13", "unicode_escape", "punycode", "iso-8859-15", "utf-16")
         ),
-        (b"x = 1\n\n\0", "has a NUL byte in line 3, which Python does not allow; "),
-        ("x = 1\n\0".encode("utf-16"), "has a NUL byte in line 2, which Python does not allow; "),
-        (bytes(8), "has a NUL byte in line 1, which Python does not allow; "),
+        (b"x = 1\n\n\0", "has a NUL byte on line 3, which Python does not allow; "),
+        ("x = 1\n\0".encode("utf-16"), "has a NUL byte on line 2, which Python does not allow; "),
+        (bytes(8), "has a NUL byte on line 1, which Python does not allow; "),
         (b"\xff\xfex", "is not valid UTF-16 (byte 2); "),
-        (b"\r\n\r\x81", "has the byte 0x81 in line 3, which is neither UTF-8 nor cp1252; "),
-        (b"# coding: utf-8\n\xe9", "declares UTF-8, but byte 0xe9 in line 2 is not valid "),
-        (codecs.BOM_UTF8 + b"\xe9", "declares UTF-8, but byte 0xe9 in line 1 is not valid "),
-        (b"# coding: cp1252\n\x81", "declares cp1252, but byte 0x81 in line 2 is not valid "),
+        (b"\r\n\r\x81", "has the byte 0x81 on line 3, which is neither UTF-8 nor cp1252; "),
+        (b"# coding: utf-8\n\xe9", "declares UTF-8, but byte 0xe9 on line 2 is not valid "),
+        (codecs.BOM_UTF8 + b"\xe9", "declares UTF-8, but byte 0xe9 on line 1 is not valid "),
+        (b"# coding: cp1252\n\x81", "declares cp1252, but byte 0x81 on line 2 is not valid "),
     ],
 )
 def test_what_is_unclear_is_refused_in_one_clause(content, problem):
@@ -96,7 +96,7 @@ def test_a_mark_counts_more_than_a_coding_line():
     source = "# coding: latin-1\nx = 'é'\n"
     honest = source.replace("latin-1", "utf-8  ").encode()
     remark = "was read as UTF-8 because of its first bytes; "
-    remark += "remove the encoding latin-1 declared in line 1"
+    remark += "remove the declaration of latin-1 on line 1"
     assert read(codecs.BOM_UTF8 + source.encode()) == SourceText(honest, remark)
     assert read(source.encode("utf-16")) == SourceText(honest, UTF_16)
 
@@ -136,7 +136,7 @@ def test_coding_lines_are_found_where_python_finds_them(source):
 
 
 SHOWN = (
-    "has the character U+{} in line {}; the character can hide or move text on a screen, so it is "
+    "has the character U+{} on line {}; the character can hide or move text on a screen, so it is "
     "shown as {}"
 )
 

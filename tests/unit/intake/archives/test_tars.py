@@ -100,7 +100,7 @@ def test_of_two_files_of_one_name_the_last_counts_and_is_named(read):
     """As every program unpacks them."""
     found = read(tar_of(("ring.py", b"1"), ("ring.py", b"2"), ("ring.py", b"3")))
     assert dict(found.files) == {"ring.py": b"3"}
-    assert found.notes == ("ring.py is in the archive 3 times; the last one was read",)
+    assert found.notes == ("ring.py occurs 3 times in the archive; the last copy was read",)
 
 
 def test_a_link_over_a_file_wins(read):

@@ -94,7 +94,7 @@ def test_of_two_files_of_one_name_the_last_counts_and_is_named(read):
         warnings.simplefilter("ignore")
         found = read(zip_of(("ring.py", b"1"), ("ring.py", b"2")))
     assert dict(found.files) == {"ring.py": b"2"}
-    assert found.notes == ("ring.py is in the archive 2 times; the last one was read",)
+    assert found.notes == ("ring.py occurs 2 times in the archive; the last copy was read",)
 
 
 def test_an_encrypted_file_is_one_sentence(read):

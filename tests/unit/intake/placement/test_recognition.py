@@ -79,7 +79,7 @@ def test_equally_many_files_need_a_name():
     with pytest.raises(UsageError) as raised:
         recognise(handed_in("psgd.py", "part1/main.py"), KNOWN)
     assert str(raised.value) == (
-        "handin could be for hogwild or vgg: it has the same number of files of each; name one "
+        "handin could be for hogwild or vgg: it has the same number of files for each; name one "
         "with --assignment hogwild"
     )
 
@@ -166,13 +166,13 @@ def test_of_a_file_that_was_not_read_the_reason_is_told(tmp_path):
     found = submissions.read(tmp_path, ["ring.py", "fit.py"])
     text, _ = missing_text(place(found, MPI), MPI.parts[0], "ring.py")
     assert text.startswith(
-        "ring.py was not read: it declares the unsupported encoding utf-7 in line 1; "
+        "ring.py was not read: it declares the unsupported encoding utf-7 on line 1; "
     )
 
 
 def test_a_file_that_was_not_read_shows_which_assignment_is_meant():
     """So that the part says why it has no points, not that the file has another name."""
-    unread = replace(handed_in("notes.py"), not_read={"ring.py": "has a NUL byte in line 1"})
+    unread = replace(handed_in("notes.py"), not_read={"ring.py": "has a NUL byte on line 1"})
     mine, other = assignment("mine", part("ring", "ring.py")), assignment("other")
     assert recognise(unread, [other, mine]) is mine
 

@@ -45,7 +45,7 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "list index out of range", source="n = int(sys.argv[1])"),
-            "the grader imports this file without arguments: read them only below "
+            "the grader imports this file without arguments: read arguments only below "
             '`if __name__ == "__main__":`',
         ),
         (
@@ -323,7 +323,7 @@ def test_a_pickle_that_is_too_long_for_irecv_is_told_as_that():
     run.isend(0, 1, num_elements=10**6, num_bytes=10**6, pickled=True)
     fail(run, 1, run.irecv(1, 0, 0), 32768, item_num_bytes=1)
     assert size_mismatch(run.trace(), 1).endswith(
-        "irecv without a buffer holds 32768 bytes; use Irecv with an array"
+        "irecv without a buffer holds at most 32768 bytes; use Irecv with an array"
     )
 
 

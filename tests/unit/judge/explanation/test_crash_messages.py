@@ -21,7 +21,7 @@ def test_a_remark_is_told_with_its_line():
     assert said(["breakpoint", "", "ring.py", 4], ["import", "pandas", "ring.py", 2]) == [
         "ring.py:4 calls breakpoint(), which does nothing here",
         "ring.py:2 imports pandas, which is not installed here; "
-        "this costs nothing unless a line uses it",
+        "this costs no points unless a line uses it",
     ]
     assert said(["system", "", "ring.py", 5], ["system", "", "ring.py", 4]) == [
         "ring.py:5 calls os.system(), which cannot start a program here"
@@ -30,7 +30,7 @@ def test_a_remark_is_told_with_its_line():
         "ring.py:6 uses subprocess, which cannot start a program here"
     ]
     assert said(["failed_import", "numpy", "ring.py", 1]) == [
-        "ring.py:1 imports numpy, which fails here; this costs nothing unless a line uses it"
+        "ring.py:1 imports numpy, which fails here; this costs no points unless a line uses it"
     ]
 
 

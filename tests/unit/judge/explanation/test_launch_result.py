@@ -114,8 +114,8 @@ def test_remarks_and_refusals_are_told_once():
     observed = replace(observations()["all answered"], refusals=("", "ring.py:3 opens a socket"))
     launched = explain(plan(), observed)
     assert [str(each) for each in launched.remarks] == [
-        "ring.py:1 imports pandas, which is not installed here; this costs nothing unless a line "
-        "uses it"
+        "ring.py:1 imports pandas, which is not installed here; this costs no points unless a "
+        "line uses it"
     ]
     assert launched.refusals == (
         "rank 1: ring.py:3 opens a socket; submissions must communicate through mpi4py or "
@@ -155,7 +155,7 @@ def test_the_sentence_says_what_the_machine_held_back():
         assert failure.message == "stopped after 10 s without finishing: rank 0 was still computing"
     slow = out_of_time(31.2, 21.0).message
     assert slow.startswith("stopped after 10 s without finishing: ")
-    assert slow.endswith("; the machine was busy, so this case took 31 s in real time")
+    assert slow.endswith("; the machine was busy, so this case took 31 s of real time")
 
 
 def test_who_computes_is_told_before_those_who_wait_for_it():
@@ -178,7 +178,7 @@ def test_what_a_busy_machine_ended_is_no_time_limit():
     assert failure.verdict is Verdict.JUDGE_ERROR
     assert failure.message == (
         "stopped after 50 s without finishing: rank 0 was still computing; the machine was busy "
-        "in both attempts, so this case got 7 s of its 10 s; this is not your fault"
+        "in both attempts, so this case got only 7 s of its 10 s; this is not your fault"
     )
 
 

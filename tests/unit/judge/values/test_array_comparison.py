@@ -212,7 +212,9 @@ def test_a_tolerance_that_lets_everything_pass_is_refused(options):
 
 def test_as_many_expectations_as_ranks():
     """Anything else is a mistake of the suite."""
-    with pytest.raises(ValueError, match="expected arrays: 1, ranks: 2; give one each"):
+    with pytest.raises(
+        ValueError, match="expected arrays: 1, ranks: 2; give one array for each rank"
+    ):
         assert_every_rank([np.zeros(1)] * 2, [np.zeros(1)])
     with pytest.raises(ValueError, match="ranks: 0"):
         assert_every_rank([], np.zeros(1))

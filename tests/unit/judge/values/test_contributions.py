@@ -66,7 +66,7 @@ def test_another_places_result_or_parts_are_told() -> None:
     each = arrays(4)
     total = np.sum(each, axis=0)
     assert sum_text(np.roll(total, 6), each) == (
-        "it is the result for [18], likely in another chunk"
+        "it is the correct result for [18], likely in another chunk"
     )
     got = total.copy()
     got[:6] = (each[1] + each[2])[12:18]

@@ -64,7 +64,7 @@ def test_calls_of_many_cases_are_not_all_kept():
     assert isinstance(few_again, Outcome) and few_again.trace.num_calls == 4
     assert isinstance(many, RunFailure) and many.verdict is Verdict.NOT_PROVEN
     assert many.message.startswith(
-        "rank 0 made at least 200 communication calls here; with earlier calls"
+        "rank 0 made at least 200 communication calls here; together with earlier calls"
     )
     assert launched.failure is None
 
@@ -117,7 +117,7 @@ def test_a_missing_package_that_nothing_uses_is_remarked_once(backend):
     (remark,) = launched.remarks
     assert remark.text == (
         "work.py:1 imports seaborn_of_mine, which is not installed here; "
-        "this costs nothing unless a line uses it"
+        "this costs no points unless a line uses it"
     )
 
 

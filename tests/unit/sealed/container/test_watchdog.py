@@ -40,7 +40,7 @@ def test_the_whole_limit_is_the_first_judges():
     assert watchdog.remaining_s() == 10.0 and not watchdog.is_out_of_time
     clock.now_s = 1000.0
     assert watchdog.is_out_of_time
-    assert watchdog.why() == "exceeded the total time of all parts"
+    assert watchdog.why() == "exceeded the total time limit for all parts"
     watchdog.begin()
     assert watchdog.remaining_s() == 300.0
 

@@ -175,13 +175,13 @@ def test_wheels_of_this_engine_are_taken(package, tmp_path, monkeypatch):
     assert found.needs() == ["numpy"]
     assert found.needs(["torch"]) == ["numpy", "torch"]
     (package / "__init__.py").write_text("one = 2\n")
-    with pytest.raises(GraderError, match="was not made from this engine's sources"):
+    with pytest.raises(GraderError, match="was not built from this engine's sources"):
         EngineWheels.find(tmp_path / "dist")
 
 
 def test_no_wheels(tmp_path):
-    with pytest.raises(GraderError, match="make the engine's wheels with `make wheels`"):
+    with pytest.raises(GraderError, match="build the engine's wheels with `make wheels`"):
         EngineWheels.find(tmp_path)
     shutil.rmtree(tmp_path)
-    with pytest.raises(GraderError, match="make the engine's wheels"):
+    with pytest.raises(GraderError, match="build the engine's wheels"):
         EngineWheels.find(tmp_path)

@@ -103,7 +103,7 @@ def test_tables_that_agree_have_no_problem(tmp_path):
         (
             "`report.pdf` | 10",
             "`report.pdf` | 20",
-            "4: the questions: 20 points here, but assignment.toml gives 10 points by hand",
+            "4: the questions: 20 points here, but assignment.toml has 10 points graded by hand",
         ),
         (
             "| 10 | |",
