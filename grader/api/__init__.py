@@ -138,7 +138,7 @@ from grader.trace.call_formatting import name_of as call_name
 from grader.trace.call_formatting import place_of as call_place
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
-API_VERSION = "3.5"
+API_VERSION = "3.6"
 """Version of this module: grows as docs/api.md promises."""
 
 __all__ = [each for each in dir() if each[0].isalpha()]

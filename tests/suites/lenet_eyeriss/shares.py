@@ -18,6 +18,8 @@ _LEAST_FACTOR = 1e-3
 _WINDOW = 64
 """How many neighbouring elements are looked at together: many more than there are ranks."""
 _NOTICEABLE = 0.05
+_NEARLY_ALL = 0.9
+"""Of the elements."""
 _MAX_CONDITION = 1e3
 
 
@@ -85,7 +87,10 @@ def num_all_calls(answer: Outcome | Attempt) -> int:
 
 
 def sums_of(outcome: Outcome, rank: int, epoch: int) -> Sums:
-    """Return where a rank ended an epoch with the sum over all ranks, whatever its factor is."""
+    """Return where a rank ended an epoch with the sum over all ranks, whatever its factor is.
+
+    The same with a factor for each rank, if these are the same everywhere.
+    """
     held, own = held_after(outcome, rank)[epoch], own_gradients(outcome, epoch)
     total, n = own.sum(axis=0), len(own)
     usual = _usual_size(own)
@@ -96,6 +101,10 @@ def sums_of(outcome: Outcome, rank: int, epoch: int) -> Sums:
         for factor in (1 / n, 1.0, 1 / n**2, median)
         if factor > _LEAST_FACTOR
     ]
+    weights = _weights(held, own)
+    if weights.min() > max(_NOTICEABLE * weights.max(), _LEAST_FACTOR):
+        error = np.abs(held - weights @ own)
+        likely.append(Sums(float(weights.mean()), error <= weights.min() * _TOLERANCE * usual))
     return max(likely, key=lambda sums: sums.share)
 
 
@@ -125,7 +134,8 @@ def composition_of(outcome: Outcome, rank: int, epoch: int) -> Composition:
 def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
     """Return the first place where a result does not hold each rank's gradients once.
 
-    None where no window is made of whole numbers of the ranks' gradients.
+    Or the factors of the ranks' gradients, if these differ and are the same everywhere. None where
+    no window is made of whole numbers of the ranks' gradients.
     """
     composition, n = composition_of(outcome, rank, epoch), outcome.ranks
     for divisor in (n, 1):
@@ -152,7 +162,25 @@ def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
                 missing=missing,
                 repeated=list(repeated),
             )
-    return None
+    if sums_of(outcome, rank, epoch).share < _NEARLY_ALL:
+        return None
+    weights = _weights(held_after(outcome, rank)[epoch], own_gradients(outcome, epoch)).round(3)
+    if np.ptp(weights) <= _NOTICEABLE * weights.max():
+        return None
+    terms = listed([f"{weight:g} x rank {each}'s" for each, weight in enumerate(weights)])
+    return found(
+        "mean.unequal_weights",
+        f"Rank {rank}'s result is {terms} gradients; all factors must be equal.",
+        help="add up all gradients first, and divide once",
+        rank=rank,
+        weights=weights.tolist(),
+    )
+
+
+def _weights(held: Gradients, own: Gradients) -> NDArray[np.float64]:
+    """Return the factors with which the ranks' gradients come nearest to a result."""
+    weights, *_ = np.linalg.lstsq(own.T, held, rcond=None)
+    return np.asarray(weights)
 
 
 def _times(count: int) -> str:

@@ -21,7 +21,7 @@ from grader.api import (
 
 from .batches import assert_steps_use_all_batches, own_gradients
 from .checks import Check, Run, naming_case
-from .serial import num_parameters, shapes
+from .serial import channels_last, num_parameters, shapes
 from .steps import num_steps
 from .train_cases import Training, epoch_of
 
@@ -51,7 +51,10 @@ def assert_steps_come_from_payloads(run: Run, cases: tuple[Training, ...], check
         _assert_matter(run, case, outcome, faults, check)
         with case_context(case, outcome):
             operations = _CARRIERS[case.exchange]
-            assert_contributions_sent(outcome, outcome["local"], operations=operations)
+            order = channels_last(case.first_channels)
+            assert_contributions_sent(
+                outcome, outcome["local"], operations=operations, other_order=order
+            )
         _assert_not_by_others(run, case, outcome, check)
 
 
@@ -105,7 +108,8 @@ def assert_steps_come_from_backward(run: Run, cases: tuple[Training, ...]) -> No
         with case_context(case, outcome):
             # Backward leaves the mean: what it averages is known by the oracle only.
             own = own_gradients(case, outcome)
-            assert_contributions_sent(outcome, own, operations=("all_reduce",))
+            order = channels_last(case.first_channels)
+            assert_contributions_sent(outcome, own, operations=("all_reduce",), other_order=order)
 
 
 def assert_reduced_in_buckets(run: Run, cases: tuple[Training, ...]) -> None:

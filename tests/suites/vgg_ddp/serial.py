@@ -57,6 +57,14 @@ def num_parameters(first_channels: int) -> int:
     return num_elements(shapes(first_channels))
 
 
+def channels_last(first_channels: int) -> NDArray[np.intp]:
+    """Return the order of a packed vector whose arrays are in torch.channels_last."""
+    places = np.arange(num_parameters(first_channels))
+    arrays = unpacked(places, first_channels).values()
+    last = [each.transpose(0, 2, 3, 1) if each.ndim == 4 else each for each in arrays]
+    return np.concatenate([each.ravel() for each in last])
+
+
 def unpacked(vector: NDArray[Any], first_channels: int) -> dict[str, NDArray[Any]]:
     """Return the arrays of a packed vector by the names torch gives them."""
     return oracles.unpacked(vector, shapes(first_channels))
