@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grader.api import Finding, found
@@ -51,25 +51,32 @@ _LAYER_OF = {
 """Everything else (views, copies, additions, scalings) belongs to a layer or is none."""
 
 
+Settings = Mapping[str, Sequence[int]]
+"""Of an operation, by torch's names: of windows, in each direction; the dimension of a softmax; and
+the places of weight and bias among the network's parameters."""
+
+
 @dataclass(frozen=True)
 class Layer:
     """One layer that was run, and the shape of what it gave."""
 
     name: str
     shape: tuple[int, ...]
-    settings: Mapping[str, int] = field(default_factory=dict)
-    """By torch's names: of windows, 0 where they are not square, and the dimension of a softmax."""
+    settings: Settings = field(default_factory=dict)
 
 
-def layers(operations: Sequence[tuple[str, Sequence[int], Mapping[str, int]]]) -> list[Layer]:
+def layers(operations: Sequence[tuple[str, Sequence[int], Settings]]) -> list[Layer]:
     """Return the layers of a forward pass, in order.
 
     operations: name, such as aten::relu_, shape of the result, and settings of each
     tensor operation.
     """
-    ran = []
+    ran: list[Layer] = []
     for operation, shape, settings in operations:
         name = _LAYER_OF.get(operation.removesuffix("_"))
+        if operation.removesuffix("_") == "aten::add" and "bias" in settings and ran:
+            bias = {"bias": settings["bias"]}
+            ran[-1] = replace(ran[-1], settings={**ran[-1].settings, **bias})
         if operation in ("aten::clamp", "aten::clamp_", "aten::maximum"):
             # relu written as clamp(min=0) or maximum(x, 0).
             name = RELU

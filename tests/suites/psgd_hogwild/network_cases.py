@@ -275,7 +275,7 @@ def _layers(outcome: Outcome, mode: str) -> list[Layer]:
                 (
                     str(name),
                     [int(each) for each in shape],
-                    {str(key): int(each) for key, each in settings.items()},
+                    {str(key): [int(each) for each in of] for key, of in settings.items()},
                 )
                 for name, shape, settings in json.loads(outcome[mode][0])
             ]

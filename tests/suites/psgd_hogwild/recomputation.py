@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grader import oracles
 
@@ -24,13 +25,49 @@ class NotRecomputable(Exception):
     """The layers and parameters do not fit together in a way that is known here."""
 
 
+class _Parameters:
+    """A network's parameters, each of which belongs to one layer."""
+
+    def __init__(self, parameters: Sequence[Floats]) -> None:
+        self._all = [np.asarray(each, np.float64) for each in parameters]
+        self._unused = [*self._all]
+
+    def take(self, layer: Layer, fits: Callable[[Floats], bool]) -> tuple[Floats, Floats]:
+        """Return weight and bias of a layer: those recorded, else the first unused ones that fit.
+
+        The bias is zero where only a weight was recorded. Raises NotRecomputable.
+        """
+        weight = self._recorded(layer, "weight")
+        is_recorded = weight is not None and fits(weight)
+        if weight is None or not is_recorded:
+            weight = self._first(fits)
+        if weight is None:
+            raise NotRecomputable("no unused parameter has the shape that a layer needs")
+        length = layer.shape[1]
+        bias = self._recorded(layer, "bias")
+        if bias is None and not is_recorded:
+            bias = self._first(lambda each: each.shape == (length,))
+        return weight, np.zeros(length) if bias is None or bias.shape != (length,) else bias
+
+    def _recorded(self, layer: Layer, name: str) -> Floats | None:
+        place = [*layer.settings.get(name, ())]
+        return self._all[place[0]] if place and 0 <= place[0] < len(self._all) else None
+
+    def _first(self, fits: Callable[[Floats], bool]) -> Floats | None:
+        for index, each in enumerate(self._unused):
+            if fits(each):
+                return self._unused.pop(index)
+        return None
+
+
 def output_of(images: Floats, found: Sequence[Layer], parameters: Sequence[Floats]) -> Floats:
     """Return what layers of these shapes make of images (n, 1, height, width).
 
-    parameters: in the order of the network; each layer takes the next ones that fit it.
-    Raises NotRecomputable where layers do not fit together, and for windows that are not square.
+    parameters: in the order of the network; each layer takes those that were
+    recorded, else the next ones that fit it.
+    Raises NotRecomputable where layers do not fit together.
     """
-    unused = [np.asarray(each, np.float64) for each in parameters]
+    unused = _Parameters(parameters)
     values = np.asarray(images, np.float64)
     for layer in found:
         shape = layer.shape
@@ -45,7 +82,7 @@ def output_of(images: Floats, found: Sequence[Layer], parameters: Sequence[Float
         elif layer.name == RELU:
             values, _ = oracles.relu(values)
         elif layer.name == LINEAR:
-            values = _linear(values.reshape(len(values), -1), shape, unused)
+            values = _linear(values.reshape(len(values), -1), layer, unused)
         elif layer.name == SOFTMAX:
             values = _softmax(values, layer)
         if values.shape != shape:
@@ -55,77 +92,91 @@ def output_of(images: Floats, found: Sequence[Layer], parameters: Sequence[Float
     return values
 
 
-def _convolution(values: Floats, layer: Layer, unused: list[Floats]) -> Floats:
-    weights = _take(unused, lambda each: each.ndim == 4 and each.shape[1] == values.shape[1])
-    stride, padding, apart = (
-        layer.settings.get(name, 0) for name in ("stride", "padding", "dilation")
+def _convolution(values: Floats, layer: Layer, unused: _Parameters) -> Floats:
+    if len(layer.shape) != 4 or values.ndim != 4:
+        raise NotRecomputable("the input or output of a convolution is not a batch of images")
+    weights, bias = unused.take(
+        layer, lambda each: each.ndim == 4 and each.shape[1] == values.shape[1]
     )
-    size = (weights.shape[2] - 1) * apart + 1
-    if min(stride, apart) < 1 or not 0 <= padding < size or len(layer.shape) != 4:
+    stride, padding, apart = (
+        _pair(layer, name, default)
+        for name, default in (("stride", 0), ("padding", -1), ("dilation", 0))
+    )
+    size = (np.array(weights.shape[2:]) - 1) * apart + 1
+    if min(*stride, *apart) < 1 or not ((padding >= 0) & (padding < size)).all():
         raise NotRecomputable("the windows of a convolution are unknown")
-    num_places = len(values) * layer.shape[2] * (values.shape[3] + 2 * padding)
+    places = np.array(values.shape[2:]) + 2 * padding - size + 1
+    num_places = len(values) * math.prod(places.tolist())
     numbers = (weights.size, weights[0].size * num_places, len(weights) * num_places)
-    largest = max(numbers) * apart**2
-    if size > values.shape[2] + 2 * padding or largest > _MOST_NUMBERS:
+    if min(places) < 1 or max(numbers) * math.prod(apart.tolist()) > _MOST_NUMBERS:
         raise NotRecomputable("a convolution is too large")
-    kernels = np.zeros((*weights.shape[:2], size, (weights.shape[3] - 1) * apart + 1))
-    kernels[:, :, ::apart, ::apart] = weights
-    bias = _bias(unused, len(weights))
-    outputs, _ = oracles.conv2d(values, kernels, bias, stride=stride, padding=padding)
-    return outputs
+    kernels = np.zeros((*weights.shape[:2], *size))
+    kernels[:, :, :: apart[0], :: apart[1]] = weights
+    padded = np.pad(values, ((0, 0), (0, 0), *((each, each) for each in padding)))
+    outputs, _ = oracles.conv2d(padded, kernels, bias)
+    return outputs[:, :, :: stride[0], :: stride[1]]
 
 
 def _max_pool(values: Floats, layer: Layer) -> Floats:
-    shape, settings = layer.shape, layer.settings
+    shape = layer.shape
     if len(shape) != 4 or values.ndim != 4 or 0 in shape:
         raise NotRecomputable("the input or output of a pooling layer is not a batch of images")
-    # An adaptive pool names no windows.
-    size = settings.get("kernel_size", values.shape[2] // shape[2])
-    stride, padding = settings.get("stride", size), settings.get("padding", 0)
-    ends = [(number - 1) * stride + size - padding for number in shape[2:]]
-    over = [end - length for end, length in zip(ends, values.shape[2:], strict=True)]
+    if "kernel_size" not in layer.settings:
+        return _adaptive_max_pool(values, shape[2:])
+    length, size = np.array(values.shape[2:]), _pair(layer, "kernel_size", 0)
+    stride, padding = _pair(layer, "stride", size), _pair(layer, "padding", 0)
+    over = (np.array(shape[2:]) - 1) * stride + size - padding - length
     if (
-        min(size, stride) < 1
-        or not 0 <= padding <= size / 2 <= min(values.shape[2:])
-        or size**2 * math.prod(shape) > _MOST_NUMBERS
-        or settings.get("dilation", 1) != 1
-        or max(map(abs, over)) >= stride + padding
+        min(*size, *stride) < 1
+        or (padding < 0).any()
+        or (padding > size / 2).any()
+        or (size > 2 * length).any()
+        or math.prod(size.tolist()) * math.prod(shape) > _MOST_NUMBERS
+        or (_pair(layer, "dilation", 1) != 1).any()
+        or (abs(over) >= stride + padding).any()
     ):
         raise NotRecomputable("the windows of a pooling layer leave gaps, or lie outside of images")
     # As far as the last window goes: with ceil_mode it may end outside of the image.
-    edges = [(padding, max(each, 0)) for each in over]
+    edges = [(before, max(after, 0)) for before, after in zip(padding, over, strict=True)]
     padded = np.pad(values, ((0, 0), (0, 0), *edges), constant_values=-np.inf)
-    outputs, _ = oracles.max_pool2d(padded, size=size, stride=stride)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, tuple(size), axis=(2, 3))
+    outputs: Floats = windows[:, :, :: stride[0], :: stride[1]].max(axis=(-2, -1))
     return outputs[:, :, : shape[2], : shape[3]]
 
 
-def _linear(values: Floats, shape: tuple[int, ...], unused: list[Floats]) -> Floats:
-    size = {values.shape[1], shape[1]}
-    weights = _take(unused, lambda each: each.ndim == 2 and set(each.shape) == size)
-    if weights.shape != (shape[1], values.shape[1]):
+def _adaptive_max_pool(values: Floats, shape: Sequence[int]) -> Floats:
+    length = values.shape[2:]
+    if shape[0] > length[0] or shape[1] > length[1]:
+        raise NotRecomputable("a pooling layer makes images larger")
+    rows, columns = (
+        [slice(i * many // few, -(-(i + 1) * many // few)) for i in range(few)]
+        for many, few in zip(length, shape, strict=True)
+    )
+    of_rows = [[values[:, :, y, x].max(axis=(2, 3)) for x in columns] for y in rows]
+    return np.moveaxis(np.array(of_rows), (0, 1), (2, 3))
+
+
+def _pair(layer: Layer, name: str, default: Any) -> NDArray[np.int64]:
+    """Return a setting for rows and for columns."""
+    found = np.ravel(layer.settings.get(name) or default)
+    if len(found) > 2:
+        raise NotRecomputable(f"{name} of {layer.name} has {len(found)} numbers")
+    return np.broadcast_to(found, (2,))
+
+
+def _linear(values: Floats, layer: Layer, unused: _Parameters) -> Floats:
+    length = layer.shape[1]
+    size = {values.shape[1], length}
+    weights, bias = unused.take(layer, lambda each: each.ndim == 2 and set(each.shape) == size)
+    if weights.shape != (length, values.shape[1]):
         weights = weights.T
-    outputs, _ = oracles.linear(values, weights, _bias(unused, shape[1]))
+    outputs, _ = oracles.linear(values, weights, bias)
     return outputs
 
 
 def _softmax(values: Floats, layer: Layer) -> Floats:
     rows = values.reshape(len(values), -1)
-    if layer.settings.get("dim", -1) in (-1, 1):
+    if [*layer.settings.get("dim", [-1])] in ([-1], [1]):
         return oracles.softmax(rows)[0]
     # Over the images: a mistake, but the numbers follow from the layers.
     return oracles.softmax(rows.T)[0].T
-
-
-def _bias(unused: list[Floats], length: int) -> Floats:
-    try:
-        return _take(unused, lambda each: each.shape == (length,))
-    except NotRecomputable:
-        return np.zeros(length)
-
-
-def _take(unused: list[Floats], fits: Callable[[Floats], bool]) -> Floats:
-    """Return the first parameter that fits, which is then used."""
-    for index, each in enumerate(unused):
-        if fits(each):
-            return unused.pop(index)
-    raise NotRecomputable("no unused parameter has the shape that a layer needs")

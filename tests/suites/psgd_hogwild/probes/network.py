@@ -82,8 +82,9 @@ _SETTINGS = ("kernel_size", "stride", "padding", "dilation", "dim")
 class _Operations(TorchDispatchMode):
     """Writes down every tensor operation with the shape of what it gives, and its settings."""
 
-    def __init__(self):
+    def __init__(self, parameters=()):
         super().__init__()
+        self._places = {each.data_ptr(): place for place, each in enumerate(parameters)}
         self.seen = []
         self.sums = []
 
@@ -92,6 +93,10 @@ class _Operations(TorchDispatchMode):
         first = result[0] if isinstance(result, tuple | list) and result else result
         if isinstance(first, torch.Tensor):
             settings = _settings(function._schema.arguments, arguments, named or {})
+            for each in arguments:
+                if isinstance(each, torch.Tensor) and each.data_ptr() in self._places:
+                    name = "weight" if each.ndim > 1 else "bias"
+                    settings[name] = [self._places[each.data_ptr()]]
             self.seen.append([function._schema.name, list(first.shape), settings])
             numbers = first.detach().flatten().to(torch.complex128)
             # Each row of probabilities adds up to one.
@@ -127,15 +132,13 @@ class _AnySize(TorchFunctionMode):
 
 
 def _settings(parameters, arguments, named):
-    """Return what judging needs; 0 for windows that are not the same in both directions."""
+    """Return what the judge needs to compute the operation again, as lists of integers."""
     given = {
         **{each.name: value for each, value in zip(parameters, arguments, strict=False)},
         **named,
     }
-    found = {
-        name: np.unique(given[name]) for name in _SETTINGS if given.get(name) not in (None, [])
-    }
-    return {name: int(values[0]) if len(values) == 1 else 0 for name, values in found.items()}
+    found = {name: given[name] for name in _SETTINGS if given.get(name) is not None}
+    return {name: np.ravel(value).tolist() for name, value in found.items()}
 
 
 def _of_size(values, size):
@@ -144,7 +147,7 @@ def _of_size(values, size):
 
 
 def _operations_of(network, images):
-    operations = _Operations()
+    operations = _Operations(network.parameters())
     with operations:
         output = network(images)
     if not isinstance(output, torch.Tensor):

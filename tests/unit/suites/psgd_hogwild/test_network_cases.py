@@ -29,13 +29,13 @@ OPERATIONS = {
     "linear": "aten::mm",
     "softmax": "aten::_softmax",
 }
-WINDOWS = {CONVOLUTION: {"stride": 1, "padding": 0, "dilation": 1}, MAX_POOL: {}}
+WINDOWS = {CONVOLUTION: {"stride": [1, 1], "padding": [0, 0], "dilation": [1, 1]}, MAX_POOL: {}}
 HOSTILE = [
     *("", "no json", "3", "null", '"text"', "{}", '{"a": 1}', "[1]", "[[1]]", "[[1, 2, 3]]"),
     *('[["aten::relu", 7, {}]]', '[["aten::relu", [[]], {}]]', '[["aten::relu", ["x"], {}]]'),
     *('[["aten::relu", [Infinity], {}]]', '[["aten::relu", [NaN], {}]]', "Infinity"),
     *('[["aten::relu", [1e999], {}]]', f'[["aten::relu", [{"9" * 5000}], {{}}]]', "[" * 100_000),
-    *('[["aten::relu", [1], []]]', '[["aten::relu", [1], {"stride": [1]}]]', '{"a":' * 100_000),
+    *('[["aten::relu", [1], []]]', '[["aten::relu", [1], {"stride": 1}]]', '{"a":' * 100_000),
     f"[[{'[' * 900}{']' * 900}, [2], {{}}]]",
 ]
 

@@ -25,8 +25,8 @@ class Net(nn.Module):
         return functional.softmax(self.fc2(functional.relu(self.fc1(x.flatten(1)))), 1)
 
 
-ALONE = {"stride": 1, "padding": 0, "dilation": 1}
-PADDED = {**ALONE, "padding": 1}
+ALONE = {"stride": [1, 1], "padding": [0, 0], "dilation": [1, 1]}
+PADDED = {**ALONE, "padding": [1, 1]}
 LAYERS = [
     Layer(CONVOLUTION, (2, 4, 24, 24), ALONE),
     Layer(MAX_POOL, (2, 4, 12, 12)),
@@ -71,18 +71,18 @@ def test_other_parameters_give_another_output():
     [
         (LAYERS, []),
         ([Layer(CONVOLUTION, (2, 4, 24, 24))], [np.zeros((4, 1, 5, 5))]),
-        ([Layer(CONVOLUTION, (2, 4, 24, 24), {**ALONE, "stride": 0})], [np.zeros((4, 1, 5, 5))]),
+        ([Layer(CONVOLUTION, (2, 4, 24, 24), {**ALONE, "stride": [0]})], [np.zeros((4, 1, 5, 5))]),
         ([Layer(CONVOLUTION, (2, 4, 12, 12), ALONE)], [np.zeros((4, 1, 5, 5))]),
         ([Layer(CONVOLUTION, (2, 1, 0, 0), ALONE)], [np.zeros((1, 1, 29, 29))]),
         ([Layer(CONVOLUTION, (2, 1 << 14, 28, 28), ALONE)], [np.zeros((1 << 14, 1, 1, 1))]),
         (
-            [Layer(CONVOLUTION, (2, 1, 1, 1), {**ALONE, "dilation": 1 << 40})],
+            [Layer(CONVOLUTION, (2, 1, 1, 1), {**ALONE, "dilation": [1 << 40]})],
             [np.zeros((1, 1, 2, 2))],
         ),
-        ([Layer(MAX_POOL, (2, 1, 27, 20))], []),
-        ([Layer(MAX_POOL, (2, 1, 14, 14), {"kernel_size": 0})], []),
-        ([Layer(MAX_POOL, (2, 1, 14, 14), {"kernel_size": 1 << 40, "padding": 1 << 39})], []),
-        ([Layer(MAX_POOL, (2, 1, 9, 9), {"kernel_size": 2, "stride": 2})], []),
+        ([Layer(MAX_POOL, (2, 1, 29, 20))], []),
+        ([Layer(MAX_POOL, (2, 1, 14, 14), {"kernel_size": [0]})], []),
+        ([Layer(MAX_POOL, (2, 1, 14, 14), {"kernel_size": [1 << 40], "padding": [1 << 39]})], []),
+        ([Layer(MAX_POOL, (2, 1, 9, 9), {"kernel_size": [2], "stride": [2]})], []),
         ([Layer(RELU, (2, 1, 4, 4))], []),
         ([Layer(RELU, ())], []),
     ],
