@@ -4,7 +4,7 @@ from importlib import import_module
 from os import PathLike
 from typing import Any
 
-__version__ = "0.2.3"
+__version__ = "0.2.4"
 
 
 def check(part: str | None = None, submission: str | PathLike[str] = ".") -> Any:

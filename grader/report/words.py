@@ -94,7 +94,11 @@ def score_text(report: Report) -> str:
         held = sum(test.verdict is Verdict.ACCEPTED for test in tests)
         return f"{held} of {len(tests)} checks passed in {name}; no score."
     points = f"{written(report.score)} of {points_text(report.max_score)}"
-    full = ": all checks passed" if report.score == report.max_score else ""
+    # A part without points may fail beside full marks.
+    is_full = report.score == report.max_score and all(
+        part.verdict in (Verdict.ACCEPTED, Verdict.NOT_ATTEMPTED) for part in report.parts
+    )
+    full = ": all checks passed" if is_full else ""
     return f"{points} in {name}{full}."
 
 

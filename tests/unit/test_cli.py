@@ -219,7 +219,7 @@ def test_the_list_is_a_page_as_well():
 @pytest.mark.parametrize(
     ("folder", "sentence"),
     [
-        ("none", "none does not exist: name the folder that holds the MNIST files"),
+        ("none", "none does not exist: name the folder that holds the files of MNIST"),
         ("empty", "empty has no known data files: expected those of MNIST"),
     ],
 )

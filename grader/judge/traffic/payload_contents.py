@@ -31,11 +31,6 @@ _BINFLOAT = ord("G")
 _LEAST_SPREAD = 0.75
 """Of numbers, against ones all as far from their mean; one number beside zeros has less."""
 _ROUNDING = 1e-3
-_SAME = 2e-6
-"""Relative: float32 numbers added in another order. Of 60,000 others, one is so near once in 20
-times."""
-_LEAST_SAME = 0.8
-"""Of the numbers of a sample, all different."""
 _CLEAR_SHARE = 0.1
 """Read as another type, hardly any are."""
 _AT_ONCE = 1 << 12
@@ -51,11 +46,10 @@ def assert_contributions_sent(
 ) -> None:
     """Assert that all ranks except one send pieces of their own arrays, or of sums with these.
 
-    The one may send out the sum over all ranks. Pieces count in any precision, times any factor. In
-    any order, only the numbers themselves and their n-ths on n ranks count.
+    The one may send out the sum over all ranks; any multiple counts, in any precision.
     arrays: what each rank contributes, one after the other. operations: of torch.distributed, as
-    gloo names them; all when left out. other_order: of each array, in which pieces count as well,
-    such as that of channels_last. Raises NotProven.
+    gloo names them; all when left out. other_order: the places of each array, in an order in
+    which it may be sent as well. Raises NotProven.
     """
     n = outcome.ranks
     if n > _MOST_RANKS or None in outcome.gloo_samples or not outcome.gloo_samples:
@@ -68,10 +62,9 @@ def assert_contributions_sent(
         own = [np.ravel(array) for array in arrays[rank]]
         needed = sum(_NUM_BYTES_PER_NUMBER * len(array) * _telling_share(array) for array in own)
         sums = [*_sums(arrays, rank)]
-        divided = [each / n for each in sums]
         if other_order is not None:
             sums += [each[other_order] for each in sums]
-        num_bytes = _num_bytes_holding(samples, operations, sums, divided, needed)
+        num_bytes = _num_bytes_holding(samples, operations, sums, needed)
         if num_bytes < needed:
             silent.append((rank, round(num_bytes), round(needed)))
     if len(silent) > 1:
@@ -101,7 +94,6 @@ def _num_bytes_holding(
     samples: Mapping[str, GlooSamples],
     operations: Collection[str],
     sums: Sequence[Values],
-    divided: Sequence[Values],
     needed: float,
 ) -> float:
     """Return how many bytes hold pieces of the sums; not how many more than are needed."""
@@ -109,10 +101,7 @@ def _num_bytes_holding(
     for name, each in samples.items():
         if (not operations or name in operations) and num_bytes < needed:
             enough = (needed - num_bytes) / max(each.num_bytes, 1) + _ROUNDING
-            share = _largest_share_found(each.taken, sums, enough)
-            if share < enough:
-                share = max(share, _share_in_any_order(each.taken, [*sums, *divided]))
-            num_bytes += each.num_bytes * share
+            num_bytes += each.num_bytes * _largest_share_found(each.taken, sums, enough)
     return num_bytes
 
 
@@ -125,24 +114,6 @@ def _largest_share_found(taken: Values, sums: Sequence[Values], enough: float) -
         if largest >= min(_CLEAR_SHARE, enough):
             break
     return largest
-
-
-def _share_in_any_order(taken: Values, known: Sequence[Values]) -> float:
-    """Return which share of samples hold numbers of one array, wherever these are in it."""
-    is_known = np.zeros(len(taken), np.bool_)
-    for dtype in ("<f4", "<f8"):
-        words = _words(taken, np.dtype(dtype).itemsize).view(dtype)
-        # Of each sample, one row for each byte where its first number may begin.
-        numbers = np.abs(words.reshape(len(taken), -1, words.shape[1]).astype("f8"))
-        for array in known:
-            ordered = np.unique(np.abs(array))
-            after = np.clip(np.searchsorted(ordered, numbers), 1, len(ordered) - 1)
-            place = after - (numbers - ordered[after - 1] < ordered[after] - numbers)
-            is_here = (np.abs(ordered[place] - numbers) <= _SAME * numbers) & (numbers > 0)
-            places = np.sort(np.where(is_here, place, -1), axis=2)
-            num_same = np.sum(np.diff(places, axis=2) > 0, axis=2) + 1
-            is_known |= (num_same >= _LEAST_SAME * numbers.shape[2]).any(axis=1)
-    return float(is_known.mean()) if len(taken) else 0.0
 
 
 def _readings(taken: Values) -> Iterator[Values]:

@@ -39,7 +39,7 @@ def assert_sgd(steps: Steps, holders: Sequence[int]) -> None:
                     "sgd.parameters_not_in_optimizer",
                     f"{when} had the correct gradients, but took a wrong step for "
                     f"{', '.join(names)}.",
-                    help="which parameters does the optimizer get?",
+                    help="which parameters does the optimizer get, and with which settings?",
                     rank=rank,
                     parameters=names,
                 )

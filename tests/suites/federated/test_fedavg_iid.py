@@ -18,7 +18,7 @@ from .origins import Faults, faults_in
 
 pytestmark = [part("fedavg_iid"), pytest.mark.mpi]
 
-CASES = cases_of({3: (34, 34), 5: (20, 20, 20, 20)}, is_skewed=False)
+CASES = cases_of({3: (34, 34), 5: (33, 33, 33, 33)}, is_skewed=False)
 ONE_CLIENT = cases_of({2: (40,)}, is_skewed=False)
 AGGREGATIONS = (
     Aggregation("aggregate", subject="plain", num_samples=(20, 20, 20)),

@@ -11,7 +11,7 @@ from .origins import Faults, faults_in
 
 pytestmark = [part("fedavg_noniid"), pytest.mark.mpi]
 
-CASES = cases_of({3: (65, 14), 5: (12, 40, 20, 33)}, is_skewed=True)
+CASES = cases_of({3: (65, 40), 5: (36, 40, 48, 33)}, is_skewed=True)
 AGGREGATIONS = (
     Aggregation("aggregate", num_samples=(5,)),
     Aggregation("aggregate", num_samples=(12, 70, 33)),

@@ -103,8 +103,7 @@ def sums_of(outcome: Outcome, rank: int, epoch: int) -> Sums:
     ]
     weights = _weights(held, own)
     if weights.min() > max(_NOTICEABLE * weights.max(), _LEAST_FACTOR):
-        error = np.abs(held - weights @ own)
-        likely.append(Sums(float(weights.mean()), error <= weights.min() * _TOLERANCE * usual))
+        likely.append(Sums(float(weights.mean()), _fits(held, own, weights)))
     return max(likely, key=lambda sums: sums.share)
 
 
@@ -162,18 +161,18 @@ def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
                 missing=missing,
                 repeated=list(repeated),
             )
-    if sums_of(outcome, rank, epoch).share < _NEARLY_ALL:
+    held, own = held_after(outcome, rank)[epoch], own_gradients(outcome, epoch)
+    weights = _weights(held, own)
+    is_uneven = weights.min() > 0 and np.ptp(weights) > _NOTICEABLE * weights.max()
+    if not is_uneven or _fits(held, own, weights).mean() < _NEARLY_ALL:
         return None
-    weights = _weights(held_after(outcome, rank)[epoch], own_gradients(outcome, epoch)).round(3)
-    if np.ptp(weights) <= _NOTICEABLE * weights.max():
-        return None
-    terms = listed([f"{weight:g} x rank {each}'s" for each, weight in enumerate(weights)])
+    terms = listed([f"{weight:.3g} x rank {each}'s" for each, weight in enumerate(weights)])
     return found(
         "mean.unequal_weights",
         f"Rank {rank}'s result is {terms} gradients; all factors must be equal.",
         help="add up all gradients first, and divide once",
         rank=rank,
-        weights=weights.tolist(),
+        weights=weights.round(3).tolist(),
     )
 
 
@@ -181,6 +180,12 @@ def _weights(held: Gradients, own: Gradients) -> NDArray[np.float64]:
     """Return the factors with which the ranks' gradients come nearest to a result."""
     weights, *_ = np.linalg.lstsq(own.T, held, rcond=None)
     return np.asarray(weights)
+
+
+def _fits(held: Gradients, own: Gradients, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
+    error = np.abs(held - weights @ own)
+    fits: NDArray[np.bool_] = error <= weights.min() * _TOLERANCE * _usual_size(own)
+    return fits
 
 
 def _times(count: int) -> str:

@@ -101,7 +101,8 @@ def told_by_the_sum(
         return None
     total = np.sum(steps, axis=0)
     if same(start - total, final, rtol):
-        text = "No gradient was lost: only the order of step and reply is wrong."
+        text = "Rank 0's total is correct, so no gradient was lost: look at the order of step "
+        text += "and reply, and at what the workers do with a reply."
         return found("async.only_order_wrong", text)
     for step in steps:
         if same(start - total + step, final, rtol):

@@ -18,6 +18,7 @@ from grader.model.evidence import (
     Timeline,
     WaitingRank,
 )
+from grader.model.report import Verdict
 from grader.report import html
 from grader.report.html.findings import short_number
 from grader.report.html.page import environment
@@ -96,7 +97,7 @@ def test_all_kinds_of_evidence_are_on_the_page():
     assert "Cycle: 0 → 3 → 2 → 0." in page
     assert "A ring: 0 → 1 → 2 → 3 → 0." in traffic(seen())
     assert "Of 28 calls, the last 16 are shown." in page
-    assert "Of 4 messages the last is shown." in page
+    assert "Of 4 messages, the last is shown." in page
     assert "12 of 13 elements differ; the first of them" in page
     assert "Last completed exchange: rank 3 to rank 0, 96 B, tag 7" in page
     figures = page.split("<figure")[1:]
@@ -306,3 +307,10 @@ def test_many_ranks_have_a_table_without_a_picture():
 )
 def test_bytes_are_written_short(num_bytes, text):
     assert bytes_text(num_bytes) == text
+
+
+def test_a_failure_that_costs_nothing_is_not_full_marks():
+    """As in a part that is worth no points."""
+    report = full_marks()
+    wrong = replace(report.parts[0], verdict=Verdict.WRONG_ANSWER)
+    assert "all checks passed" not in html.render(replace(report, parts=(*report.parts, wrong)))

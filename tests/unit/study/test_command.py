@@ -368,7 +368,7 @@ def test_a_measurement_survives_the_way_through_json():
 def test_a_folder_with_a_page_of_somebody_elses_is_left_alone(tmp_path):
     """It would be replaced by the page of the study."""
     (tmp_path / "README.md").write_text("mine")
-    with pytest.raises(UsageError, match="and this study would replace it"):
+    with pytest.raises(UsageError, match="and this study would overwrite it"):
         study_command._require_ours(tmp_path)
     assert (tmp_path / "README.md").read_text() == "mine"
     (tmp_path / "README.md").write_text("# Study of sums\n")

@@ -144,7 +144,7 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "access permission denied", is_apart=True),
-            "a database file needs file locks, which do not work here: open it as "
+            "a database file needs file locks, which do not work here: open it with "
             "sqlite3.connect('file:NAME?nolock=1', uri=True), or keep it in memory (':memory:')",
         ),
         (Crash(0, "list index out of range", source="n = x[1]"), ""),

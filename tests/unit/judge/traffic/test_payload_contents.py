@@ -36,12 +36,12 @@ class Sent:
     def send(self, rank, numbers, operation="all_reduce"):
         self.payloads[rank].setdefault(operation, []).append(np.asarray(numbers).tobytes())
 
-    def check(self, arrays, operations=()):
+    def check(self, arrays, operations=(), other_order=None):
         ranks = len(self.payloads)
         samples = tuple({name: sampled(each) for name, each in of.items()} for of in self.payloads)
         nothing = tuple({} for _ in range(ranks))
         outcome = Outcome("", ranks, nothing, nothing, Trace(()), 0.0, gloo_samples=samples)
-        assert_contributions_sent(outcome, arrays, operations=operations)
+        assert_contributions_sent(outcome, arrays, operations=operations, other_order=other_order)
 
 
 def sampled(payloads):
@@ -146,6 +146,18 @@ def test_gradients_may_be_known_roughly():
     random = np.random.default_rng(2)
     rough = [[each * (1 + 0.1 * random.standard_normal(LENGTH)) for each in own] for own in arrays]
     ring(arrays).check(rough)
+
+
+def test_arrays_may_be_sent_in_the_order_that_is_named():
+    """As every fourth number, for example, and in no other."""
+    order = np.concatenate([np.arange(LENGTH)[first::4] for first in range(4)])
+    arrays = gradients(4)
+    sent = ring(arrays, lambda array: array[order])
+    sent.check(arrays, other_order=order)
+    with pytest.raises(NotProven):
+        sent.check(arrays)
+    with pytest.raises(NotProven):
+        sent.check(arrays, other_order=RANDOM.permutation(LENGTH))
 
 
 def test_other_things_may_be_sent_by_the_same_operation():

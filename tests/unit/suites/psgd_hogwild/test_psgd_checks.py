@@ -407,7 +407,7 @@ def grouped(parts_of_world):
 
 
 GROUPED = "communicators of ranks 4, 2, 0 and of ranks 3, 1"
-RANKS_OF = "ranks 0, 2, and 4 only"
+RANKS_OF = "only ranks 0, 2, and 4"
 
 
 def test_each_communicator_is_looked_at_by_itself():

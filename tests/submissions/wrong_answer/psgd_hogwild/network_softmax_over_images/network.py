@@ -1,0 +1,20 @@
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 20, 5)
+        self.conv2 = nn.Conv2d(20, 50, 5)
+        self.drop = nn.Dropout(0.5)
+        self.fc1 = nn.Linear(50 * 4, 64)
+        self.fc2 = nn.Linear(64, 10)
+        self.softmax = nn.Softmax(dim=0)
+
+    def forward(self, x):
+        x = F.relu(F.max_pool2d(self.conv1(x), 2))
+        x = F.relu(F.max_pool2d(self.conv2(x), 2))
+        x = F.max_pool2d(self.drop(x), 2).view(-1, 200)
+        x = F.relu(self.fc1(x))
+        return self.softmax(self.fc2(x))
