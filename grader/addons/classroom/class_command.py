@@ -167,7 +167,10 @@ def _remembered(whole: _Class) -> ClassInputs:
     left, roster = erasure.without(inputs.hand_ins, inputs.roster, names, gone)
     if forget is not None:
         theirs = [each for each in there if each not in left]
-        number = erasure.remove(out, whole.gradings, names.of(student.id), theirs, left)
+        is_in_team = any(student in inputs.roster.authors(each) for each in there if each in left)
+        number = erasure.remove(
+            out, whole.gradings, names.of(student.id), theirs, left, is_in_team=is_in_team
+        )
         gradings = "1 grading" if number == 1 else f"{number} gradings"
         show(f"{student.id}: removed {gradings} and all reports")
         for each in theirs:

@@ -11,7 +11,9 @@ from pathlib import Path
 from grader.addons.classroom import publication
 from grader.addons.classroom.class_folder import Pseudonyms, read_json, write_atomically
 from grader.addons.classroom.gradings import Gradings
+from grader.addons.classroom.marking import TO_FILL
 from grader.addons.classroom.roster import HandIn, Roster, Student
+from grader.addons.classroom.tables import csv_lines, csv_text, delimiter_of, read_text
 from grader.model.errors import UsageError
 
 _FORGOTTEN = "forgotten.json"
@@ -19,7 +21,7 @@ _OWNERS = "owners.json"
 Owners = Mapping[str, Sequence[str]]
 """Pseudonyms by the digest of a hand-in that was ever graded."""
 _WITH_NAMES = (
-    *("gradebook.csv", "class.html", "regrade.csv", "to-mark*.csv"),
+    *("gradebook.csv", "class.html", "regrade.csv"),
     *("canvas-feedback.zip", "moodle-feedback.zip", "canvas-grades.csv", "moodle-grades.csv"),
 )
 """Files with a line for each student: they are written again for the students who are left."""
@@ -93,12 +95,16 @@ def remove(
     pseudonym: str,
     gone: Sequence[HandIn],
     left: Sequence[HandIn],
+    is_in_team: bool = False,
 ) -> int:
     """Remove reports, gradings and copies of a student; return how many gradings there were.
 
-    gone: hand-ins of this student alone. left: those of others, who keep gradings of equal files.
-    The platform's download stays: removing it is up to the instructor.
+    gone: hand-ins of this student alone. left: those of others, who keep gradings of equal files,
+    and the student's team the lines in to-mark.csv. The platform's download stays: removing it is
+    up to the instructor. Raises UsageError, and removes nothing, if to-mark.csv is unreadable.
     """
+    to_fill = [] if is_in_team else [*out.glob(f"{Path(TO_FILL).stem}*.csv")]
+    texts = {file: _without_lines_of(pseudonym, file) for file in to_fill}
     before = owners(out)
     left_to = {
         digest: [each for each in own if each != pseudonym] for digest, own in before.items()
@@ -119,8 +125,19 @@ def remove(
     shutil.rmtree(out / "parsl", ignore_errors=True)
     for file in [file for pattern in _WITH_NAMES for file in out.glob(pattern)]:
         file.unlink(missing_ok=True)
+    for file, text in texts.items():
+        write_atomically(file, text)
     published = publication.read(out)
     still = {digest: key for digest, key in published.items() if digest not in digests}
     publication.write(out, still)
     remember_owners(out, {each: own for each, own in left_to.items() if each not in nobodys})
     return len(keys)
+
+
+def _without_lines_of(pseudonym: str, file: Path) -> str:
+    text = read_text(file)
+    lines = csv_lines(text, str(file))
+    head = [each.strip().lower() for each in lines[0][1]] if lines else []
+    place = head.index("id") if "id" in head else 0
+    others = [row for _, row in lines if len(row) <= place or row[place].strip() != pseudonym]
+    return csv_text(others, delimiter_of(text))

@@ -88,6 +88,27 @@ def test_gradings_of_earlier_hand_ins_go_as_well(tmp_path):
     assert NAMES.of("aa") not in (tmp_path / "owners.json").read_text()
 
 
+def test_points_that_were_given_to_others_by_hand_stay(tmp_path):
+    """In every file to fill in; a team keeps its lines as well."""
+    theirs, others = f'{NAMES.of("aa")};ring;3;"two\nlines"\n', f"{NAMES.of('cc')};ring;4;\n"
+    for name in ("to-mark.csv", "to-mark-1.csv"):
+        (tmp_path / name).write_text(f"\ufeffid;row;points;comment\n{theirs}{others}")
+    forget(tmp_path, "aa", [hand_in("aa"), hand_in("cc")], Roster())
+    for name in ("to-mark.csv", "to-mark-1.csv"):
+        assert (tmp_path / name).read_text() == f"id;row;points;comment\n{others}"
+    kept = (Gradings(tmp_path / "gradings"), NAMES.of("cc"), [], [])
+    erasure.remove(tmp_path, *kept, is_in_team=True)
+    assert others in (tmp_path / "to-mark.csv").read_text()
+
+
+def test_nothing_is_removed_if_a_file_to_fill_in_cannot_be_read(tmp_path):
+    (tmp_path / "to-mark.csv").write_bytes(b"id,row\n\xff,ring\n")
+    (tmp_path / "gradebook.csv").write_text("aa")
+    with pytest.raises(UsageError, match=r"to-mark\.csv is not UTF-8"):
+        forget(tmp_path, "aa", [hand_in("aa")], Roster())
+    assert (tmp_path / "gradebook.csv").exists()
+
+
 def test_a_damaged_grading_does_not_keep_a_student(tmp_path):
     """It may be theirs, and whose it is not is graded again."""
     kept(tmp_path, "1", "digest of aa")
