@@ -192,7 +192,7 @@ def _that_fit(block: NDArray[np.intp], shift: int, length: int) -> NDArray[np.in
 
 def _place_text(place: int, shape: tuple[int, ...]) -> str:
     index = tuple(int(i) for i in np.unravel_index(place, shape))
-    return f"{index_text(index)}, likely in another chunk"
+    return f"{index_text(index)}, probably in another chunk"
 
 
 def _num_equal(some: Values, others: Values) -> int:

@@ -43,7 +43,9 @@ def known_mistake(outcome: Outcome, rank: int, epoch: int | None = None) -> Find
         helps = "when does your code copy parameter.grad into the values that it sends?"
         return found("mean.of_epoch_before", text, help=helps, rank=rank, epoch=epoch + 1)
     if epoch > 0 and _same(held[epoch] - held[epoch - 1], mean[epoch]):
-        text = f"Rank {rank}'s result in epoch {epoch + 1} still contains the one of epoch {epoch}."
+        text = (
+            f"Rank {rank}'s result in epoch {epoch + 1} still contains the result of epoch {epoch}."
+        )
         helps = "which buffers must be cleared before your code adds to them?"
         return found("mean.adds_to_the_last", text, help=helps, rank=rank, epoch=epoch + 1)
     factor = float(held[epoch] @ mean[epoch] / max(mean[epoch] @ mean[epoch], _TINY))

@@ -54,7 +54,8 @@ def assert_sums_come_from_payloads(run: Run, answers: Iterable[tuple[Training, O
 def _effects(
     run: Run, case: Training, outcome: Outcome, faults: Sequence[MessageFault]
 ) -> list[FaultEffect]:
-    always_plausible = _plausible_elements(outcome)
+    before = _plausible_elements(outcome)
+    always_plausible = before.copy()
     plausible: dict[MessageFault | None, NDArray[np.bool_]] = {}
 
     def note(_: Training, unaltered: Outcome) -> None:
@@ -76,7 +77,8 @@ def _effects(
         if effect.message in plausible:
             here = plausible[effect.message]
             changed = always_plausible & ~here
-            if not is_right and not changed.any() and not here.all():
+            # Buffers keep what was altered: it shows against the case before any alteration.
+            if not is_right and not changed.any() and (before & ~here).any():
                 continue
             ranks = frozenset(rank for rank in ranks if changed[rank].any())
         found.append(replace(effect, influenced=ranks))

@@ -31,6 +31,8 @@ class Sums:
     """1 for the sum itself, 1/n for the mean."""
     complete: NDArray[np.bool_]
     """One for each element."""
+    is_even: bool = True
+    """Whether the factor is that of each rank; otherwise it is their mean."""
 
     @property
     def share(self) -> float:
@@ -103,7 +105,7 @@ def sums_of(outcome: Outcome, rank: int, epoch: int) -> Sums:
     ]
     weights = _weights(held, own)
     if weights.min() > max(_NOTICEABLE * weights.max(), _LEAST_FACTOR):
-        likely.append(Sums(float(weights.mean()), _fits(held, own, weights)))
+        likely.append(Sums(float(weights.mean()), _fits(held, own, weights), is_even=False))
     return max(likely, key=lambda sums: sums.share)
 
 
@@ -134,7 +136,7 @@ def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
     """Return the first place where a result does not hold each rank's gradients once.
 
     Or the factors of the ranks' gradients, if these differ and are the same everywhere. None where
-    no window is made of whole numbers of the ranks' gradients.
+    neither is so.
     """
     composition, n = composition_of(outcome, rank, epoch), outcome.ranks
     for divisor in (n, 1):

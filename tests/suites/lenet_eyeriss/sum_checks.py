@@ -92,6 +92,8 @@ def assert_divided(case: Training, outcome: Outcome) -> None:
         for rank, each in finished.items():
             if abs(each.factor * n - 1) > FACTOR_MARGIN:
                 raise WrongAnswer(wrong_divisor(rank, n, 1 / each.factor))
+            if not each.is_even and (uneven := known_mistake(outcome, rank, epoch=0)):
+                raise WrongAnswer(uneven)
 
 
 def complete_ranks(outcome: Outcome) -> set[int]:

@@ -144,9 +144,9 @@ def _assert_recv_overwritten(case: Reduction, outcome: Outcome) -> None:
         if recv.size and np.array_equal(recv, garbage) and not np.array_equal(expected, garbage):
             before = f"{GARBAGE} everywhere, as before the call"
             text = f"Rank {rank} wrote nothing into recv: it still contains {before}."
-            helps = "recv[...] = result writes into recv; recv = result only rebinds the name"
-            if outcome.ranks == 1:
-                helps = "on one rank, copy send into recv"
+            helps = "on one rank, copy send into recv"
+            if outcome.ranks > 1:
+                helps = "recv[...] = result writes into recv; recv = result only rebinds the name"
             raise WrongAnswer(found("allreduce.recv_untouched", text, help=helps, rank=rank))
         if np.array_equal(recv, with_garbage) and not np.array_equal(expected, with_garbage):
             raise WrongAnswer(old_recv_reduced(rank))

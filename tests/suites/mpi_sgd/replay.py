@@ -77,7 +77,7 @@ def assert_final(replayed: Replay, final: Arrays, *, rtol: float) -> None:
             )
             raise WrongAnswer(found("async.final_values_missing", text, help=_GATHER, name=name))
         if earlier is not None:
-            text = f"Rank 0 ended with the {name} from update {earlier} of {num_updates}."
+            text = f"Rank 0 ended with the value of {name} after update {earlier} of {num_updates}."
             facts = {"name": name, "number": earlier}
             raise WrongAnswer(found("async.final_values_outdated", text, help=_GATHER, **facts))
         try:

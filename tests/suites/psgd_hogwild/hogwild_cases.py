@@ -124,7 +124,8 @@ def cases() -> tuple[Hogwild, ...]:
 def real_size() -> Hogwild:
     """Return a training with as many processes and parameters as the assignment's.
 
-    It is a launch of its own: its time limit is longer, and who fails the others never gets there.
+    It is a launch of its own, since its time limit is longer. Code that fails the others never
+    gets there.
     """
     training = _training(num_processes=0, num_examples=19, meets=True)
     return replace(training, subject="real size", is_real_size=True, epochs=1, batch_size=2)

@@ -74,7 +74,8 @@ def layers(operations: Sequence[tuple[str, Sequence[int], Settings]]) -> list[La
     ran: list[Layer] = []
     for operation, shape, settings in operations:
         name = _LAYER_OF.get(operation.removesuffix("_"))
-        if operation.removesuffix("_") == "aten::add" and "bias" in settings and ran:
+        is_bias = operation.removesuffix("_") == "aten::add" and "bias" in settings
+        if is_bias and ran and ran[-1].name in (CONVOLUTION, LINEAR):
             bias = {"bias": settings["bias"]}
             ran[-1] = replace(ran[-1], settings={**ran[-1].settings, **bias})
         if operation in ("aten::clamp", "aten::clamp_", "aten::maximum"):

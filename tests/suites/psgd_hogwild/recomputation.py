@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 
 from grader import oracles
 
-from .layers import CONVOLUTION, LINEAR, MAX_POOL, RELU, SOFTMAX, Layer
+from .layers import ASKED, CONVOLUTION, LINEAR, MAX_POOL, RELU, SOFTMAX, Layer
 
 Floats = np.ndarray[Any, Any]
 
 _MOST_NUMBERS = 1 << 24
-"""What a convolution may look at, or put out: far more than the network that is asked for has, and
-little enough for the judge's memory, whatever shapes a rank makes up."""
+_LONGEST_SIDE = 64
+"""Of a window and of what an adaptive pool puts out."""
+_MOST_LAYERS = 2 * len(ASKED)
+"""All far more than the network that is asked for has, and little enough for the judge's memory and
+time, whatever a rank makes up."""
 
 
 class NotRecomputable(Exception):
@@ -26,7 +29,7 @@ class NotRecomputable(Exception):
 
 
 class _Parameters:
-    """A network's parameters, each of which belongs to one layer."""
+    """A network's parameters, and which of them no layer has taken yet."""
 
     def __init__(self, parameters: Sequence[Floats]) -> None:
         self._all = [np.asarray(each, np.float64) for each in parameters]
@@ -45,6 +48,7 @@ class _Parameters:
             raise NotRecomputable("no unused parameter has the shape that a layer needs")
         length = layer.shape[1]
         bias = self._recorded(layer, "bias")
+        bias = None if bias is None else bias.ravel()
         if bias is None and not is_recorded:
             bias = self._first(lambda each: each.shape == (length,))
         return weight, np.zeros(length) if bias is None or bias.shape != (length,) else bias
@@ -67,6 +71,8 @@ def output_of(images: Floats, found: Sequence[Layer], parameters: Sequence[Float
     recorded, else the next ones that fit it.
     Raises NotRecomputable where layers do not fit together.
     """
+    if len(found) > _MOST_LAYERS:
+        raise NotRecomputable(f"{len(found)} layers ran; at most {_MOST_LAYERS} are computed again")
     unused = _Parameters(parameters)
     values = np.asarray(images, np.float64)
     for layer in found:
@@ -103,16 +109,27 @@ def _convolution(values: Floats, layer: Layer, unused: _Parameters) -> Floats:
         for name, default in (("stride", 0), ("padding", -1), ("dilation", 0))
     )
     size = (np.array(weights.shape[2:]) - 1) * apart + 1
-    if min(*stride, *apart) < 1 or not ((padding >= 0) & (padding < size)).all():
-        raise NotRecomputable("the windows of a convolution are unknown")
-    places = np.array(values.shape[2:]) + 2 * padding - size + 1
-    num_places = len(values) * math.prod(places.tolist())
+    if min(*stride, *apart) < 1 or max(size) > _LONGEST_SIDE:
+        raise NotRecomputable("the windows of a convolution are unknown or too large")
+    before = after = padding
+    if (stride == 1).all():
+        # As the shape says: images may have been padded before, and more on one side.
+        over = np.array(layer.shape[2:]) + size - 1 - values.shape[2:]
+        before, after = over // 2, over - over // 2
+    padded_size = before + values.shape[2:] + after
+    if min(before) < 0 or (padded_size < size).any():
+        raise NotRecomputable("the windows of a convolution do not fit its input")
+    num_places = len(values) * math.prod((padded_size - size + 1).tolist())
     numbers = (weights.size, weights[0].size * num_places, len(weights) * num_places)
-    if min(places) < 1 or max(numbers) * math.prod(apart.tolist()) > _MOST_NUMBERS:
+    largest = max(numbers) * math.prod(apart.tolist())
+    if (
+        max(largest, values.shape[1] * len(values) * math.prod(padded_size.tolist()))
+        > _MOST_NUMBERS
+    ):
         raise NotRecomputable("a convolution is too large")
     kernels = np.zeros((*weights.shape[:2], *size))
     kernels[:, :, :: apart[0], :: apart[1]] = weights
-    padded = np.pad(values, ((0, 0), (0, 0), *((each, each) for each in padding)))
+    padded = np.pad(values, ((0, 0), (0, 0), *zip(before, after, strict=True)))
     outputs, _ = oracles.conv2d(padded, kernels, bias)
     return outputs[:, :, :: stride[0], :: stride[1]]
 
@@ -130,10 +147,11 @@ def _max_pool(values: Floats, layer: Layer) -> Floats:
         min(*size, *stride) < 1
         or (padding < 0).any()
         or (padding > size / 2).any()
-        or (size > 2 * length).any()
+        or max(size) > _LONGEST_SIDE
         or math.prod(size.tolist()) * math.prod(shape) > _MOST_NUMBERS
         or (_pair(layer, "dilation", 1) != 1).any()
-        or (abs(over) >= stride + padding).any()
+        or (over <= padding - stride).any()
+        or (over >= np.minimum(stride + padding, size)).any()
     ):
         raise NotRecomputable("the windows of a pooling layer leave gaps, or lie outside of images")
     # As far as the last window goes: with ceil_mode it may end outside of the image.
@@ -146,8 +164,8 @@ def _max_pool(values: Floats, layer: Layer) -> Floats:
 
 def _adaptive_max_pool(values: Floats, shape: Sequence[int]) -> Floats:
     length = values.shape[2:]
-    if shape[0] > length[0] or shape[1] > length[1]:
-        raise NotRecomputable("a pooling layer makes images larger")
+    if not all(few <= min(many, _LONGEST_SIDE) for few, many in zip(shape, length, strict=True)):
+        raise NotRecomputable("a pooling layer makes images larger, or they are too large")
     rows, columns = (
         [slice(i * many // few, -(-(i + 1) * many // few)) for i in range(few)]
         for many, few in zip(length, shape, strict=True)

@@ -52,7 +52,7 @@ def _curve(results, rate, key, label):
         f"{key}_{'sheet' if rate == LEARNING_RATE else 'fast'}",
         f"LeNet-5: {label} by epoch, {at}", "epoch", label, tuple(series),
         f"100 examples, {100 // SHOWN} on each process, one step per epoch, {at}; measured over "
-        f"all 100 examples. Where lines overlap, their values are equal. {OF_COMMON_RUNS}{why}",
+        f"all 100 examples. Overlapping lines agree. {OF_COMMON_RUNS}{why}",
         is_share=key == "accuracy", begins_at_zero=rate != LEARNING_RATE,
     )  # fmt: skip
 

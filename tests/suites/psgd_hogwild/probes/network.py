@@ -84,7 +84,11 @@ class _Operations(TorchDispatchMode):
 
     def __init__(self, parameters=()):
         super().__init__()
-        self._places = {each.data_ptr(): place for place, each in enumerate(parameters)}
+        self._places = {
+            each.data_ptr(): (place, each.ndim)
+            for place, each in enumerate(parameters)
+            if not torch.nn.parameter.is_lazy(each)
+        }
         self.seen = []
         self.sums = []
 
@@ -95,8 +99,9 @@ class _Operations(TorchDispatchMode):
             settings = _settings(function._schema.arguments, arguments, named or {})
             for each in arguments:
                 if isinstance(each, torch.Tensor) and each.data_ptr() in self._places:
-                    name = "weight" if each.ndim > 1 else "bias"
-                    settings[name] = [self._places[each.data_ptr()]]
+                    place, ndim = self._places[each.data_ptr()]
+                    is_added = function._schema.name in ("aten::add", "aten::add_")
+                    settings["bias" if is_added or ndim == 1 else "weight"] = [place]
             self.seen.append([function._schema.name, list(first.shape), settings])
             numbers = first.detach().flatten().to(torch.complex128)
             # Each row of probabilities adds up to one.

@@ -66,12 +66,12 @@ def test_another_places_result_or_parts_are_told() -> None:
     each = arrays(4)
     total = np.sum(each, axis=0)
     assert sum_text(np.roll(total, 6), each) == (
-        "it is the correct result for [18], likely in another chunk"
+        "it is the correct result for [18], probably in another chunk"
     )
     got = total.copy()
     got[:6] = (each[1] + each[2])[12:18]
     assert sum_text(got, each) == (
-        "it contains what ranks 1 and 2 have at [12], likely in another chunk"
+        "it contains what ranks 1 and 2 have at [12], probably in another chunk"
     )
     assert "[3, 0]" in sum_text(np.roll(total, 6).reshape(4, 6), [a.reshape(4, 6) for a in each])
 

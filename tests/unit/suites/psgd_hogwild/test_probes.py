@@ -190,11 +190,49 @@ def test_windows_and_softmax_are_those_of_torch(probes, pool, convolution, dim) 
         nn.Conv2d(1, 4, 3, **convolution), nn.MaxPool2d(**pool), nn.Flatten(), nn.Softmax(dim)
     )
     images = torch.rand(2, 1, 28, 28)
-    with torch.no_grad(), probes.network._Operations() as operations:
+    with torch.no_grad(), probes.network._Operations(network.parameters()) as operations:
         expected = network(images).numpy()
     parameters = [each.detach().numpy() for each in network.parameters()]
     found = recomputation.output_of(images.numpy(), layers.layers(operations.seen), parameters)
     np.testing.assert_allclose(found, expected, 1e-4, 1e-6)
+
+
+class OwnSums(nn.Module):
+    """A linear layer written by hand, whose bias is one row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(28 * 28, 5))
+        self.other = nn.Parameter(torch.rand(5))
+        self.bias = nn.Parameter(torch.rand(1, 5))
+
+    def forward(self, images):
+        return images.flatten(1) @ self.weight + self.other.view(1, -1) + 0 * self.bias
+
+
+NETWORKS = {
+    "images padded before": lambda: nn.Sequential(nn.ZeroPad2d(2), nn.Conv2d(1, 4, 5)),
+    "an even kernel": lambda: nn.Sequential(nn.Conv2d(1, 4, 4, padding="same")),
+    "more padding than kernel": lambda: nn.Sequential(nn.Conv2d(1, 4, 1, padding=1)),
+    "an adaptive pool": lambda: nn.Sequential(nn.Conv2d(1, 4, 3), nn.AdaptiveMaxPool2d((3, 5))),
+    "lazy layers": lambda: nn.Sequential(nn.LazyConv2d(4, 3), nn.Flatten(), nn.LazyLinear(5)),
+    "equal biases": lambda: nn.Sequential(
+        nn.Flatten(), nn.Linear(28 * 28, 5, bias=False), nn.Linear(5, 5)
+    ),
+    "a bias of its own shape": OwnSums,
+}
+
+
+@pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS)
+def test_layers_of_all_kinds_are_those_of_torch(probes, make) -> None:
+    torch.manual_seed(1)
+    network, images = make(), torch.rand(2, 1, 28, 28)
+    with torch.no_grad():
+        probes.network._operations_of(network, images)
+        seen, expected = probes.network._operations_of(network, images)
+    parameters = [each.detach().numpy() for each in network.parameters()]
+    found = recomputation.output_of(images.numpy(), layers.layers(seen), parameters)
+    np.testing.assert_allclose(found, expected.numpy(), 1e-4, 1e-6)
 
 
 def test_what_a_child_raises_is_told_with_its_line(probes) -> None:

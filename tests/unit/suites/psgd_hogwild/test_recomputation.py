@@ -83,6 +83,15 @@ def test_other_parameters_give_another_output():
         ([Layer(MAX_POOL, (2, 1, 14, 14), {"kernel_size": [0]})], []),
         ([Layer(MAX_POOL, (2, 1, 14, 14), {"kernel_size": [1 << 40], "padding": [1 << 39]})], []),
         ([Layer(MAX_POOL, (2, 1, 9, 9), {"kernel_size": [2], "stride": [2]})], []),
+        (
+            [
+                Layer(
+                    MAX_POOL, (2, 1, 2, 2), {"kernel_size": [2], "stride": [30_000], "padding": [1]}
+                )
+            ],
+            [],
+        ),
+        ([Layer(RELU, (2, 1, 28, 28))] * 25, []),
         ([Layer(RELU, (2, 1, 4, 4))], []),
         ([Layer(RELU, ())], []),
     ],
