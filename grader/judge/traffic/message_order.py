@@ -117,8 +117,8 @@ def arrival_text(trace: Trace, rank: int, *, uses_nothing: bool = False) -> str:
     if uses_nothing and received and received[0].creates_request:
         first = received[0]
         return (
-            f"Likely: the code reads recv before the wait for its {name_of(first)}{at(first)}. The "
-            "data is valid only after that wait"
+            f"Likely: the code leaves out what its {name_of(first)}{at(first)} received, or reads "
+            "it too early. The data is valid only after the wait"
         )
     return ""
 

@@ -128,8 +128,7 @@ def test_of_messages_that_all_arrived_only_a_result_without_them_tells() -> None
     run.wait(0, received)
     assert arrival_text(run.trace(), 0) == ""
     assert arrival_text(run.trace(), 0, uses_nothing=True) == (
-        "Likely: the code reads recv before the wait for its Irecv at naive.py:10. The data is "
-        "valid "
-        "only after that wait"
+        "Likely: the code leaves out what its Irecv at naive.py:10 received, or reads it too "
+        "early. The data is valid only after the wait"
     )
     assert arrival_text(Run(4).trace(), 0, uses_nothing=True) == "", "nothing was received"
