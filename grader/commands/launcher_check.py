@@ -4,10 +4,7 @@ from collections.abc import Mapping
 
 from grader.model.errors import UsageError
 
-NUM_PROCESSES = {
-    "srun": "SLURM_STEP_NUM_TASKS",
-    "mpirun": "OMPI_COMM_WORLD_SIZE",
-}
+NUM_PROCESSES = {"srun": "SLURM_STEP_NUM_TASKS", "mpirun": "OMPI_COMM_WORLD_SIZE"}
 """By the launcher: the variable with which it tells each process how many there are."""
 
 

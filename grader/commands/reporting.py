@@ -96,11 +96,7 @@ def finish(report: Report, options: argparse.Namespace, *, is_for_client: bool =
     else:
         print(
             terminal.render(
-                report,
-                colour=colour,
-                width=width,
-                plain=options.plain,
-                verbose=options.verbose,
+                report, colour=colour, width=width, plain=options.plain, verbose=options.verbose
             )
         )
         if options.since is not None:

@@ -57,16 +57,13 @@ Modules = Annotated[tuple[Module, ...], Meta(description="a list of module names
 Backend = Annotated[str, Meta(description=f"one of {', '.join(BACKENDS)}")]
 Level = Annotated[Feedback, Meta(description=f"one of {', '.join(Feedback)}")]
 Points = Annotated[
-    float,
-    Meta(ge=0, le=MAX_POINTS, description=f"a number of points from 0 to {MAX_POINTS}"),
+    float, Meta(ge=0, le=MAX_POINTS, description=f"a number of points from 0 to {MAX_POINTS}")
 ]
 Seconds = Annotated[
-    float,
-    Meta(gt=0, le=3600, description="a number of seconds, more than 0 and at most 3600"),
+    float, Meta(gt=0, le=3600, description="a number of seconds, more than 0 and at most 3600")
 ]
 PartSeconds = Annotated[
-    float,
-    Meta(gt=0, le=86400, description="a number of seconds, more than 0 and at most 86400"),
+    float, Meta(gt=0, le=86400, description="a number of seconds, more than 0 and at most 86400")
 ]
 Pages = Annotated[int, Meta(ge=1, le=1000, description="a number of pages from 1 to 1000")]
 AcceptedNames = Annotated[

@@ -121,9 +121,8 @@ def find_courses(
     """Return the courses in the named folders, or else in GRADER_COURSE; last those that are there.
 
     These are the bundled one and the installed ones, in place of which a named one of the same name
-    is taken.
-    Raises UsageError for a folder without a course and for two courses of one name, GraderError
-    where there is no course at all but one is required.
+    is taken. Raises UsageError for a folder without a course and for two courses of one name,
+    GraderError where there is no course at all but one is required.
     """
     folders = list(named) or [
         Path(folder) for folder in environment.get(VARIABLE, "").split(os.pathsep) if folder

@@ -141,9 +141,8 @@ def _wrong_part_below(path: str, part: Table, parts: Sequence[Table]) -> Iterato
     for file in part.get("stand_in") or {}:
         if below.get("file") and file not in below["file"]:
             yield (
-                f"{key_path(f'{path}.stand_in', file)}: found a file that {name} does not "
-                f"name; expected one of {', '.join(below['file'])}"
-                f"{did_you_mean(file, below['file'])}"
+                f"{key_path(f'{path}.stand_in', file)}: found a file that {name} does not name; "
+                f"expected one of {', '.join(below['file'])}{did_you_mean(file, below['file'])}"
             )
 
 

@@ -127,8 +127,7 @@ def read_key(file: Path) -> bytes:
     if len(key) < _FEWEST_KEY_NUM_BYTES:
         raise UsageError(
             f"the key {file} is too short ({len(key)} of at least {_FEWEST_KEY_NUM_BYTES} bytes); "
-            "make a random one: "
-            f"(umask 077; openssl rand -hex 32 >{file})"
+            f"make a random one: (umask 077; openssl rand -hex 32 >{file})"
         )
     return key
 

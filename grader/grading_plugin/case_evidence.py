@@ -82,10 +82,7 @@ class EvidenceCollector:
 
 
 def of_failure(
-    result: TestResult,
-    error: BaseException,
-    seen: Sequence[SeenCase],
-    sources: Mapping[str, bytes],
+    result: TestResult, error: BaseException, seen: Sequence[SeenCase], sources: Mapping[str, bytes]
 ) -> Evidence | None:
     """Return what is to be shown of a test that failed with this error; None where nothing is."""
     if result.verdict in (Verdict.SKIPPED, Verdict.JUDGE_ERROR):

@@ -47,11 +47,7 @@ from grader.model.finding import Finding
 from grader.model.points import total
 from grader.model.report import RunFailure, TestResult, Verdict
 from grader.recording.journal import Failing, Finished, Step
-from grader.recording.launch_plan import (
-    MOST_TRACE_NUM_BYTES,
-    LaunchAllowance,
-    LaunchPlan,
-)
+from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, LaunchAllowance, LaunchPlan
 
 
 class JudgeMode(SuiteMode):

@@ -10,13 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.grading_plugin.launch_results import CaseNotRun, RunFailed
-from grader.grading_plugin.marks import (
-    TestNotRun,
-    function_of,
-    points_of,
-    sentence_of,
-    stage_of,
-)
+from grader.grading_plugin.marks import TestNotRun, function_of, points_of, sentence_of, stage_of
 from grader.grading_plugin.part_context import PartContext
 from grader.judge.check_failures import (
     BudgetExceeded,

@@ -167,9 +167,7 @@ class Unreadable:
         self.sentences: list[str] = []
 
     def pytest_exception_interact(
-        self,
-        call: pytest.CallInfo[None],
-        report: pytest.CollectReport | pytest.TestReport,
+        self, call: pytest.CallInfo[None], report: pytest.CollectReport | pytest.TestReport
     ) -> None:
         """Keep what was raised while the suite was imported; what a test raises is its result."""
         if isinstance(report, pytest.CollectReport) and call.excinfo is not None:

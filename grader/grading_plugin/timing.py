@@ -15,12 +15,7 @@ Check = Callable[[Any, Outcome], None]
 
 
 def assert_time_ratio(
-    measure: Callable[[int], Launch],
-    *,
-    check: Check,
-    factor: float,
-    what: str,
-    yardstick: str,
+    measure: Callable[[int], Launch], *, check: Check, factor: float, what: str, yardstick: str
 ) -> None:
     """Assert that the cases of purpose `timing` take at most `factor` times the `yardstick` ones.
 

@@ -20,9 +20,8 @@ MAX_NUM_BYTES = len(READY) + submission_codec.MAX_NUM_BYTES
 def message_in(origin: str, answer: bytes, exit_code: int | None) -> SubmissionMessage:
     """Return what was read.
 
-    exit_code: negative for a signal, None when the process did not end in time.
-    Raises UsageError when the submission is the reason that nothing was read, GraderError when the
-    reader is.
+    exit_code: negative for a signal, None when the process did not end in time. Raises UsageError
+    when the submission is the reason that nothing was read, GraderError when the reader is.
     """
     if not answer.startswith(READY):
         if exit_code == NOT_CONFINED:

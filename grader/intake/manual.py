@@ -11,10 +11,7 @@ from grader.recording.journal import Journal
 
 
 def manual_parts(
-    placement: Placement,
-    asked: Sequence[Manual],
-    uid: int | None,
-    journal: Journal,
+    placement: Placement, asked: Sequence[Manual], uid: int | None, journal: Journal
 ) -> tuple[ManualPart, ...]:
     """Return these manual parts, each with what was handed in; uid: who looks into the files."""
     num_pages: dict[str, int | None] = {}

@@ -302,10 +302,7 @@ def _problem_of(entry: Entry) -> str:
 
 
 def _require_something(
-    origin: str,
-    files: Mapping[str, bytes],
-    not_read: Mapping[str, str],
-    found: Mapping[str, Entry],
+    origin: str, files: Mapping[str, bytes], not_read: Mapping[str, str], found: Mapping[str, Entry]
 ) -> None:
     """Raise UsageError when no file can be graded, and one could not be read that might be."""
     if any(name.lower().endswith(".py") for name in files):

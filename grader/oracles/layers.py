@@ -51,9 +51,8 @@ def assert_upstream(layer: str, upstream: NDArray[Any], outputs: NDArray[Any]) -
     """Assert that a gradient has the shape of the outputs it is taken at. Raises ValueError."""
     if upstream.shape != outputs.shape:
         raise ValueError(
-            f"{layer}, backward: found shape {upstream.shape}; expected {outputs.shape}. "
-            "backward takes the gradient with respect to the layer's outputs, one number for each "
-            "output"
+            f"{layer}, backward: found shape {upstream.shape}; expected {outputs.shape}. backward "
+            "takes the gradient with respect to the layer's outputs, one number for each output"
         )
 
 
@@ -249,9 +248,8 @@ def max_pool2d(inputs: Values, *, size: int, stride: int | None = None) -> Pass:
     """Keep the greatest number of each window; torch.nn.functional.max_pool2d.
 
     inputs: (batch, channels, height, width). size: of a window, in both directions. stride: from
-    window to window; by default they do not overlap.
-    Backwards, of equal numbers in a window the first has it all, row by row.
-    Raises ValueError for shapes that do not fit.
+    window to window; by default they do not overlap. Backwards, of equal numbers in a window the
+    first has it all, row by row. Raises ValueError for shapes that do not fit.
     """
     _assert_images("max_pool2d", inputs)
     step = size if stride is None else stride

@@ -130,10 +130,7 @@ def _part(part: PartResult) -> dict[str, Any]:
             for test in part.tests
         ],
         **_fields(part, "notes"),
-        "measured": {
-            "wall_time_s": round(part.wall_time_s, 3),
-            "num_launches": part.num_launches,
-        },
+        "measured": {"wall_time_s": round(part.wall_time_s, 3), "num_launches": part.num_launches},
     }
 
 

@@ -81,8 +81,7 @@ def problems(points: Iterable[Point]) -> list[str]:
         if point.ranks < 1 or point.num_repeats < 1 or point.limit_s <= 0:
             found.append(
                 f"{point.name}: expected 1 or more ranks, 1 or more repeats, and a time limit "
-                "above "
-                f"0 s; found {point.ranks}, {point.num_repeats}, and {point.limit_s:g} s"
+                f"above 0 s; found {point.ranks}, {point.num_repeats}, and {point.limit_s:g} s"
             )
     return found
 

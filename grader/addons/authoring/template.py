@@ -99,9 +99,8 @@ def _find_solutions(lines: list[str], file: str) -> list[_Solution]:
                 )
             if match["indent"] != indent:
                 raise GraderError(
-                    f"{file}:{number}: `# end of solution` is indented by "
-                    f"{len(match['indent'])}, but its `# solution` on line {begin} is indented by "
-                    f"{len(indent)}; align them"
+                    f"{file}:{number}: `# end of solution` is indented by {len(match['indent'])}, "
+                    f"but its `# solution` on line {begin} is indented by {len(indent)}; align them"
                 )
             solutions.append(_Solution(begin, number, indent, words))
             begin = None

@@ -29,9 +29,8 @@ _SYSTEM_FOLDERS = (Path("/proc"), Path("/sys"))
 def of_folder(root: Path, descriptor: int) -> Listing:
     """Return the files of a folder and of the folders in it.
 
-    descriptor: of the folder, open for as long as entries are read.
-    Raises UsageError when it holds too much or is one of the system's own, PermissionError with
-    the name of what may not be read.
+    descriptor: of the folder, open for as long as entries are read. Raises UsageError when it holds
+    too much or is one of the system's own, PermissionError with the name of what may not be read.
     """
     return dict(_Walk(root, descriptor).entries(descriptor, (), MAX_DEPTH))
 

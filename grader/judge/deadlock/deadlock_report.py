@@ -62,10 +62,7 @@ def picture(situation: StalledRun) -> Deadlock:
     )
     edges = {rank: situation.waits_for(rank) for rank in situation.needs}
     return Deadlock(
-        waiting,
-        tuple(sorted(situation.gone)),
-        tuple(shortest_cycle(edges)),
-        place_notes(situation),
+        waiting, tuple(sorted(situation.gone)), tuple(shortest_cycle(edges)), place_notes(situation)
     )
 
 

@@ -68,12 +68,7 @@ def crash_of_problem(rank: int, values: Mapping[str, Any]) -> Crash:
 
 
 def failure_of_problem(
-    rank: int,
-    values: Mapping[str, Any],
-    entry: str,
-    hint: str = "",
-    *,
-    python: tuple[int, int],
+    rank: int, values: Mapping[str, Any], entry: str, hint: str = "", *, python: tuple[int, int]
 ) -> RunFailure:
     """Return the failure that a student's exception on `rank` stands for."""
     failure = _told(rank, values, entry, hint, python)
@@ -190,12 +185,7 @@ def failure_of_abort(rank: int, where: str) -> RunFailure:
         rank=rank,
         place=where,
     )
-    return RunFailure.of(
-        Verdict.RUN_TIME_ERROR,
-        told,
-        kind="Abort",
-        place=f"rank {rank} {where}",
-    )
+    return RunFailure.of(Verdict.RUN_TIME_ERROR, told, kind="Abort", place=f"rank {rank} {where}")
 
 
 def failure_of_silence(rank: int, end: RankEnd, last_output: str, hint: str = "") -> RunFailure:
@@ -229,10 +219,7 @@ def failure_of_late_crash(rank: int, end: RankEnd, unfinished: str) -> RunFailur
     text = f"rank {rank}'s process {_end_of(end)} after the rank had returned"
     told = found("crash.after_return", f"{text}{why if unfinished else ''}", rank=rank)
     return RunFailure.of(
-        Verdict.RUN_TIME_ERROR,
-        told,
-        kind=f"{end.signal} after return",
-        place=f"rank {rank}",
+        Verdict.RUN_TIME_ERROR, told, kind=f"{end.signal} after return", place=f"rank {rank}"
     )
 
 

@@ -253,10 +253,9 @@ def _assert_volume(
             raise RuleViolation.over(
                 found(
                     "volume.of_a_rank",
-                    f"rank {rank} sent {_elements(num_bytes, item_num_bytes)}; "
-                    f"in {algorithm}, each rank sends "
-                    f"{limit}{by_each[rank][1]} element{'' if by_each[rank][1] == 1 else 's'}: "
-                    f"{by_each_formula}",
+                    f"rank {rank} sent {_elements(num_bytes, item_num_bytes)}; in {algorithm}, "
+                    f"each rank sends {limit}{by_each[rank][1]} "
+                    f"element{'' if by_each[rank][1] == 1 else 's'}: {by_each_formula}",
                     rank=rank,
                     num_bytes=num_bytes,
                     allowed=by_each[rank][1] * item_num_bytes,

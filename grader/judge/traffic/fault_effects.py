@@ -71,9 +71,8 @@ def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
             raise NotProven(
                 found(
                     "evidence.altered_message_noticed",
-                    f"{_told(trace, effect.message)}, and the run ended without results. Code "
-                    "that notices a changed number might get the correct one from elsewhere; "
-                    f"{_LOOK}",
+                    f"{_told(trace, effect.message)}, and the run ended without results. Code that "
+                    f"notices a changed number might get the correct one from elsewhere; {_LOOK}",
                     rank=effect.message.rank,
                 )
             )

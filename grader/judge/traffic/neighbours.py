@@ -75,10 +75,9 @@ def assert_neighbours(trace: Trace, graph: Graph, *, may_be_silent: bool = False
     rules are about these.
 
     graph: the neighbours of each rank of COMM_WORLD, such as `grid_graph((rows, columns))`. Each
-    rank must be in it. may_be_silent: accept neighbours that nothing is sent to.
-    Raises RuleViolation; NotProven for a trace that is incomplete, or holds a neighbourhood
-    collective, of which MPI does not say with whom it exchanges; ValueError for a graph of other
-    ranks.
+    rank must be in it. may_be_silent: accept neighbours that nothing is sent to. Raises
+    RuleViolation; NotProven for a trace that is incomplete, or holds a neighbourhood collective, of
+    which MPI does not say with whom it exchanges; ValueError for a graph of other ranks.
     """
     assert_graph_of(graph, len(trace.ranks))
     assert_not_truncated(trace)
@@ -138,8 +137,7 @@ def _has(graph: Graph, rank: int) -> str:
 def ring_graph(num_ranks: int) -> Graph:
     """Return the graph in which rank r has the neighbours r - 1 and r + 1, modulo their number.
 
-    On two ranks both are the same; a single rank has none.
-    Raises ValueError for a number below 1.
+    On two ranks both are the same; a single rank has none. Raises ValueError for a number below 1.
     """
     return grid_graph((num_ranks,), periodic=True)
 

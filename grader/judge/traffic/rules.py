@@ -85,10 +85,7 @@ def assert_buffers_not_pickles(
 
 
 def assert_requests_completed(
-    trace: Trace,
-    *,
-    only: Literal["sends", "receives"] | None = None,
-    may_be_silent: bool = False,
+    trace: Trace, *, only: Literal["sends", "receives"] | None = None, may_be_silent: bool = False
 ) -> None:
     """Assert that every request made in the phase was completed or cancelled in it.
 

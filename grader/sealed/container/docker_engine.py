@@ -69,8 +69,7 @@ class DockerEngine:
                 detach=False,
                 tty=False,
                 host_config=self._api.create_host_config(
-                    **hardening(plan.limits),
-                    mounts=_mounts(plan) or None,
+                    **hardening(plan.limits), mounts=_mounts(plan) or None
                 ),
             )
         return str(made["Id"])
@@ -240,8 +239,7 @@ def hardening(limits: ContainerLimits) -> dict[str, Any]:
             "/judge": "rw,nosuid,nodev,noexec,size=16m,mode=0700",
             # MPI needs it. To remove millions of files would take longer than a grading.
             "/dev/shm": "rw,nosuid,nodev,noexec,"  # noqa: S108
-            f"size={limits.shared_memory_num_bytes >> 20}m,"
-            "nr_inodes=65536,mode=1777",
+            f"size={limits.shared_memory_num_bytes >> 20}m,nr_inodes=65536,mode=1777",
         },
         "cap_drop": ["ALL"],
         # To become the user of a run, and to end what that user left.

@@ -9,15 +9,7 @@ small things says nothing either: what counts is that it gets on, not that it is
 import time
 from collections.abc import Callable
 
-from grader.recording.journal import (
-    JUDGING_S,
-    Failing,
-    Finished,
-    Heartbeat,
-    Step,
-    Told,
-    WholeLimit,
-)
+from grader.recording.journal import JUDGING_S, Failing, Finished, Heartbeat, Step, Told, WholeLimit
 
 FIRST_WORD_S = 300.0
 """What a judge may take to start and to read a submission, before it says anything."""
@@ -27,9 +19,7 @@ class Watchdog:
     """One judge's deadlines, on the watcher's clock."""
 
     def __init__(
-        self,
-        first_word_s: float = FIRST_WORD_S,
-        clock: Callable[[], float] = time.monotonic,
+        self, first_word_s: float = FIRST_WORD_S, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._first_word_s = first_word_s
         self._clock = clock

@@ -17,11 +17,7 @@ from grader.model.errors import GraderError
 from grader.model.report import Outcome, RunFailure, Text, Verdict
 from grader.observe.run_control import resource_hints
 from grader.recording.launch_plan import CaseCall, LaunchPlan, Limits
-from grader.sealed.selftest import (
-    foreign_mounts,
-    hostile_attempts,
-    hostile_probe,
-)
+from grader.sealed.selftest import foreign_mounts, hostile_attempts, hostile_probe
 from grader.sealed.selftest.findings import protections
 from grader.sealed.selftest.protections import Protection
 from grader.sealed.selftest.surroundings import look_around
