@@ -220,7 +220,7 @@ def _assert_evidence(trace: Trace, may_be_silent: bool) -> None:
         raise RuleViolation(
             found(
                 "rule.no_messages",
-                f"the {len(trace.ranks)} ranks sent no messages, so no result can come from "
+                f"none of the {len(trace.ranks)} ranks sent a message, so no result can come from "
                 "another rank",
                 num_ranks=len(trace.ranks),
             )
