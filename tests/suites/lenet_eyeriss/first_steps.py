@@ -12,7 +12,7 @@ from grader.api import Attempt, Call, Launch, Outcome, Verdict, functions
 from .gradient_traffic import CARRIES_NOTHING, padded_chunks
 from .over_ranks import Cases, Check
 from .serial import NUM_PARAMETERS, SHAPES
-from .sum_checks import NEARLY_ALL
+from .shares import NEARLY_ALL
 from .training_cases import SHEETS_RANKS, Alone, Training
 
 CallsByRank = list[list[Call]]

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 from grader.api import Finding, Outcome, found, ranks_text
 
 from . import serial
-from .shares import held_after, num_epochs, sums_of, unequal_shares
+from .shares import NEARLY_ALL, held_after, num_epochs, sums_of, unequal_shares
 
 _RTOL = 1e-4
 """Of the largest gradient: enough for float32, far less than the ranks differ by."""
 _DIVISOR_RTOL = 0.01
-_NEARLY_ALL = 0.9
 _TINY = float(np.finfo(np.float64).tiny)
 
 Gradients = NDArray[np.float64]
@@ -130,7 +129,7 @@ def _not_passed_on(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
     if n == 1:
         return None
     complete = np.array([sums_of(outcome, each, epoch).complete for each in range(n)])
-    if complete.any(axis=0).mean() < _NEARLY_ALL or complete.mean(axis=1).max() > 1.5 / n:
+    if complete.any(axis=0).mean() < NEARLY_ALL or complete.mean(axis=1).max() > 1.5 / n:
         return None
     text = f"Each rank completed one chunk of the sum; rank {rank} got no other complete chunk."
     helps = "what does a rank do with its complete chunk?"

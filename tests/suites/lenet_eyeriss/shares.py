@@ -12,14 +12,14 @@ from . import serial
 Gradients = NDArray[np.float64]
 """One row a rank or an epoch, one column for each of the parameters."""
 
+NEARLY_ALL = 0.9
+"""Of the elements: what ranks leave out at the end of a tensor or a vector is far less."""
 _TOLERANCE = 1e-2
 """Of a tensor's usual gradient: far more than rounding, in float16 too; ranks differ by more."""
 _LEAST_FACTOR = 1e-3
 _WINDOW = 64
 """How many neighbouring elements are looked at together: many more than there are ranks."""
 _NOTICEABLE = 0.05
-_NEARLY_ALL = 0.9
-"""Of the elements."""
 _MAX_CONDITION = 1e3
 
 
@@ -166,7 +166,7 @@ def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
     held, own = held_after(outcome, rank)[epoch], own_gradients(outcome, epoch)
     weights = _weights(held, own)
     is_uneven = weights.min() > 0 and np.ptp(weights) > _NOTICEABLE * weights.max()
-    if not is_uneven or _fits(held, own, weights).mean() < _NEARLY_ALL:
+    if not is_uneven or _fits(held, own, weights).mean() < NEARLY_ALL:
         return None
     terms = listed([f"{weight:.3g} x rank {each}'s" for each, weight in enumerate(weights)])
     return found(

@@ -5,12 +5,10 @@ import numpy as np
 from grader.api import Outcome, WrongAnswer, case_context, found
 
 from .mistakes import known_mistake, wrong_divisor
-from .shares import composition_of, num_epochs, sums_of
+from .shares import NEARLY_ALL, composition_of, num_epochs, sums_of
 from .training_cases import Training
 from .training_checks import assert_usable
 
-NEARLY_ALL = 0.9
-"""Of the elements: what ranks leave out at the end of a tensor or a vector is far less."""
 A_CHUNK = 0.8
 """Of an n-th of the elements: chunks need not be of equal length."""
 FACTOR_MARGIN = 0.005

@@ -420,6 +420,19 @@ def test_waiting_for_each_other_is_told(meeting, names, locks):
     assert_same_time(CASE, outcome)
 
 
+def test_who_comes_after_one_gave_up_need_not_be_there_with_it():
+    """As behind a lock; but two must have been there at once."""
+    late, together = (
+        replace(run_of(change={"meeting": np.array([3, gave_up, 3])}), num_processes_at_once=2)
+        for gave_up in (1, 0)
+    )
+    assert_same_time(CASE, late)
+    with pytest.raises(NotProven, match="the grader saw 1 process"):
+        assert_same_time(CASE, replace(late, num_processes_at_once=1))
+    with pytest.raises(NotProven, match="3 processes met"):
+        assert_same_time(CASE, together)
+
+
 def test_processes_that_start_when_others_have_ended_are_told():
     """The first one waits for the others in vain."""
     outcome = run_of(change={"meeting": np.array([1, 1, 1])})
