@@ -273,6 +273,7 @@ _TAKEN: Mapping[str, tuple[_Option | list[_Option], ...]] = {
         _flag("--plain", "show no status line"),
     ),
     "list": (
+        _value("assignments", "ASSIGNMENT", "list only these assignments [all]", nargs="*"),
         _flag("--markdown", "print the list as a Markdown page"),
         _value("--prices", "ASSIGNMENT", "print each check's requirement and points"),
     ),

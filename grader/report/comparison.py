@@ -1,4 +1,4 @@
-"""What has changed since an earlier report: tests that hold now, and tests that broke."""
+"""What has changed since an earlier report: prices, tests that hold now, and tests that broke."""
 
 from grader.model.points import total, written
 from grader.model.report import Report, TestResult, Verdict
@@ -6,7 +6,7 @@ from grader.report.page import BOLD, Page
 from grader.report.safe_text import one_line
 from grader.report.words import VERDICT_WORDS
 
-_ORDER = ("passes now", "fails differently", "BROKE")
+_ORDER = ("new price", "passes now", "fails differently", "BROKE")
 """What broke comes last, where the eye is."""
 
 
@@ -29,21 +29,24 @@ def changes_text(before: Report, now: Report, page: Page) -> str:
     changed = [
         (_become(test, old), one_line(part), test, old)
         for part, test, old in both
-        if test.verdict is not old.verdict
+        if test.verdict is not old.verdict or test.max_points != old.max_points
     ]
     if not changed:
         head += "; no check has changed"
     lines = [page.paint(line, BOLD) for line in page.paragraph(f"{head}.", first="")]
     for become, part, test, old in sorted(changed, key=lambda each: _ORDER.index(each[0])):
         name = one_line(test.name).removeprefix("test_").replace("_", " ")
-        verdicts = f"{VERDICT_WORDS[old.verdict]} before"
-        if test.verdict is not Verdict.ACCEPTED:
-            verdicts += f", {VERDICT_WORDS[test.verdict]} now"
-        lines += page.paragraph(f"{become}: {part}: {name} ({verdicts})")
+        was, is_now = VERDICT_WORDS[old.verdict], VERDICT_WORDS[test.verdict]
+        if test.verdict is old.verdict:
+            was, is_now = (f"{written(each.max_points)} points" for each in (old, test))
+        told = f"{was} before" if become == "passes now" else f"{was} before, {is_now} now"
+        lines += page.paragraph(f"{become}: {part}: {name} ({told})")
     return "\n".join(lines)
 
 
 def _become(now: TestResult, before: TestResult) -> str:
+    if now.verdict is before.verdict:
+        return "new price"
     if now.verdict is Verdict.ACCEPTED:
         return "passes now"
     return "BROKE" if before.verdict is Verdict.ACCEPTED else "fails differently"

@@ -16,7 +16,8 @@ def list_assignments(options: argparse.Namespace) -> int:
     if options.prices:
         text = catalogue.price_list(courses.assignment(options.prices))
     else:
-        text = catalogue.listing(courses, is_page=options.markdown)
+        named = [courses.assignment(name) for name in options.assignments]
+        text = catalogue.listing(courses, named, is_page=options.markdown)
     print(text, end="")
     return 0
 

@@ -25,9 +25,9 @@ _COLUMNS = ("part", "points", "asked", "handed in", "rules, besides correct resu
 _BY_A_PERSON = "graded by hand, pending until then"
 
 
-def listing(courses: Courses, *, is_page: bool) -> str:
-    """Return all assignments, as a page or for a terminal. Raises GraderError for none."""
-    known = courses.assignments()
+def listing(courses: Courses, named: Sequence[Assignment] = (), *, is_page: bool) -> str:
+    """Return assignments, or all, as a page or for a terminal. Raises GraderError for none."""
+    known = named or courses.assignments()
     if not known:
         folders = " or ".join(str(course.suites) for course in courses.courses)
         raise GraderError(f"no assignment is installed in {folders}")

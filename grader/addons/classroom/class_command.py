@@ -22,7 +22,7 @@ from grader.addons.classroom.class_inputs import ClassInputs, circumstances, gra
 from grader.addons.classroom.gradings import Gradings, key_of
 from grader.addons.classroom.outputs import grouped, show
 from grader.addons.classroom.roster import HandIn
-from grader.addons.classroom.standing import Rules, Work, standings
+from grader.addons.classroom.standing import Rules, Work, mark_of, standings
 from grader.addons.classroom.tables import read_text
 from grader.commands.context import is_sealed, say_visibly
 from grader.course.secret import read_secret
@@ -123,8 +123,9 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
         if gradings.may_change(key):
             gradings.remove(key)
     problems = _grade_missing(whole, keys, judged, secret_file)
+    rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.questions, names)
     if options.regrade and not options.publish:
-        return _show_regrade(whole, known, keys, problems)
+        return _show_regrade(whole, rules, known, keys, problems)
     earlier = {digest: why for digest, why in problems.items() if digest in known}
     for problem in whole.named(earlier) if options.publish else ():
         say_visibly(f"not graded again; the earlier mark stands: {problem}")
@@ -140,11 +141,12 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
         digest: keys[digest] if digest in graded else published.get(digest) for digest in digests
     }
     publication.write(out, {digest: key for digest, key in now.items() if key is not None})
-    rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.questions, names)
     works += [Work(each, None, each.problem) for each in inputs.unreadable]
     found, strays = standings(works, rules)
     num_pairs = outputs.write_all(options, inputs, found, names, out)
-    for line in outputs.summary(found, strays, inputs.unknown_times, out, num_pairs):
+    for line in outputs.summary(
+        *(found, strays, inputs.unknown_times, out, num_pairs), has_sheets=options.sheets
+    ):
         show(line)
     if table is not None:
         outputs.give_back(table, found, out)
@@ -175,6 +177,9 @@ def _remembered(whole: _Class) -> ClassInputs:
         show(f"{student.id}: removed {gradings} and all reports")
         for each in theirs:
             show(f"  delete the downloaded hand-in yourself: {each.path}")
+        for key in {student.id, names.of(student.id)} & inputs.marks.keys():
+            for given in inputs.marks[key].values():
+                show(f"  remove the student's points yourself: {given.where}")
         before = erasure.owners(out)
     now = erasure.owners_of(left, roster, names)
     if not erasure.is_known(before, now):
@@ -284,6 +289,7 @@ def _work(hand_in: HandIn, key: str, gradings: Gradings, problems: Mapping[str, 
 
 def _show_regrade(
     whole: _Class,
+    rules: Rules,
     published: Mapping[str, str],
     keys: Mapping[str, str],
     problems: Mapping[str, str],
@@ -297,10 +303,11 @@ def _show_regrade(
             students = tuple(whole.names.of(student.id) for student in authors)
             try:
                 before, now = (whole.gradings.load(of[each.digest]) for of in (published, keys))
+                marks = mark_of(each, before, rules), mark_of(each, now, rules)
             except GraderError as error:  # of one, and the others are told
                 failed.append(f"{each.label}: {error}")
                 continue
-            regrades.append(publication.Regrade(each.label, students, before, now))
+            regrades.append(publication.Regrade(each.label, students, before, now, marks))
     file = whole.out / _REGRADE
     class_folder.write_atomically(file, publication.render(regrades))
     for line in publication.summary(regrades):

@@ -97,7 +97,7 @@ def reports_of(standings: Iterable[Standing]) -> list[tuple[Standing, Report]]:
 def rates(reports: Sequence[Report]) -> list[tuple[str, str, int, int]]:
     """Return for each test its part, its sentence, how many passed it, and how many ran it.
 
-    Students who did not attempt a part do not count. The order is that of the reports.
+    Hand-ins that do not attempt a part do not count. The order is that of the reports.
     """
     runs: dict[tuple[str, str], list[TestResult]] = defaultdict(list)
     for report in reports:

@@ -59,8 +59,9 @@ def _row(each: Standing, pseudonyms: Pseudonyms) -> dict[str | tuple[str, str], 
     if mark is not None:
         row |= {"tests": _points(mark.automatic), "marked_by": "; ".join(mark.markers)}
         row["max"] = _points(mark.max_score) if report or not mark.problem else ""
+        row["by_people"] = _points(mark.given) if report or mark.score is not None else ""
     if mark is not None and report is not None:
-        row |= {"pending": _points(mark.pending), "by_people": _points(mark.given)}
+        row["pending"] = _points(mark.pending)
         row["tests_max"] = _points(mark.automatic_max)
     if report is not None:
         versions = report.versions
@@ -187,10 +188,14 @@ def mark_lines(standing: Standing) -> list[str]:
         if mark.automatic is not None:
             is_unsealed = standing.report is not None and not standing.report.is_sealed
             how = ", graded unsealed" if is_unsealed else ""
-            lines.append(f"checks: {written(mark.automatic)} of {written(mark.automatic_max)}{how}")
+            which = "checks of the other parts" if mark.settled else "checks"
+            points = f"{written(mark.automatic)} of {written(mark.automatic_max)}"
+            lines.append(f"{which}: {points}{how}")
         for name, given in mark.overruled.items():
             what = "the whole hand-in" if name == WHOLE else f"{name}, reviewed and graded by hand"
-            lines.append(f"{what}: {written(given.points)}{_why(given)}")
+            most = next(row.max_points for row in mark.settled if row.name == name)
+            out_of = f" of {written(most)}" if most else ""
+            lines.append(f"{what}: {written(given.points)}{out_of}{_why(given)}")
         for row in mark.rows:
             most = written(row.max_points)
             points = f"{written(row.given.points)} of {most}" if row.given else ""
@@ -208,8 +213,8 @@ def _first_line(standing: Standing) -> str:
         return f"no mark yet: {written(mark.pending)} of {written(mark.max_score)} points pending"
     if standing.final is None:
         return "no mark yet"
-    most = f" of {written(mark.max_score)}" if mark is not None and mark.max_score else ""
-    return f"{written(round(standing.final, 6))}{most}"
+    most = mark.max_score if mark is not None else standing.max_points
+    return f"{written(round(standing.final, 6))}{f' of {written(most)}' if most else ''}"
 
 
 def _why(given: Given | None) -> str:

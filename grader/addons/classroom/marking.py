@@ -22,7 +22,7 @@ from grader.addons.classroom.tables import (
 )
 from grader.model.errors import UsageError
 from grader.model.points import total, written
-from grader.model.report import ManualPart, Report, Verdict
+from grader.model.report import ManualPart, PartResult, Report, Verdict
 from grader.report.export import formats
 from grader.report.html.page import page
 from grader.report.safe_text import one_line, visible_lines
@@ -37,6 +37,8 @@ _DIGEST_NUM_CHARS = 12
 SHEET = "sheet.html"
 REPORT = "report.html"
 TO_FILL = "to-mark.csv"
+_UNUSED_FILE = "note.unused_file"
+"""The key of a note about a file that may be the one asked for."""
 _SHOWN = (".py", ".ipynb", ".sh", ".txt", ".md")
 _MAX_NUM_CHARS = 100_000
 
@@ -152,7 +154,7 @@ class Mark:
     """What a hand-in is worth before any rule about lateness."""
 
     automatic: float | None
-    """From the tests alone; None if they give no mark."""
+    """From the tests of all parts that no person settles; None if there are none."""
     automatic_max: float
     rows: tuple[Row, ...]
     """What a person marks."""
@@ -185,13 +187,13 @@ class Mark:
 
     @property
     def given(self) -> float:
-        """Return the points that people gave in the lines that they mark."""
-        return total(row.given.points for row in self.rows if row.given is not None)
+        """Return all points that people gave."""
+        return total(row.given.points for row in self.lines if row.given is not None)
 
     @property
     def max_score(self) -> float:
         """Return what all of it is worth."""
-        return total([self.automatic_max, *(row.max_points for row in self.rows)])
+        return total([self.automatic_max, *(row.max_points for row in self.lines)])
 
 
 def mark(grading: Grading | None, given: Mapping[str, Given], questions: Questions) -> Mark | None:
@@ -207,19 +209,31 @@ def mark(grading: Grading | None, given: Mapping[str, Given], questions: Questio
     parts = report.manual_parts
     rows = tuple(row for part in parts for row in _rows(part, report, given, questions))
     _require_known(report, rows, given)
+    misnamed = {part.name: text for part in report.parts if (text := _may_be_meant(part))}
     settled = tuple(
         Row(part.name, part.message or part.title, part.max_points, "", given.get(part.name))
         for part in report.parts
-        if part.needs_review or part.verdict is Verdict.JUDGE_ERROR or part.name in given
+        if part.needs_review
+        or part.verdict is Verdict.JUDGE_ERROR
+        or part.name in {*given, *misnamed}
     )
-    automatic = None if report.review else report.score
-    doubtful = [row.name for row in settled if row.given is None]
-    if doubtful:
-        problem = f"{', '.join(doubtful)} must be reviewed by hand"
-        return Mark(automatic, report.max_score, rows, settled, None, problem)
-    points = [part.points for part in report.parts if part.name not in given]
-    points += [row.given.points for row in (*settled, *rows) if row.given is not None]
-    return Mark(automatic, report.max_score, rows, settled, total(points), "")
+    others = [part for part in report.parts if part.name not in {row.name for row in settled}]
+    automatic = total(part.points for part in others) if others else None
+    automatic_max = total(part.max_points for part in others)
+    left = [row.name for row in settled if row.given is None]
+    doubtful = ", ".join(name for name in left if name not in misnamed)
+    problems = [f"{doubtful} must be reviewed by hand"] if doubtful else []
+    problems += [f"{name}: {misnamed[name]}" for name in left if name in misnamed]
+    given_points = [row.given.points for row in (*settled, *rows) if row.given is not None]
+    score = None if problems else total([automatic or 0.0, *given_points])
+    return Mark(automatic, automatic_max, rows, settled, score, "; ".join(problems))
+
+
+def _may_be_meant(part: PartResult) -> str:
+    """Return which file may be meant for a part without one; empty if none or if it has one."""
+    if part.verdict is not Verdict.NOT_ATTEMPTED:
+        return ""
+    return "; ".join(note.text for note in part.notes if note.key == _UNUSED_FILE)
 
 
 def to_settle(problem: str, questions: Questions) -> Row:
@@ -244,11 +258,10 @@ def _as_a_whole(
         whole = whole or (_zero(error, questions) if is_empty else None)
     if whole is None:
         settled = to_settle(problem, questions)
-        return None if grading is None else Mark(None, most, (), (settled,), None, problem)
+        return None if grading is None else Mark(None, 0.0, (), (settled,), None, problem)
     _require_no_more(WHOLE, whole, most or whole.points)
-    automatic = report.score if report is not None and not report.review else None
     row = Row(WHOLE, problem or "the whole hand-in", most, "", whole)
-    return Mark(automatic, most, (), (row,), whole.points, "")
+    return Mark(None, 0.0, (), (row,), whole.points, "")
 
 
 def _zero(why: str, questions: Questions) -> Given | None:

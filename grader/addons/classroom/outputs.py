@@ -184,13 +184,16 @@ def summary(
     unknown_times: Sequence[str],
     out: Path,
     num_pairs: int = 0,
+    *,
+    has_sheets: bool = False,
 ) -> Iterator[str]:
     """Yield the lines that end the command: how many there are of each kind, and who needs help."""
     counts = Counter(each.status for each in standings)
     words = ", ".join(f"{number} {status}" for status, number in counts.most_common())
     yield f"{len(standings)} student{'' if len(standings) == 1 else 's'}: {words}"
     if counts["pending"]:
-        yield "pending: you must still give some points by hand; --sheets writes grading sheets"
+        how = "" if has_sheets else "; --sheets writes grading sheets"
+        yield f"pending: you must still give some points by hand{how}"
     different = {each.identity: each.mark for each in standings if each.mark}.values()
     rows = [row for each in different for row in each.rows]
     if missing := sum(row.is_missing and row.given is None for row in rows):
@@ -219,7 +222,8 @@ def summary(
         if len(problems) > _MOST_SHOWN:
             yield f"  and {len(problems) - _MOST_SHOWN} more, listed in {GRADEBOOK}"
     if counts["cannot be graded"] or counts["not graded"] or counts["needs review"]:
-        yield "  --sheets lists these students in to-mark.csv; give points there"
+        listed = "there is a line" if has_sheets else "--sheets writes a line"
+        yield f"  for each of these students, {listed} in to-mark.csv; give points there"
     if missing := counts["no hand-in found"]:
         who = "1 student has" if missing == 1 else f"{missing} students have"
         yield f"{who} no hand-in, and will get no mark until every hand-in has an author"

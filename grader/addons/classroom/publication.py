@@ -6,6 +6,7 @@ from pathlib import Path
 
 from grader.addons.classroom.class_folder import read_json, write_atomically
 from grader.addons.classroom.gradings import Grading
+from grader.addons.classroom.marking import Mark
 from grader.addons.classroom.tables import table_text
 from grader.model.points import written
 from grader.model.report import Report, TestResult, Versions
@@ -65,11 +66,13 @@ class Regrade:
     """Pseudonyms."""
     before: Grading
     now: Grading
+    marks: tuple[Mark | None, Mark | None]
+    """With the points that people gave: before and now."""
 
     @property
     def scores(self) -> tuple[str, str]:
         """Return the points before and now, or words that say why there are none."""
-        return _score(self.before.report), _score(self.now.report)
+        return _score(self.before.report, self.marks[0]), _score(self.now.report, self.marks[1])
 
     @property
     def changes_mark(self) -> bool:
@@ -163,9 +166,8 @@ def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
         yield f"  marks unchanged despite new points or verdicts: {others}{more}"
 
 
-def _score(report: Report | None) -> str:
-    if report is None:
-        return "cannot be graded"
-    if report.review or report.score is None:
-        return "needs review"
-    return written(report.score)
+def _score(report: Report | None, mark: Mark | None) -> str:
+    if mark is None or mark.score is None:
+        return "cannot be graded" if report is None else "needs review"
+    pending = f", {written(mark.pending)} pending" if mark.pending else ""
+    return f"{written(round(mark.score, 6))}{pending}"

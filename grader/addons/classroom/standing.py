@@ -1,17 +1,14 @@
 """Where each student stands: the hand-ins, which one counts, and what it is worth."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grader.addons.classroom.class_folder import Pseudonyms
 from grader.addons.classroom.gradings import Grading
-from grader.addons.classroom.marking import WHOLE, Given, Mark, Marks, Questions, mark
+from grader.addons.classroom.marking import Given, Mark, Marks, Questions, mark
 from grader.addons.classroom.policy import Attempt, Decision, Policy, decide
 from grader.addons.classroom.roster import HandIn, Roster, Student
-from grader.model.report import Report, Verdict
-
-_UNUSED_FILE = "note.unused_file"
-"""The key of a note about a file that may be the one asked for."""
+from grader.model.report import Report
 
 
 @dataclass(frozen=True)
@@ -39,6 +36,8 @@ class Standing:
     decision: Decision
     outdated: tuple[str, ...] = ()
     """Lines that were marked in an earlier hand-in than the one that counts."""
+    max_points: float = 0.0
+    """Of the assignment; 0 if the class names none."""
 
     @property
     def report(self) -> Report | None:
@@ -91,16 +90,7 @@ class Standing:
             return f"not graded: {self.counted.problem}"
         if self.outdated:
             return f"{', '.join(self.outdated)}: marked in an earlier hand-in; review this one"
-        found = (self.mark.problem if self.mark is not None else "") or self.decision.problem
-        return found or "; ".join(self._misnamed())
-
-    def _misnamed(self) -> Iterator[str]:
-        """Yield for each part without points which file may be meant for it."""
-        settled = self.mark.overruled if self.mark is not None else {}
-        for part in self.report.parts if self.report is not None and WHOLE not in settled else ():
-            if part.verdict is Verdict.NOT_ATTEMPTED and part.name not in settled:
-                found = (note.text for note in part.notes if note.key == _UNUSED_FILE)
-                yield from (f"{part.name}: {each}" for each in found)
+        return (self.mark.problem if self.mark is not None else "") or self.decision.problem
 
 
 @dataclass(frozen=True)
@@ -161,7 +151,8 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
         _standing(students[identity], own, rules, is_clear=not strays)
         for identity, own in by_student.items()
     ]
-    known = {key for student in students.values() for key in keys_of(student, rules.names)}
+    everybody = [*roster.listed, *students.values()]
+    known = {key for student in everybody for key in keys_of(student, rules.names)}
     sheets = {name for work in works for name in (work.hand_in.label, *_sheets(work, rules))}
     nobody = "which is neither a student's id nor a group"
     marks = sorted(set(rules.marks) - known - sheets)
@@ -222,8 +213,19 @@ def _standing(student: Student, works: Sequence[Work], rules: Rules, *, is_clear
     ]
     decision = decide(attempts, rules.policy, keys)
     counted = next((each for each in works if each.hand_in.label == decision.label), None)
-    standing = Standing(student, tuple(works), counted, marked.get(decision.label), decision)
+    most = rules.questions.max_points
+    found = marked.get(decision.label)
+    standing = Standing(student, tuple(works), counted, found, decision, max_points=most)
     return _without_outdated(standing, keys, rules)
+
+
+def mark_of(hand_in: HandIn, grading: Grading, rules: Rules) -> Mark | None:
+    """Return the mark of a hand-in with a grading that need not be the one that counts.
+
+    A team's mark is that of its first member. Raises UsageError for impossible marks.
+    """
+    keys = [key for each in rules.roster.authors(hand_in)[:1] for key in keys_of(each, rules.names)]
+    return mark(grading, _given(Work(hand_in, grading), keys, rules), rules.questions)
 
 
 def _without_outdated(each: Standing, keys: Sequence[str], rules: Rules) -> Standing:

@@ -44,6 +44,16 @@ def test_the_same_is_the_same():
     assert told == "Since the last report: 2 -> 2 of 8; no check has changed."
 
 
+def test_a_changed_price_is_told():
+    dearer = [replace(each, max_points=3.0) for each in NOW.parts[0].tests[:1]]
+    tests = (*dearer, *NOW.parts[0].tests[1:])
+    now = replace(NOW, parts=(replace(NOW.parts[0], tests=tests),))
+    assert changes_text(NOW, now, PAGE).split("\n") == [
+        "Since the last report: 2 -> 2 of 9.",
+        "  new price: ring: number 0 (2 points before, 3 points now)",
+    ]
+
+
 def test_only_tests_of_both_count():
     """A grading of one part is compared with that part of a whole one."""
     whole = replace(BEFORE, parts=(*BEFORE.parts, *of(Verdict.ACCEPTED, part="other").parts))

@@ -23,7 +23,7 @@ from grader.addons.classroom.policy import Policy
 from grader.addons.classroom.publication import falling_back
 from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.similarity import Pair, Side, near_identical
-from grader.addons.classroom.standing import Rules, Strays, Work, standings
+from grader.addons.classroom.standing import Rules, Strays, Work, mark_of, standings
 from grader.course.courses import Courses, bundled
 from grader.model.finding import Finding
 from grader.model.points import UNSIGNED
@@ -40,15 +40,21 @@ def test_the_gradebook_keeps_raw_and_final_and_the_reasons():
     marks = {"anna": {"method": Given(2, "=cmd()", "x"), "ring": Given(4, "looked at", "x")}}
     ring = part("ring", [test_result(verdict=Verdict.NOT_PROVEN, points=0)])
     ring = replace(ring, message="your instructor reviews this part")
-    doubtful = report([ring], manual=(("method", 3.0),))
+    doubtful = report([ring, part("sum")], manual=(("method", 3.0),))
     (row,) = table([standing(grading(doubtful), marks=marks)])
-    assert (row["id"], row["score"], row["final"], row["max"]) == ("anna", "6", "6", "8")
+    assert (row["id"], row["score"], row["final"], row["max"]) == ("anna", "11", "11", "13")
     assert (row["ring"], row["ring verdict"]) == ("0", "NOT_PROVEN")
-    assert row["tests"] == "" and row["reasons"] == "ring, graded by hand: 4: looked at"
+    assert (row["tests"], row["tests_max"], row["by_people"]) == ("5", "5", "6")
+    assert row["reasons"] == "ring, graded by hand: 4: looked at"
+    assert gradebook.mark_text(standing(grading(doubtful), marks=marks)).split("\n")[:4] == [
+        *("11 of 13", "", "- checks of the other parts: 5 of 5"),
+        "- ring, reviewed and graded by hand: 4 of 5 (looked at)",
+    ]
     (before,) = table([standing(grading(doubtful))])
     assert "ring: your instructor reviews this part" in before["reasons"]
     (whole,) = table([standing(grading(doubtful), marks={"anna": {"all": Given(4, "", "x")}})])
     assert whole["reasons"] == "all, graded by hand: 4"
+    assert (whole["tests"], whole["by_people"], whole["max"]) == ("", "4", "13")
     assert row["pseudonym"] == NAMES.of("anna")
 
 
@@ -239,7 +245,9 @@ def test_nobody_has_a_final_mark_while_something_is_pending():
     assert (row["score"], row["final"], row["pending"]) == ("5", "", "3")
     assert gradebook.mark_text(waiting).startswith("no mark yet: 3 of 8 points pending\n")
     told = list(outputs.summary([waiting], Strays(), [], Path("out")))
-    assert any(line.startswith("pending: you must still give some points by hand") for line in told)
+    assert "pending: you must still give some points by hand; --sheets writes grading sheets" in told
+    told = list(outputs.summary([waiting], Strays(), [], Path("out"), has_sheets=True))
+    assert "pending: you must still give some points by hand" in told
 
 
 def test_an_extension_of_nobody_is_told():
@@ -355,9 +363,11 @@ def test_what_the_template_gives_is_no_copy():
     assert near_identical(sources, {"another.py": COPIED}) != []
 
 
-def regraded(before, now):
-    old, new = (Grading(outcome(), each) for each in (before, now))
-    return publication.Regrade("anna", ("s1",), old, new)
+def regraded(before, now, marks=None):
+    gradings = [Grading(outcome(), each) for each in (before, now)]
+    rules = Rules(Roster(), {"anna": marks or {}}, Policy(), Questions(), NAMES)
+    found = tuple(mark_of(hand_in(), each, rules) for each in gradings)
+    return publication.Regrade("anna", ("s1",), *gradings, found)
 
 
 def test_a_regrade_says_whose_mark_changes_by_which_test_and_why():
@@ -370,6 +380,16 @@ def test_a_regrade_says_whose_mark_changes_by_which_test_and_why():
     assert "anna: 5 -> 0 (ring: test_sum)" in said
     (line,) = list(csv.DictReader(io.StringIO(publication.render([found]))))
     assert (line["test"], line["why"]) == ("ring: test_sum", "3 elements differ")
+
+
+def test_a_regrade_compares_marks_with_the_points_that_people_gave():
+    manual = (("method", 3.0),)
+    wrong = report([part(tests=[test_result(verdict=WRONG, points=0)])], manual=manual)
+    before = report(manual=manual)
+    assert regraded(before, wrong).scores == ("5, 3 pending", "0, 3 pending")
+    assert regraded(before, wrong, {"method": Given(2, "", "x")}).scores == ("7", "2")
+    settled = regraded(before, wrong, {"method": Given(2, "", "x"), "ring": Given(4, "", "x")})
+    assert settled.scores == ("6", "6") and settled.lines and not settled.changes_mark
 
 
 def test_tests_that_are_new_or_gone_are_told():

@@ -93,9 +93,10 @@ def test_every_table_has_a_line_for_each_and_calculates_nothing(name):
     (found, _), graded = class_of(name)
     marked = mark(graded, {"method": Given(2, name, "")}, Questions())
     worse = grading(error=name, exit_code=2)
+    both = publication.Regrade(name, (NAMES.of(name),), graded, worse, (marked, None))
     tables = [
         (1 + len(found), gradebook.render(found, NAMES)),
-        (2, publication.render([publication.Regrade(name, (NAMES.of(name),), graded, worse)])),
+        (2, publication.render([both])),
         (1 + len(marked.rows), marking.to_fill([("s1", "d" * 64, marked.lines)])),
     ]
     for num_lines, text in tables:

@@ -42,7 +42,8 @@ def test_doubt_is_no_mark_until_a_person_settles_the_part(verdict):
     assert found.score is None and found.problem == "ring must be reviewed by hand"
     settled = mark(doubtful, {"ring": given(4, "an honest ring")}, Questions())
     assert (settled.score, settled.problem) == (9.0, "")
-    assert settled.automatic is None and settled.overruled["ring"].comment == "an honest ring"
+    assert (settled.automatic, settled.given, settled.max_score) == (5.0, 4.0, 10.0)
+    assert settled.overruled["ring"].comment == "an honest ring"
 
 
 EMPTY = grading(error="the hand-in is empty; copy your files into it", exit_code=2)
@@ -255,7 +256,7 @@ def test_a_part_on_which_the_grader_failed_is_no_zero():
     """Also where no test of it could be run, as of a suite that is not right."""
     failed = replace(part("ring"), verdict=Verdict.JUDGE_ERROR, points=0.0, tests=(), message="no")
     found = mark(grading(report([failed, part("sum")])), {}, Questions())
-    assert (found.automatic, found.score) == (None, None)
+    assert (found.automatic, found.score) == (5.0, None)
     assert found.problem == "ring must be reviewed by hand"
     given = {"ring": Given(3, "", "x")}
     assert mark(grading(report([failed, part("sum")])), given, Questions()).score == 8

@@ -240,7 +240,7 @@ def test_who_has_handed_in_nothing_may_have_points_for_all_of_it():
 
 
 def test_a_file_with_another_name_is_for_a_person():
-    """Its student has a mark, and may have forgotten nothing but a name."""
+    """Its student may have forgotten nothing but a name, so the part is no zero yet."""
     told = "mine.py defines ringallreduce: rename mine.py to my_ring_allreduce.py"
     missed = replace(
         part("ring"),
@@ -251,11 +251,13 @@ def test_a_file_with_another_name_is_for_a_person():
         notes=(Finding("note.unused_file", told), Finding("note.other", "rename nothing")),
     )
     found = standing(grading(report([missed, part("sum")])))
-    assert (found.status, found.final) == ("marked", 5)
+    assert (found.status, found.final) == ("needs review", None)
+    assert [row.name for row in found.mark.lines] == ["ring"]
     assert found.problem == (
         "ring: mine.py defines ringallreduce: rename mine.py to my_ring_allreduce.py"
     )
     assert f"  anna: {found.problem}" in outputs.summary([found], Strays(), [], Path("out"))
     assert "mine.py defines" in class_page.render("class", [found], NAMES, [])
-    settled = standing(found.counted.grading, marks={"anna": {"ring": Given(4, "", "x")}})
-    assert (settled.final, settled.problem) == (9, "")
+    for points in (0, 4):
+        settled = standing(found.counted.grading, marks={"anna": {"ring": Given(points, "", "x")}})
+        assert (settled.final, settled.problem) == (5 + points, "")
