@@ -3,7 +3,6 @@
 import signal
 
 from grader.intake import submission_codec
-from grader.intake.reader_sandbox import CPU_TIME_S, MEMORY_NUM_BYTES
 from grader.intake.submission_codec import SubmissionMessage
 from grader.model.errors import GraderError, UsageError
 
@@ -14,6 +13,7 @@ OUT_OF_MEMORY = 64
 NOT_CONFINED = 65
 """And when it may not give up its rights."""
 DEADLINE_S = 120.0
+MEMORY_NUM_BYTES = 1 << 30
 MAX_NUM_BYTES = len(READY) + submission_codec.MAX_NUM_BYTES
 
 
@@ -56,8 +56,6 @@ def _refusal(origin: str, reason: str) -> UsageError:
 def _ended(exit_code: int | None) -> str:
     if exit_code is None:
         return f"reading it took more than {DEADLINE_S:g} s"
-    if exit_code == -signal.SIGXCPU:
-        return f"reading it took more than {CPU_TIME_S} s of processor time"
     if exit_code in (OUT_OF_MEMORY, -signal.SIGKILL):
         return f"reading it took more than {MEMORY_NUM_BYTES >> 20} MiB of memory"
     if exit_code < 0:

@@ -2,7 +2,6 @@
 
 import io
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -114,36 +113,12 @@ def test_who_may_not_become_another_user_is_told_what_it_takes(program):
     assert error.value.exit_code == GraderError.exit_code
 
 
-LOOK = """
-from pathlib import Path
-sys.path.append({root!r})
-from grader.intake.reader_sandbox import confine
-confine({uid})
-def refused(act):
-    try:
-        act()
-    except (OSError, PermissionError):
-        return True
-    return False
-import resource
-print(os.getresuid(), os.getgroups() if {uid} else "", sorted(os.environ), flush=True)
-print(sorted(set(os.listdir("/proc/self/fd")) - {{"0", "1", "2"}}), flush=True)
-print(refused(lambda: Path({file!r}).write_bytes(b"1")), refused(os.fork) if {uid} else True)
-print([resource.getrlimit(getattr(resource, "RLIMIT_" + name))[0]
-       for name in ("AS", "CORE", "CPU", "FSIZE", "NPROC")])
-status = Path("/proc/self/status").read_text()
-print([line for line in status.splitlines() if line.startswith("NoNewPrivs")])
-"""
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize("is_other_user", [False, pytest.param(True, marks=AS_ROOT)])
-def test_the_process_can_do_little_else(place, program, is_other_user, reader):
-    """It holds its pipes, no environment of ours, and can neither write nor fork."""
-    uid = reader if is_other_user else None
-    place.chmod(0o777)
-    root = str(Path(process.__file__).resolve().parents[2])
-    program(LOOK.format(root=root, uid=uid, file=str(place / "written")))
+def test_the_process_has_its_pipes_and_nothing_else_of_ours(program):
+    program(
+        "print(sorted(os.environ), flush=True)\n"
+        "print(sorted({*os.listdir('/proc/self/fd')} - {'0', '1', '2'}), flush=True)"
+    )
     held = os.open("/dev/null", os.O_RDONLY)
     os.set_inheritable(held, True)
     try:
@@ -151,13 +126,20 @@ def test_the_process_can_do_little_else(place, program, is_other_user, reader):
             said, exit_code = process._answer(found, b"")
     finally:
         os.close(held)
-    who, descriptors, refusals, limits, privileges = said.decode().splitlines()
-    assert exit_code == 0
-    assert f"({uid}, {uid}, {uid}) [] ['LC_ALL']" in who if uid else "LC_ALL" in who
+    environment, descriptors = said.decode().splitlines()
+    assert exit_code == 0 and environment == "['LC_ALL']"
     assert str(held) not in descriptors and len(descriptors) == len("['3']")  # its own listing
-    assert refusals == "True True"
-    assert limits == "[1073741824, 0, 60, 0, 0]"
-    assert privileges == "['NoNewPrivs:\\t1']"
+
+
+@AS_ROOT
+def test_a_folder_that_only_root_may_read_stays_closed(folder, reader):
+    """The process is the owner of what is handed in, and no member of a group of ours."""
+    (folder / "secret.py").write_bytes(b"1")
+    (folder / "secret.py").chmod(0o640)
+    for each in (folder, folder / "part1"):
+        os.chown(each, reader, reader)
+    with pytest.raises(UsageError, match=r"secret\.py cannot be read; check its permissions"):
+        process.read(folder, WANTED, uid=reader)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +147,6 @@ def test_the_process_can_do_little_else(place, program, is_other_user, reader):
     [
         (OUT_OF_MEMORY, "reading it took more than 1024 MiB of memory"),
         (-signal.SIGKILL, "reading it took more than 1024 MiB of memory"),
-        (-signal.SIGXCPU, "reading it took more than 60 s of processor time"),
         (None, "reading it took more than 120 s"),
         (-signal.SIGSEGV, r"the submission reader crashed \(SIGSEGV\)"),
         (-40, r"the submission reader crashed \(signal 40\)"),
@@ -253,17 +234,6 @@ def test_what_needs_too_much_memory_is_one_sentence(tmp_path):
     os.truncate(file, 950 << 20)
     with pytest.raises(UsageError, match="took more than 1024 MiB of memory; hand in the scripts"):
         process.read(file, WANTED)
-
-
-def test_what_takes_too_much_time_is_one_sentence(tmp_path, program):
-    """The system ends it by a signal of its own."""
-    limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    program(
-        "import resource\nos.write(1, READY)\n"
-        f"resource.setrlimit(resource.RLIMIT_CPU, (1, {limit}))\nwhile True: pass"
-    )
-    with pytest.raises(UsageError, match="took more than 60 s of processor time"):
-        process.count_pages(b"", "it")
 
 
 def test_of_a_bomb_is_read_what_is_within_the_limits(tmp_path):
