@@ -11,7 +11,7 @@ import msgspec
 from grader.recording.codec import pieces
 from grader.recording.recording import RecordedLaunch, replace_file
 
-MAX_NUM_BYTES = 6 << 30
+MAX_NUM_BYTES = 10 << 30
 _LAUNCH, _ARRAY = ".launch", ".array"
 _LONG_NUM_BYTES = 16 << 10
 
