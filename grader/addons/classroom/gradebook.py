@@ -193,8 +193,8 @@ def mark_lines(standing: Standing) -> list[str]:
             lines.append(f"{which}: {points}{how}")
         for name, given in mark.overruled.items():
             what = "the whole hand-in" if name == WHOLE else f"{name}, reviewed and graded by hand"
-            most = next(row.max_points for row in mark.settled if row.name == name)
-            out_of = f" of {written(most)}" if most else ""
+            full = next(row.max_points for row in mark.settled if row.name == name)
+            out_of = f" of {written(full)}" if full else ""
             lines.append(f"{what}: {written(given.points)}{out_of}{_why(given)}")
         for row in mark.rows:
             most = written(row.max_points)
