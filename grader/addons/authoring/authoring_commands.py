@@ -13,6 +13,8 @@ from grader.model.errors import UsageError
 def list_assignments(options: argparse.Namespace) -> int:
     """Print the assignments, or the prices of one."""
     courses = courses_of(options)
+    if options.prices and options.assignments:
+        raise UsageError("--prices prints one assignment; name no others")
     if options.prices:
         text = catalogue.price_list(courses.assignment(options.prices))
     else:

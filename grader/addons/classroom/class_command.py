@@ -177,8 +177,8 @@ def _remembered(whole: _Class) -> ClassInputs:
         show(f"{student.id}: removed {gradings} and all reports")
         for each in theirs:
             show(f"  delete the downloaded hand-in yourself: {each.path}")
-        for key in {student.id, names.of(student.id)} & inputs.marks.keys():
-            for given in inputs.marks[key].values():
+        for key in (student.id, names.of(student.id)):
+            for given in inputs.marks.get(key, {}).values():
                 show(f"  remove the student's points yourself: {given.where}")
         before = erasure.owners(out)
     now = erasure.owners_of(left, roster, names)

@@ -11,7 +11,7 @@ from grader.addons.classroom.standing import Standing
 from grader.addons.classroom.tables import table_text
 from grader.model.finding import Finding
 from grader.model.points import MARK_OF_CLASS, UNSIGNED, written
-from grader.model.report import ClassMark, PartResult, Report, TestResult
+from grader.model.report import ClassMark, PartResult, Report, TestResult, Verdict
 from grader.report.export import formats
 from grader.report.safe_text import one_line
 
@@ -40,7 +40,13 @@ def render(standings: Sequence[Standing], pseudonyms: Pseudonyms) -> str:
     of_parts = dict.fromkeys(column for row in rows for column in row if column not in _HEAD)
     columns = [*_HEAD, *of_parts]
     cells = [[row.get(column, "") for column in columns] for row in rows]
-    return table_text([["".join(column) for column in columns], *cells])
+    return table_text([[*_HEAD, *map(_head_of, of_parts)], *cells])
+
+
+def _head_of(column: str | tuple[str, str]) -> str:
+    """Return the head of a part's column; a part may be called as another column is."""
+    head = "".join(column)
+    return f"{head} points" if head in _HEAD else head
 
 
 def _row(each: Standing, pseudonyms: Pseudonyms) -> dict[str | tuple[str, str], str]:
@@ -56,6 +62,8 @@ def _row(each: Standing, pseudonyms: Pseudonyms) -> dict[str | tuple[str, str], 
         hand_in = each.counted.hand_in
         row["hand_in"] = hand_in.label
         row["submitted_at"] = hand_in.submitted_at.isoformat() if hand_in.submitted_at else ""
+    if mark is None and each.final is not None:
+        row["max"] = _points(each.max_points or None)
     if mark is not None:
         row |= {"tests": _points(mark.automatic), "marked_by": "; ".join(mark.markers)}
         row["max"] = _points(mark.max_score) if report or not mark.problem else ""
@@ -99,8 +107,11 @@ def _of_zeros(report: Report, mark: Mark | None) -> list[str]:
     settled = mark.overruled if mark is not None else {}
     if WHOLE in settled:
         return []
+    for_a_person = {row.name for row in mark.settled} if mark is not None else set()
     reasons: dict[str, list[str]] = {}
     for part in report.parts:
+        if part.verdict is Verdict.NOT_ATTEMPTED and part.name in for_a_person:
+            continue  # the mark's problem names it
         if part.points == 0 < part.max_points and part.name not in settled:
             reasons.setdefault(part.message, []).append(part.name)
     told = [f"{', '.join(names)}: {message}" for message, names in reasons.items() if message]

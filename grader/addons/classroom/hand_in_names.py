@@ -95,8 +95,8 @@ class Naming:
             where = f" of {self.assignment!r}" if self.assignment else ""
             problem = (
                 f"{name} does not match {self.platform}'s names for hand-ins{where}, so it does "
-                "not count for any student. Rename it to its author's id on the roster that "
-                "class.toml names"
+                f"not count for any student. Give it back the name from {self.platform}, or rename "
+                "it to its author's id on the roster"
             )
             return Named(stem, {}, file, problem=problem)
         return Named(stem, {"id": stem}, file)

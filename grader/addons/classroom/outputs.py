@@ -99,8 +99,8 @@ def _write_table_to_fill(
     file = out / marking.TO_FILL
     text = marking.to_fill(list(lines.values()))
     if kept := marking.replace_unread(file, text):
-        show(f"{kept} is the previous {file.name}. It was kept, because some of its points are")
-        show("  not in any file that class.toml names")
+        show(f"{kept} is the previous {file.name}. It was kept, because it has points or comments")
+        show("  that the new one does not have")
     show(f"{out / MARKING} has a sheet for each hand-in; {file} has a line")
     show("  for each question, and for everything else that you must decide. Fill in")
     show(f"  {file.name}, and name it under `marks` in class.toml")
@@ -199,7 +199,7 @@ def summary(
     if missing := sum(row.is_missing and row.given is None for row in rows):
         yield f"pending questions whose file was not handed in: {missing}; give points by hand, or"
         yield '  write not_handed_in = "zero" in class.toml to give each 0 points'
-    if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
+    if untimed := [each for each in standings if each.decision.is_untimed]:
         yield f"students without a hand-in time, counted as on time: {len(untimed)}; to change"
         yield "  this, add the times to the file under `times` in class.toml"
     yield from (f"note on every grading: {each}" for each in _shared_notes(standings))

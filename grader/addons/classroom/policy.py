@@ -148,7 +148,10 @@ def _judged(attempt: Attempt, policy: Policy, deadline: datetime | None) -> _Jud
     if days == 0:
         return _Judged(attempt, attempt.score)
     if policy.last_day is not None and days > policy.last_day:
-        why = f"{_days(days)} late; hand-ins are accepted up to {_days(policy.last_day)} late"
+        why = (
+            f"{_days(days)} late; hand-ins are accepted up to {_days(policy.last_day)} late, so "
+            "this one gets 0"
+        )
         return _Judged(attempt, None, (why,), is_accepted=False)
     share = min(1.0, days * policy.late_per_day)
     final = None if attempt.score is None else attempt.score * (1 - share)

@@ -267,6 +267,9 @@ def _wrong_sums(table: _Table, assignment: Assignment) -> Iterator[str]:
         paid = total(table.prices(column))
         # If the heading names as many parts as there are columns, they match in that order.
         meant = (parts[number],) if len(columns) == len(parts) else parts
+        by_hand = [each.points for each in assignment.manual]
+        if not table.parts and paid in (*by_hand, total(by_hand)):
+            continue  # the prices of questions
         if paid not in [part.points for part in meant]:
             named = " or ".join(f"{part.name} {_points(part.points)}" for part in meant)
             yield (

@@ -21,6 +21,7 @@ from grader.addons.authoring.verification.static_checks import STATIC_CHECKS, Pr
 from grader.commands.context import courses_of, live_view
 from grader.course.course import Course
 from grader.course.courses import Courses, bundled_root
+from grader.course.secret import NUM_BYTES
 from grader.grading.observing import observer
 from grader.judge.explanation.launch_result import explaining
 from grader.model.errors import GraderError, GradingLost, LaunchError, UsageError
@@ -34,22 +35,29 @@ from grader.recording.replay import filling
 from grader.report.safe_text import one_line
 
 EQUIVALENT = "equivalent.toml"
+_OTHER_SECRETS = tuple(bytes([number]) * NUM_BYTES for number in (1, 2))
 NEAR_MISS = 0.01
 """Results that are one per cent too large must cost points."""
 
 
 def check_reference(grader: Grader) -> Iterator[Problem]:
-    """Check that the solution gets all points of every part, with the hidden tests."""
+    """Check that the solution gets all points of every part, with the hidden tests.
+
+    With other inputs as well, as each sealed grading draws them: a suite may be right by chance.
+    """
     hidden = _has_hidden(grader)
-    report = grader.grade(
-        grader.assignment.reference,
-        grades_hidden=hidden,
-        shows_hidden=hidden,
-        progress=grader.progress,
-    )
-    for part in report.parts:
-        if part.points < part.max_points or part.verdict is not Verdict.ACCEPTED:
-            yield Problem(f"reference, {part.name}", _account(part))
+    for secret in (grader.settings.secret, *_OTHER_SECRETS):
+        report = grader.grade(
+            grader.assignment.reference,
+            grades_hidden=hidden,
+            shows_hidden=hidden,
+            progress=grader.progress,
+            secret=secret,
+        )
+        inputs = "" if secret == grader.settings.secret else ", with other inputs"
+        for part in report.parts:
+            if part.points < part.max_points or part.verdict is not Verdict.ACCEPTED:
+                yield Problem(f"reference, {part.name}{inputs}", _account(part))
 
 
 def check_template_gets_nothing(grader: Grader) -> Iterator[Problem]:

@@ -58,6 +58,12 @@ def test_the_gradebook_keeps_raw_and_final_and_the_reasons():
     assert row["pseudonym"] == NAMES.of("anna")
 
 
+def test_no_two_columns_have_one_name():
+    parts = report([part("max"), part("score")])
+    head, _ = csv.reader(io.StringIO(gradebook.render([standing(grading(parts))], NAMES)))
+    assert len(set(head)) == len(head) and {"max points", "score points"} < {*head}
+
+
 @pytest.mark.parametrize(
     ("name", "cell"),
     [

@@ -30,7 +30,9 @@ def test_after_the_last_day_nothing_is_accepted():
     """Which is a zero of the policy: what the tests found is kept beside it."""
     found = decide([attempt(80, 72 * 60 + 1)], LATE, ["anna"])
     assert (found.raw, found.final) == (80, 0)
-    assert found.reasons == ("4 days late; hand-ins are accepted up to 3 days late",)
+    assert found.reasons == (
+        "4 days late; hand-ins are accepted up to 3 days late, so this one gets 0",
+    )
 
 
 def test_an_extension_is_that_of_a_student_or_of_the_group():

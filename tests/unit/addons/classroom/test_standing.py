@@ -257,6 +257,7 @@ def test_a_file_with_another_name_is_for_a_person():
         "ring: mine.py defines ringallreduce: rename mine.py to my_ring_allreduce.py"
     )
     assert f"  anna: {found.problem}" in outputs.summary([found], Strays(), [], Path("out"))
+    assert gradebook.render([found], NAMES).count("mine.py defines") == 1
     assert "mine.py defines" in class_page.render("class", [found], NAMES, [])
     for points in (0, 4):
         settled = standing(found.counted.grading, marks={"anna": {"ring": Given(points, "", "x")}})

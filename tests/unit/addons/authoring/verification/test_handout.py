@@ -80,6 +80,8 @@ def test_tables_that_agree_have_no_problem(tmp_path):
     """Sums, what a person marks, empty cells and what is code are no prices."""
     assert found(tmp_path, PARTS + PRICES) == []
     assert found(tmp_path, "# No table, which is as well\n") == []
+    questions = "## The questions\n\n| question | points |\n|---|---|\n| why | 4 |\n| how | 6 |\n"
+    assert found(tmp_path, PARTS + PRICES + questions) == []
 
 
 @pytest.mark.parametrize(

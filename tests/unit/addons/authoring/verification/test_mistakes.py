@@ -66,6 +66,19 @@ def test_a_new_assignment_is_right(root, ranks):
     assert found(root, ranks, with_mutants=True) == []
 
 
+def test_a_suite_that_is_right_for_some_inputs_only_is_found(root, ranks):
+    """Each sealed grading draws its inputs, and would doubt right code."""
+    change(
+        root / SUITE,
+        """            assert_unchanged(outcome["send"]""",
+        """            assert outcome.inputs[0]["send"][0] < -0.1
+            assert_unchanged(outcome["send"]""",
+    )
+    (problem,) = found(root, ranks)
+    assert problem.startswith("reference gets all points: reference, sum, with other inputs: ")
+    assert "test_send_is_left_alone" in problem
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "told"),
     [
