@@ -138,8 +138,13 @@ def test_a_folder_that_only_root_may_read_stays_closed(folder, reader):
     (folder / "secret.py").chmod(0o640)
     for each in (folder, folder / "part1"):
         os.chown(each, reader, reader)
-    with pytest.raises(UsageError, match=r"secret\.py cannot be read; check its permissions"):
-        process.read(folder, WANTED, uid=reader)
+    ours = os.getgroups()
+    os.setgroups([*ours, (folder / "secret.py").stat().st_gid])
+    try:
+        with pytest.raises(UsageError, match=r"secret\.py cannot be read; check its permissions"):
+            process.read(folder, WANTED, uid=reader)
+    finally:
+        os.setgroups(ours)
 
 
 @pytest.mark.parametrize(

@@ -395,8 +395,12 @@ def test_a_regrade_compares_marks_with_the_points_that_people_gave():
     before = report(manual=manual)
     assert regraded(before, wrong).scores == ("5, 3 pending", "0, 3 pending")
     assert regraded(before, wrong, {"method": Given(2, "", "x")}).scores == ("7", "2")
-    settled = regraded(before, wrong, {"method": Given(2, "", "x"), "ring": Given(4, "", "x")})
+    ring = {"method": Given(2, "", "x"), "ring": Given(4, "", "x")}
+    settled = regraded(before, wrong, ring)
     assert settled.scores == ("6", "6") and settled.lines and not settled.changes_mark
+    doubtful = report([part(tests=[test_result(verdict=Verdict.NOT_PROVEN, points=0)])])
+    assert regraded(report(), doubtful).scores == ("5", "needs review")
+    assert regraded(report(), doubtful, {"ring": Given(4, "", "x")}).scores == ("4", "4")
 
 
 def test_tests_that_are_new_or_gone_are_told():
