@@ -22,7 +22,7 @@ from grader.addons.classroom.tables import (
 )
 from grader.model.errors import UsageError
 from grader.model.points import total, written
-from grader.model.report import ManualPart, PartResult, Report, Verdict
+from grader.model.report import ManualPart, Report, Verdict
 from grader.report.export import formats
 from grader.report.html.page import page
 from grader.report.safe_text import one_line, visible_lines
@@ -209,7 +209,8 @@ def mark(grading: Grading | None, given: Mapping[str, Given], questions: Questio
     parts = report.manual_parts
     rows = tuple(row for part in parts for row in _rows(part, report, given, questions))
     _require_known(report, rows, given)
-    misnamed = {part.name: text for part in report.parts if (text := _may_be_meant(part))}
+    noted = [(part.name, note) for part in report.parts for note in part.notes]
+    misnamed = {name: note.text for name, note in noted if note.key == _UNUSED_FILE}
     settled = tuple(
         Row(part.name, part.message or part.title, part.max_points, "", given.get(part.name))
         for part in report.parts
@@ -227,13 +228,6 @@ def mark(grading: Grading | None, given: Mapping[str, Given], questions: Questio
     given_points = [row.given.points for row in (*settled, *rows) if row.given is not None]
     score = None if problems else total([automatic or 0.0, *given_points])
     return Mark(automatic, automatic_max, rows, settled, score, "; ".join(problems))
-
-
-def _may_be_meant(part: PartResult) -> str:
-    """Return which file may be meant for a part without one; empty if none or if it has one."""
-    if part.verdict is not Verdict.NOT_ATTEMPTED:
-        return ""
-    return "; ".join(note.text for note in part.notes if note.key == _UNUSED_FILE)
 
 
 def to_settle(problem: str, questions: Questions) -> Row:
