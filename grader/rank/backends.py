@@ -5,7 +5,7 @@ import os
 import select
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from . import mpi_shim
@@ -73,24 +73,6 @@ def enter(setup: Mapping[str, Any], rank: int, trace_fd: int, gloo_counts_fd: in
         )
     os.environ["GRADER_TRACE_FD"] = str(trace_fd)
     return StandaloneMPI() if setup["standalone"] else SharedMPI(kind)
-
-
-def when_mpi_starts(act: Callable[[], None]) -> object:
-    """Have this done when the submission has started MPI, before that call returns to it.
-
-    Where it fails, the rank ends. Returns what has to be kept for as long as MPI may start.
-    """
-
-    def act_or_end() -> None:
-        try:
-            act()
-        except BaseException as error:
-            os.write(2, f"{type(error).__name__}: {error}\n".encode())
-            os._exit(127)
-
-    callback = ctypes.CFUNCTYPE(None)(act_or_end)
-    ctypes.CDLL(None).grader_when_started(callback)
-    return callback
 
 
 class NoBackend:

@@ -48,7 +48,7 @@ class SubmissionOutput(io.TextIOWrapper):
 def main(socket_path: str, rank: int, confine_student: Callable[..., Any]) -> None:
     """Serve one rank from its first word to the judge until the judge ends the run.
 
-    confine_student: leaves this rank no way to the others but the connections that it has.
+    confine_student: leaves this rank a folder of its own, and the connections that it has.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(socket_path)
@@ -72,8 +72,7 @@ def main(socket_path: str, rank: int, confine_student: Callable[..., Any]) -> No
     os.close(gloo_counts)  # nobody maps it a second time
     if setup["confined"]:
         world = backend.world if setup["ranks"] > 1 else ""
-        rest = confine_student(connection.fileno(), world=world, windows=setup["windows"])
-        kept = None if rest is None else backends.when_mpi_starts(rest)  # noqa: F841 - see there
+        confine_student(world=world, windows=setup["windows"])
     student = Student(backend.mark_phase, leaves_messages=backend.leaves_messages)
     home = Path.cwd()
     for folder in setup["folders"]:

@@ -7,18 +7,17 @@ import ctypes
 import errno
 import os
 import struct
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION = 1
 """The flag of landlock_create_ruleset that asks for the version only."""
-_RULE_PATH_BENEATH, _RULE_PORT = 1, 2
+_RULE_PATH_BENEATH = 1
 _SYSCALL = ctypes.CDLL(None, use_errno=True).syscall
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
-_MAKE_SOCKET = 1 << 9
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE
 _NUM_RIGHTS = {1: 13, 2: 14}
 _REFER_AND_TRUNCATE = 15
@@ -27,9 +26,6 @@ _TRUNCATE = 1 << 14
 _SCOPES = 3
 """From version 6 on: no signal to and no abstract socket of a process that is not confined so."""
 _NO_SCOPES_BEFORE = 6
-_BIND_TCP, _CONNECT_TCP = 1, 2
-"""From version 4 on."""
-_NO_PORTS_BEFORE = 4
 _NO_TRUNCATE_BEFORE = 3
 
 
@@ -38,40 +34,26 @@ def version() -> int:
     return max(0, int(_SYSCALL(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)))
 
 
-def keeps_sockets_apart() -> bool:
-    """Return whether who is restricted reaches no abstract socket of those who are not with it."""
-    return version() >= _NO_SCOPES_BEFORE
-
-
-def restrict(
-    *,
-    readable: Iterable[Path],
-    devices: Iterable[Path],
-    own: Iterable[Path],
-    ports: Collection[int] | None = None,
-) -> None:
+def restrict(*, readable: Iterable[Path], devices: Iterable[Path], own: Iterable[Path]) -> None:
     """Let this thread, and what it starts, use these files only; needs no_new_privs.
 
     readable: files, and folders with all that lies below them. devices: may be written as well.
-    own: folders in which everything is allowed but sockets, which others could reach by name.
-    ports: of TCP, the only ones to connect to, while none can be bound; None for no limit.
-    Does nothing where the kernel has no Landlock. Raises OSError when the kernel refuses.
+    own: folders in which everything is allowed. Does nothing where the kernel has no Landlock.
+    Raises OSError when the kernel refuses.
     """
     has = version()
     if not has:
         return
     rights = (1 << _NUM_RIGHTS.get(has, _REFER_AND_TRUNCATE)) - 1
-    of_ports = 0 if ports is None or has < _NO_PORTS_BEFORE else _BIND_TCP | _CONNECT_TCP
-    handled = struct.pack("=QQQ", rights, of_ports, _SCOPES if has >= _NO_SCOPES_BEFORE else 0)
+    # Ports, which come second, are open to all.
+    handled = struct.pack("=QQQ", rights, 0, _SCOPES if has >= _NO_SCOPES_BEFORE else 0)
     # What a kernel has never heard of may be there as long as it is zero.
     ruleset = _call(_CREATE_RULESET, handled, ctypes.c_size_t(len(handled)), 0)
     try:
         writable = _WRITE_FILE | (_TRUNCATE if has >= _NO_TRUNCATE_BEFORE else 0)
-        _allow(ruleset, own, rights & ~_MAKE_SOCKET)
+        _allow(ruleset, own, rights)
         _allow(ruleset, devices, _READ_FILE | writable)
         _allow(ruleset, readable, _READ)
-        for port in (ports or ()) if of_ports else ():
-            _call(_ADD_RULE, ruleset, _RULE_PORT, struct.pack("=QQ", _CONNECT_TCP, port), 0)
         _call(_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)

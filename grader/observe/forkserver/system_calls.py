@@ -1,4 +1,4 @@
-"""The system calls that no process of a run needs and the kernel refuses it: a filter by seccomp.
+"""The system calls that no process of a run needs, and no rank: the kernel refuses them by seccomp.
 
 Everything else is allowed; a list of what torch, MPI and Python need would break with any update.
 """
@@ -7,8 +7,6 @@ import errno
 import importlib
 from types import ModuleType
 from typing import Any
-
-from .rank_system_calls import Allowed, filter_between_ranks, filter_of_programs
 
 _NOT_PERMITTED = (
     # Other processes: their memory, descriptors and secrets.
@@ -35,8 +33,17 @@ _NOT_THERE = (
     *("msgget", "msgsnd", "msgrcv", "msgctl"),
     *("mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr"),
 )
-_SOCKET_FAMILIES = frozenset({1, 2, 10, 16})
-"""AF_UNIX, AF_INET, AF_INET6, and AF_NETLINK, by which C libraries list the network interfaces."""
+_NOT_FOR_RANKS = (
+    # Nothing of what watches a rank is in another program.
+    *("execve", "execveat"),
+    # A rank that could be its own user and that of all in turn would leave files of both.
+    *("setuid", "setreuid", "setresuid", "setfsuid", "setgroups"),
+    *("setgid", "setregid", "setresgid", "setfsgid"),
+)
+_NETWORK_FAMILIES = (2, 10, 16)
+"""AF_INET, AF_INET6, and AF_NETLINK, by which C libraries list the network interfaces."""
+_SOCKET_FAMILIES = frozenset({1, *_NETWORK_FAMILIES})
+"""These and AF_UNIX."""
 _CLONE_NEW = (1 << 17, *(1 << bit for bit in range(25, 31)))
 """CLONE_NEWNS, -CGROUP, -UTS, -IPC, -USER, -PID, -NET."""
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
@@ -68,16 +75,22 @@ class SystemCallFilter:
         """Refuse this process, from now on, what no run needs; raises OSError on failure."""
         self._filter.load()
 
-    def refuse_programs(self) -> None:
-        """Refuse to start another program, to all threads of this process; OSError on failure."""
-        filter_of_programs(self._library).load()
+    def put_on_rank(self, *, has_sockets: bool) -> None:
+        """Refuse, to all threads of this rank, other programs and users; OSError on failure.
 
-    def keep_ranks_apart(self, allowed: Allowed) -> None:
-        """Refuse, to all threads of this process, ways around MPI and gloo.
-
-        Raises OSError on failure.
+        has_sockets: whether it may make sockets of the network, as gloo needs them.
         """
-        filter_between_ranks(self._library, allowed).load()
+        library = self._library
+        made = library.SyscallFilter(library.ALLOW)
+        # MPI and torch have threads of their own by now.
+        made.set_attr(library.Attr.CTL_TSYNC, 1)
+        no, arch = library.ERRNO(errno.EPERM), library.system_arch()
+        for name in _NOT_FOR_RANKS:
+            if library.resolve_syscall(arch, name) >= 0:
+                made.add_rule(no, name)
+        for family in () if has_sockets else _NETWORK_FAMILIES:
+            made.add_rule(no, "socket", library.Arg(0, library.EQ, family))
+        made.load()
 
 
 def refused(library: ModuleType) -> dict[str, int]:

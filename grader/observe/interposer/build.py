@@ -28,8 +28,8 @@ _SANITIZE = (
     "-fsanitize=address,undefined,float-cast-overflow",
 )
 _OURS = (
-    "grader_guard; grader_progress; grader_when_started; grader_watch_gloo; sched_yield; "
-    "mmap; mmap64; shm_open; shm_unlink; sem_open; sem_close; sem_unlink; bind; writev; "
+    "grader_guard; grader_progress; grader_watch_gloo; sched_yield; "
+    "mmap; mmap64; shm_open; shm_unlink; sem_open; sem_close; sem_unlink; writev; "
     "mca_common_monitoring_record_pml;"
 )
 _EXPORTS = f"{{ global: MPI_*; MPIX_*; {_OURS} local: *; }};\n"

@@ -1,10 +1,9 @@
 /*
  * Stands in front of the C library where it gives names that all ranks share: shared memory and
- * semaphores of a rank lie in a folder of its own, and the kernel names its local sockets.
+ * semaphores of a rank lie in a folder of its own.
  *
- * The C library puts the first two below /dev/shm, which would be a way from rank to rank, as is a
- * name that somebody else has. Processes that a rank starts need them: the locks, tensors and
- * queues of multiprocessing are made of them.
+ * The C library puts them below /dev/shm, where a confined rank may not write. Processes that a
+ * rank starts need them: the locks, tensors and queues of multiprocessing are made of them.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,15 +13,11 @@
 #include <semaphore.h>
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 static const char folder_variable[] = "GRADER_SHARED_MEMORY";
@@ -144,34 +139,4 @@ int sem_unlink(const char *name)
         return original(name);
     }
     return find_path(path, "sem.", name) ? unlink(path) : -1;
-}
-
-/*
- * A socket with a path could be reached by whoever guesses it; one that the kernel names cannot,
- * as long as Landlock knows to whom it belongs. Whoever listens asks for the name afterwards, as it
- * does for the number of a port. A file stays where the socket would be, for who removes it.
- */
-static int bind_without_name(int socket, const struct sockaddr_un *address, size_t length)
-{
-    char path[sizeof address->sun_path + 1] = "";
-    memcpy(path, address->sun_path, length);
-    if (path[0]) {
-        int file = open(path, O_CREAT | O_EXCL | O_RDWR | always, S_IRUSR | S_IWUSR);
-        if (file < 0) {
-            errno = errno == EEXIST ? EADDRINUSE : errno;
-            return -1;
-        }
-        close(file);
-    }
-    return syscall(SYS_bind, socket, address, offsetof(struct sockaddr_un, sun_path));
-}
-
-int bind(int socket, const struct sockaddr *address, socklen_t num_bytes)
-{
-    const struct sockaddr_un *local = (const struct sockaddr_un *)address;
-    size_t unnamed = offsetof(struct sockaddr_un, sun_path);
-    if (has_own_names() && num_bytes > unnamed && num_bytes <= sizeof *local &&
-        local->sun_family == AF_UNIX)
-        return bind_without_name(socket, local, num_bytes - unnamed);
-    return syscall(SYS_bind, socket, address, num_bytes);
 }
