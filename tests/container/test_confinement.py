@@ -574,7 +574,7 @@ def test_a_rank_has_its_own_folder_only(world, windows, open_ways):
     """Beside MPI, or gloo and the sockets that it needs."""
     (answer,) = runs(in_world(world, BETWEEN_RANKS, windows=windows), modules=["torch"])
     assert (answer["verdict"], answer["values"]) == ("", [7, 7])
-    found = [printed.strip().removeprefix("found: ") for printed in answer["printed"]]
+    found = [printed.removeprefix("found:").strip() for printed in answer["printed"]]
     assert found == [", ".join(open_ways)] * 2
 
 
@@ -902,7 +902,8 @@ ALONE = ["shared_memory_block", *SPAWNS, "python"]
 )
 def test_what_students_do_works_in_every_world(world, more):
     """The table of docs/threat-model.md."""
-    (answer,) = runs(in_world(world, USES, case_s=120), modules=["torch"])
+    # Each process that is spawned imports torch anew.
+    (answer,) = runs(in_world(world, USES, case_s=400), modules=["torch"])
     assert answer["verdict"] == "", answer
     for printed in answer["printed"]:
         (worked,) = [line for line in printed.split("\n") if line.startswith("worked: ")]

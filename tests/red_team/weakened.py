@@ -57,12 +57,6 @@ NOT_CONFINED = Change(
     "observe/run_control/running.py", '"confined": plan.confined,', '"confined": False,'
 )
 """Taken away from most of them: it leaves ranks none of the ways that most attacks take."""
-PROGRAMS_OF_ONE = Change(
-    "observe/forkserver/student_confinement.py",
-    "            tell_of_no_programs()\n            sealed.system_calls.refuse_programs()\n",
-    "",
-)
-"""Lets a process that has no others start programs."""
 NO_CAUSALITY = (
     Change(
         "judge/traffic/fault_effects.py",
@@ -206,13 +200,6 @@ WEAKENINGS = (
         "BREACH.*by_fork_exec",
     ),
     Weakening(
-        "lets one process start programs",
-        (PROGRAMS_OF_ONE,),
-        ("program_started_by_one_process", "unguarded_python_by_one_process"),
-        "BREACH",
-        is_confined=True,
-    ),
-    Weakening(
         "lets ranks run code that is not installed",
         (NO_GUARD, NO_FILTER),
         ("native_code_in_executable_memory",),
@@ -266,14 +253,6 @@ WEAKENINGS = (
         "lets all ranks be one user",
         (ONE_USER,),
         ("ring_told_by_links",),
-        "points and deserves|the verdict is",
-        is_quick=True,
-        is_confined=True,
-    ),
-    Weakening(
-        "lets ranks change groups of processes",
-        (Change("observe/forkserver/rank_system_calls.py", '"setpgid", "setsid", ', '"setsid", '),),
-        ("ring_told_by_process_groups",),
         "points and deserves|the verdict is",
         is_quick=True,
         is_confined=True,

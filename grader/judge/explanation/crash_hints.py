@@ -42,15 +42,9 @@ _WRITES = re.compile(
 )
 _REFUSED = ("[Errno 1] Operation not permitted", "[Errno 13] Permission denied")
 """How Python tells what the kernel answers."""
-_DATABASE = "access permission denied"
-"""What sqlite3 says when it may not lock its file."""
 _PYTHON = "/python"
 """In the path of the program that multiprocessing would start."""
 _SHM = "/dev/shm"  # noqa: S108 - as a student names it
-_OF_THE_MACHINE = ("'/proc", "'/sys")
-"""Paths, as Python quotes them, below which the kernel shows what all processes do."""
-_NO_LOAD = "Load averages are unobtainable"
-"""What os.getloadavg() says when it may not look there."""
 
 
 @dataclass(frozen=True)
@@ -163,26 +157,11 @@ def _is_refused(crash: Crash) -> bool:
     return any(words in crash.message for words in _REFUSED)
 
 
-def _of_what_shows_others(crash: Crash, trace: Trace) -> str:
-    is_path = _is_refused(crash) and any(path in crash.message for path in _OF_THE_MACHINE)
-    if not crash.is_apart or not (is_path or _NO_LOAD in crash.message):
-        return ""
-    return (
-        "ranks cannot read /proc or /sys, because these show other processes; use "
-        "os.cpu_count(), resource.getrusage(), or the time module"
-    )
-
-
 def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
     if not crash.is_apart:
         return ""
     if _NOT_FOUND in crash.message:
         return "no rank can see another rank's files or shared memory; send data in messages"
-    if _DATABASE in crash.message:
-        return (
-            "a database file needs file locks, which do not work here: open it with "
-            "sqlite3.connect('file:NAME?nolock=1', uri=True), or keep it in memory (':memory:')"
-        )
     if _is_refused(crash) and _PYTHON in crash.message:
         return (
             "your code cannot start other programs here. Use multiprocessing's start method "
@@ -196,8 +175,7 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
     if _is_refused(crash):
         return (
             "ranks can communicate only through MPI or torch.distributed, not through other "
-            "sockets, files, file locks, or programs. Each rank can use files only in its own "
-            "folder"
+            "sockets, files, or programs. Each rank can use files only in its own folder"
         )
     return ""
 
@@ -212,7 +190,6 @@ _HINTS: tuple[Callable[[Crash, Trace], str], ...] = (
     _of_arguments,
     _of_rendezvous,
     _of_a_missing_folder,
-    _of_what_shows_others,
     _of_what_ranks_do_not_share,
 )
 

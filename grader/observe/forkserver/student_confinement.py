@@ -8,11 +8,12 @@ remain between ranks earn nothing: the judge looks at what messages contain.
 import errno
 import multiprocessing.heap
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from multiprocessing import util
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from . import landlock
 from .confinement import Sealed, be_alone
@@ -63,7 +64,7 @@ def confine_student(
     os.environ[_SHARED_MEMORY] = str(memory)
     # Where multiprocessing would look first: /dev/shm.
     multiprocessing.heap.Arena._dir_candidates.clear()  # type: ignore[attr-defined]
-    util.spawnv_passfds = _refuse_program  # type: ignore[assignment]
+    _tell_of_no_programs()
     of_mpi: list[Path] = []
     if world == OWN_MPI:
         of_mpi = [each for each in scratch.iterdir() if not each.name.startswith("rank-")]
@@ -74,6 +75,15 @@ def confine_student(
     if not of_mpi:
         be_alone(sealed, rank)
     sealed.system_calls.put_on_rank(has_sockets=world != MPI)
+
+
+def _tell_of_no_programs() -> None:
+    """Have multiprocessing and torch know that the kernel starts no program any more."""
+    util.spawnv_passfds = _refuse_program  # type: ignore[assignment]
+    torch: Any = sys.modules.get("torch.multiprocessing")
+    if torch is not None:
+        # Tensors that are shared by name need a program to tear them down.
+        torch.set_sharing_strategy = lambda strategy: None
 
 
 def _refuse_program(path: bytes, *_: object) -> NoReturn:
