@@ -99,6 +99,7 @@ from grader.judge.traffic.message_faults import (
     every_contribution_fault,
     every_message_fault,
     every_payload_fault,
+    in_drawn_order,
     single_message_faults,
 )
 from grader.judge.traffic.message_order import arrival_text, assert_message_depth, message_depth
@@ -138,7 +139,7 @@ from grader.trace.call_formatting import name_of as call_name
 from grader.trace.call_formatting import place_of as call_place
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
-API_VERSION = "3.6"
+API_VERSION = "3.7"
 """Version of this module: grows as docs/api.md promises."""
 
 __all__ = [each for each in dir() if each[0].isalpha()]

@@ -10,7 +10,7 @@ from grader.grading_plugin.case import Case
 from grader.grading_plugin.launch_results import Launch, RunFailed
 from grader.judge.check_failures import WrongAnswer
 from grader.judge.traffic.fault_effects import FaultEffect, effect_of
-from grader.judge.traffic.message_faults import shuffled
+from grader.judge.traffic.message_faults import in_drawn_order
 from grader.model.report import MessageFault, Outcome, RunFailure
 
 
@@ -46,7 +46,7 @@ def inject_faults(
         effects: list[FaultEffect] = []
         if not messages:
             return effects
-        for each, answer in run(ranks, tuple(shuffled(outcome, cases))).answers():
+        for each, answer in run(ranks, tuple(in_drawn_order(outcome, cases))).answers():
             if each.message_fault is not None:
                 find_wrong = _ranks_found_by(each, check, wrong_ranks)
                 effects.append(effect_of(each.message_fault, answer, ranks, find_wrong))

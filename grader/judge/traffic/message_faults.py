@@ -109,8 +109,11 @@ def every_payload_fault(
     return tuple(faults)
 
 
-def shuffled(outcome: Outcome, items: Sequence[Item]) -> list[Item]:
-    """Return the items in an order that the inputs of the outcome decide."""
+def in_drawn_order(outcome: Outcome, items: Sequence[Item]) -> list[Item]:
+    """Return the items in an order that the inputs of the outcome decide.
+
+    For example numbers of ranks: on which one messages are altered is then not known beforehand.
+    """
     return _choice_from(outcome).sample(items, len(items))
 
 

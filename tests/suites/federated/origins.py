@@ -22,6 +22,7 @@ from grader.api import (
     every_message_fault,
     found,
     holds,
+    in_drawn_order,
     inject_faults,
     is_zeros,
     sends_of,
@@ -155,6 +156,12 @@ def _assert_no_zeros(trace: Trace, given: Mapping[int, int]) -> None:
                 "come from messages; your instructor reviews this part."
             )
             raise NotProven(found("evidence.zeros_given", text, rank=rank, num_bytes=zeros))
+
+
+def drawn_run(runs: Iterable[tuple[Training, Outcome]]) -> tuple[Training, Outcome]:
+    """Return one of the runs, which the seed decides."""
+    found = [*runs]
+    return in_drawn_order(found[0][1], found)[0]
 
 
 def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check]) -> Faults:

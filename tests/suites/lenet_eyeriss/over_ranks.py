@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from grader.api import Launch, Outcome, RunFailed, WrongAnswer, not_run
+from grader.api import Launch, Outcome, RunFailed, WrongAnswer, in_drawn_order, not_run
 
 from .training_cases import FEW_RANKS, SEVERAL_RANKS, Training
 
@@ -36,6 +36,12 @@ def where_few_hold(run: Run, cases: Cases, check: Check) -> Answers:
         if found := _launch(run, ranks, cases).holding(check):
             return found
     return []
+
+
+def where_drawn_holds(run: Run, cases: Cases, check: Check) -> Answers:
+    """Return one answer on 3 or 4 ranks for which a check holds; the seed decides which."""
+    held = [each for ranks in FEW_RANKS for each in _launch(run, ranks, cases).holding(check)]
+    return in_drawn_order(held[0][1], held)[:1] if held else []
 
 
 def where_several_hold(run: Run, cases: Cases, check: Check, what: str) -> Answers:

@@ -7,7 +7,7 @@ from grader.api import Outcome, case_context, part, points, stage
 from .first_steps import assert_begins, begins_with_gradients, gives_gradients
 from .gradient_traffic import assert_contributes
 from .later_calls import answers_of_many_calls
-from .over_ranks import assert_on_few, where_few_hold, where_several_hold
+from .over_ranks import assert_on_few, where_drawn_holds, where_few_hold, where_several_hold
 from .proof import assert_sums_come_from_payloads
 from .shares import num_all_calls, num_calls
 from .sum_checks import (
@@ -51,7 +51,7 @@ def test_gradients_travel_by_torch_distributed(run):
     answers = where_few_hold(run, CASES, assert_one_rank_complete)
     for case, outcome in answers:
         assert_travels(case, outcome)
-    assert_sums_come_from_payloads(run, answers)
+    assert_sums_come_from_payloads(run, where_drawn_holds(run, CASES, assert_one_rank_complete))
     for case, outcome in answers_of_many_calls(run, CASES, MANY_CALLS):
         assert_travels(case, outcome)
 

@@ -28,6 +28,7 @@ from grader.api import (
     bytes_sent,
     case_context,
     found,
+    in_drawn_order,
     inject_faults,
     messages_with_contents,
     not_run,
@@ -209,6 +210,8 @@ def most_telling(run: Run, cases: Cases) -> tuple[Reduction, Outcome, bool]:
     messages, the plainest by anything else.
     """
     wide = [n for n in _RANKS_FOR_FAULTS if n >= FEWEST_RANKS and plain_outcomes(run, cases, n)]
+    if wide:
+        wide = in_drawn_order(plain_outcomes(run, cases, wide[0])[0][1], wide)
     for among in _PLAIN, {"shows_traffic": True}:
         for ranks in wide:
             for case, outcome in run(ranks, cases[ranks]).having(**among).holding(assert_right):

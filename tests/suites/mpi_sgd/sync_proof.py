@@ -1,7 +1,7 @@
 """Whether synchronous training comes from what is sent: it is altered, and does training change?"""
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -15,6 +15,7 @@ from grader.api import (
     every_contribution_fault,
     every_message_fault,
     found,
+    in_drawn_order,
     inject_faults,
     may_hold,
     not_run,
@@ -27,7 +28,6 @@ from .fit_cases import FLOAT64_NUM_BYTES, Fit, assert_own_batches
 from .summing import PICKLE_NUM_BYTES, gives, gradient_num_bytes
 from .sync_cases import (
     FIRST_STEP,
-    MANY_RANKS,
     Cases,
     Check,
     Run,
@@ -35,8 +35,10 @@ from .sync_cases import (
     launch_of,
 )
 
-ALTERED_RANKS = (4, 3, *MANY_RANKS, 2)
-"""On which messages are altered: the first of these on which there is something to alter."""
+_DRAWN_RANKS = (4, 3, 5)
+"""On one of which messages are altered; the seed decides which."""
+_OTHER_RANKS = (8, 16, 2)
+"""On the first of these, where nothing can be altered on those."""
 _MOST_RANKS = 5
 """On which it can be looked through whose gradients a sum may hold."""
 _MOST_CALLS = 100
@@ -177,9 +179,17 @@ def _numbers_together(calls: Iterable[Call]) -> Iterator[Call]:
             )
 
 
+def _drawn(run: Run, cases: Cases) -> Sequence[int]:
+    for ranks in _DRAWN_RANKS:
+        for _, answer in launch_of(run, cases, ranks, FIRST_STEP).answers():
+            if isinstance(answer, Outcome):
+                return in_drawn_order(answer, _DRAWN_RANKS)
+    return _DRAWN_RANKS
+
+
 def _first_use(run: Run, cases: Cases, used: Check) -> tuple[Fit, Outcome, Check]:
     """Return a training that uses gradients, and the check that another one does so as well."""
-    for ranks in ALTERED_RANKS:
+    for ranks in (*_drawn(run, cases), *_OTHER_RANKS):
         for case, outcome in launch_of(run, cases, ranks, FIRST_STEP).holding(used):
             if case.num_steps > 1:
                 return case, outcome, assert_trained_as_one_process

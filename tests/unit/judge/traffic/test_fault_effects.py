@@ -21,7 +21,7 @@ from grader.judge.traffic.message_faults import (
     counted_sends,
     every_contribution_fault,
     every_message_fault,
-    shuffled,
+    in_drawn_order,
     single_message_faults,
 )
 from grader.model.report import MessageFault, Outcome, RunFailure, Verdict
@@ -341,7 +341,7 @@ def test_the_choice_depends_on_the_inputs():
     choices = {single_message_faults(outcome_of(exchange(), seed)) for seed in range(20)}
     assert len(choices) == 20
     assert len({choice[0].rank for choice in choices}) == RANKS
-    orders = {tuple(shuffled(outcome_of(exchange(), seed), range(9))) for seed in range(20)}
+    orders = {tuple(in_drawn_order(outcome_of(exchange(), seed), range(9))) for seed in range(20)}
     assert len(orders) == 20
     assert all(sorted(order) == list(range(9)) for order in orders)
 
