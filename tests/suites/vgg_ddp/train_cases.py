@@ -18,8 +18,6 @@ NUM_STEPS = 2
 """That are looked at."""
 _NUM_IN_ALL = 41
 """The iterations of an epoch that is long enough to print two losses."""
-_FIRST_LATER_STEP = 8
-"""Of those that are drawn to be looked at as well, counted from 0."""
 
 FIRST_CHANNELS = 4
 """A sixteenth of the real network's: each step takes a hundredth of a second."""
@@ -118,7 +116,7 @@ class Training(Case):
     def _num_earlier_steps(self, random: np.random.Generator) -> int:
         """Return how many come first, any number alike: who stops early is mostly seen."""
         most = _NUM_IN_ALL - NUM_STEPS
-        return int(random.integers(_FIRST_LATER_STEP, most)) if self.extent == "late" else 0
+        return int(random.integers(NUM_STEPS, most)) if self.extent == "late" else 0
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of what the probe saw of the training; of a yardstick nothing."""
@@ -172,7 +170,7 @@ class Printing(Case):
             "num_examples": self.num_examples,
             **_images(random, data, "train", _NUM_TEST_EXAMPLES),
             **_images(random, data, "test", _NUM_TEST_EXAMPLES),
-            "drawn_step": int(random.integers(_FIRST_LATER_STEP, self.num_full_batches)),
+            "drawn_step": int(random.integers(NUM_STEPS, self.num_full_batches)),
         }
         return [same] * ranks
 
