@@ -88,10 +88,36 @@ def assert_no_gradient_is_lost(case: Fit, outcome: Outcome) -> None:
 def assert_replays(case: Fit, outcome: Outcome) -> None:
     """Assert that every batch's gradients were applied once, and replied to at once.
 
-    Raises WrongAnswer where they were not.
+    One worker that trains for all shows nothing of this. Raises WrongAnswer.
     """
     with case_context(case, outcome):
         _replayed(case, outcome)
+    assert_every_worker_trains(case, outcome)
+
+
+def assert_every_worker_trains(case: Fit, outcome: Outcome) -> None:
+    """Assert that every worker trained on half of its share of the batches or more.
+
+    The other half is for those who lose a remainder. Raises WrongAnswer.
+    """
+    given = outcome.inputs[0]
+    workers = range(case.num_masters, outcome.ranks)
+    share = given["epochs"] * (given["number_of_batches"] // len(workers))
+    with case_context(case, outcome):
+        for rank in workers:
+            trained = len(trained_batches(case, outcome, rank))
+            if 2 * trained < share:
+                raise WrongAnswer(
+                    found(
+                        "async.share_too_small",
+                        f"Worker rank {rank} trained on {counted(trained, 'batch', 'batches')}; "
+                        f"its share is at least {share}.",
+                        help="divide number_of_batches evenly among the workers",
+                        rank=rank,
+                        trained=trained,
+                        expected=share,
+                    )
+                )
 
 
 def assert_rank_0_holds_the_result(case: Fit, outcome: Outcome, kinds: str = "") -> None:
@@ -123,7 +149,7 @@ def assert_rank_0_holds_the_result(case: Fit, outcome: Outcome, kinds: str = "")
 def assert_batches(case: Fit, outcome: Outcome) -> None:
     """Assert that the workers together trained on number_of_batches whole batches per epoch.
 
-    Raises WrongAnswer with the share of every worker.
+    And that each did its share. Raises WrongAnswer with the share of every worker.
     """
     with case_context(case, outcome):
         numbers = {}
@@ -151,6 +177,7 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
                     expected=asked,
                 )
             )
+    assert_every_worker_trains(case, outcome)
 
 
 def uneven_trainings(launch: Launch) -> list[tuple[Fit, Outcome]]:

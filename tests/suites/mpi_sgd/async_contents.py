@@ -5,7 +5,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from grader.api import Call, NotProven, Outcome, case_context, found, may_hold, messages
+from grader.api import (
+    Call,
+    NotProven,
+    Outcome,
+    RuleViolation,
+    case_context,
+    found,
+    may_hold,
+    messages,
+)
 
 from . import serial
 from .async_checks import updates_of
@@ -49,6 +58,46 @@ def assert_contents(case: Fit, outcome: Outcome, *, is_right: bool) -> None:
                 raise _not_proven(worker, "got", "new values", num_bytes, len(values) * layers)
         if not gradients:
             raise _not_proven(case.num_masters, "sent", "gradients", 0, layers)
+
+
+def assert_masters_own_layers(case: Fit, outcome: Outcome) -> None:
+    """Assert that masters get gradients of layers, and send new values of them back.
+
+    Both of two masters, and all but one of more: blocks of layers may leave one without. Other
+    messages do not count. Nothing is asked where no master gets gradients by messages. Raises
+    RuleViolation.
+    """
+    smallest = min(layer_num_bytes(case.sizes).values())
+    masters, workers = range(case.num_masters), range(case.num_masters, outcome.ranks)
+    gradients, values = [0] * len(masters), [0] * len(masters)
+    num_updates = num_values = 0
+    with case_context(case, outcome):
+        for worker in workers:
+            updates = [each for each in updates_of(case, outcome) if each.rank == worker]
+            held = [[*_gradients(case, update)] for update in updates]
+            new = [[*_values(case, *pair)] for pair in pairwise(updates)]
+            num_updates, num_values = num_updates + len(held), num_values + len(new)
+            for rank in masters:
+                gradients[rank] += _num_bytes_holding(messages(outcome.trace, worker, rank), held)
+                values[rank] += _num_bytes_holding(messages(outcome.trace, rank, worker), new)
+        serves = [
+            2 * there >= num_updates * smallest and 2 * back >= num_values * smallest
+            for there, back in zip(gradients, values, strict=True)
+        ]
+        idle = [rank for rank in masters if not serves[rank]]
+        if any(gradients) and len(idle) > (case.num_masters > 2):
+            busy = gradients.index(max(gradients))
+            raise RuleViolation(
+                found(
+                    "layers.master_without_layers",
+                    f"The workers exchanged gradients and new values with rank {busy}, but not "
+                    f"with rank {idle[0]}.",
+                    help=f"number_of_masters is {len(masters)}: divide the layers among all "
+                    "masters",
+                    rank=idle[0],
+                    num_masters=len(masters),
+                )
+            )
 
 
 def _gradients(case: Fit, update: Update) -> Iterator[tuple[Vector, bool]]:

@@ -21,6 +21,7 @@ from grader.api import (
 from . import ownership
 from .async_cases import FEW_RANKS, LARGE, TWO_MASTERS
 from .async_checks import (
+    assert_every_worker_trains,
     assert_gradients_reach_a_master,
     assert_rank_0_holds_the_result,
     assert_replays,
@@ -48,12 +49,6 @@ def assert_messages(case: Fit, outcome: Outcome) -> None:
         ownership.assert_one_owner_per_layer(outcome.trace, case.sizes, case.num_masters, numbers)
 
 
-def assert_both_masters_serve(case: Fit, outcome: Outcome) -> None:
-    """Assert that each of two masters receives gradients. Raises RuleViolation."""
-    with case_context(case, outcome):
-        ownership.assert_no_master_is_idle(outcome.trace, case.num_masters)
-
-
 def assert_training_comes_from_messages(run: Run, cases: Cases) -> None:
     """Assert that no order of updates explains the training once a rank's messages are altered.
 
@@ -79,8 +74,9 @@ def assert_training_comes_from_messages(run: Run, cases: Cases) -> None:
 def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
     """Assert that enough of the others' batches reached the masters while the slow worker was held.
 
-    Raises RuleViolation.
+    Raises RuleViolation; WrongAnswer where a worker has no part in the training.
     """
+    assert_every_worker_trains(case, outcome)
     slow, reached = _slow_rank(outcome), outcome.inputs[0]["reached_batch"]
     masters = "the master" if case.num_masters == 1 else "a master"
     num_bytes = sum(ownership.layer_num_bytes(case.sizes).values())

@@ -103,30 +103,6 @@ def assert_one_owner_per_layer(
     return owned
 
 
-def assert_no_master_is_idle(trace: Trace, num_masters: int) -> None:
-    """Assert that every master receives gradients, where one receives them by messages.
-
-    Layers may be divided in any way that leaves each of two masters some. Raises RuleViolation.
-    """
-    workers = range(num_masters, len(trace.ranks))
-    received = [
-        sum(num_bytes_sent(trace, worker, master) for worker in workers)
-        for master in range(num_masters)
-    ]
-    serving = [m for m, num_bytes in enumerate(received) if num_bytes > ALLOWANCE_NUM_BYTES]
-    for master, num_bytes in enumerate(received):
-        if serving and num_bytes <= SMALL_NUM_BYTES * len(workers):
-            raise RuleViolation(
-                found(
-                    "layers.master_without_layers",
-                    f"The workers sent gradients to rank {serving[0]}, but none to rank {master}.",
-                    help=f"number_of_masters is {num_masters}: divide the layers among all masters",
-                    rank=master,
-                    num_masters=num_masters,
-                )
-            )
-
-
 def _layers_per_batch(
     num_bytes: int, num_batches: int, sizes: Sequence[int], worker: int, master: int
 ) -> Layers:

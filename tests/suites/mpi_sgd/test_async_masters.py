@@ -37,8 +37,8 @@ from .async_checks import (
     assert_trained_as_one_process,
     uneven_trainings,
 )
+from .async_contents import assert_masters_own_layers
 from .async_rules import (
-    assert_both_masters_serve,
     assert_messages,
     assert_others_went_on,
     assert_others_went_on_later,
@@ -116,7 +116,7 @@ def test_two_masters_step_then_reply(run, ranks):
     """applies the gradients before it replies (two masters)"""
     for case, outcome in run(ranks, CASES[ranks]).having(group=TWO_MASTERS):
         assert_replays(case, outcome)
-        assert_both_masters_serve(case, outcome)
+        assert_masters_own_layers(case, outcome)
     assert_small_trainings_replay(run, CASES)
 
 
@@ -186,6 +186,8 @@ def test_many_masters_and_workers(run, ranks):
     for case, outcome in run(ranks, CASES[ranks]).having(group=MANY):
         assert_batches(case, outcome)
         assert_replays(case, outcome)
+        if case.num_masters > 1:
+            assert_masters_own_layers(case, outcome)
         if gathers:
             assert_rank_0_holds_the_result(case, outcome)
 

@@ -117,6 +117,23 @@ def test_every_step_is_far_larger_than_the_tolerance() -> None:
                 assert step > 100 * RTOL, (case.label, name)
 
 
+def test_every_worker_has_to_train() -> None:
+    """One that does the others' batches shows nothing of training with several."""
+    case = uneven()
+    half = serve(case, 4, batches_of=lambda case, n: [case.number_of_batches - 4, 2, 2])
+    assert_replays(case, half)
+    alone = serve(case, 4, batches_of=lambda case, n: [case.number_of_batches, 0, 0])
+    slow = next(case for case in CASES[4] if case.purpose == "slow worker")
+    slow_alone = serve(slow, 4, batches_of=lambda case, n: [case.number_of_batches, 0, 0])
+    for check, about, found, share in (
+        (assert_replays, case, alone, 6),
+        (assert_batches, case, alone, 6),
+        (assert_others_went_on, slow, slow_alone, 9),
+    ):
+        with raising(WrongAnswer, "async.share_too_small", rank=2, trained=0, expected=share):
+            check(about, found)
+
+
 def uneven() -> Fit:
     return next(case for case in CASES[4] if case.group == async_cases.UNEVEN)
 

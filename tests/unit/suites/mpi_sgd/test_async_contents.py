@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from mpi_sgd import async_cases, serial
 from mpi_sgd.async_checks import updates_of
-from mpi_sgd.async_contents import assert_contents
+from mpi_sgd.async_contents import assert_contents, assert_masters_own_layers
+from mpi_sgd.fit_cases import Fit
 
-from grader.api import Call, NotProven, Outcome
+from grader.api import Call, NotProven, Outcome, RuleViolation
 
 from ...judge.build import samples_of_bytes
 from .outcomes import call, raising, trace_of
@@ -79,6 +80,48 @@ def training(
 def test_a_right_training_is_never_doubted(form: Shown, factor: float, as_changes: bool) -> None:
     found = training(lambda gradient: form(factor * gradient), form, as_changes=as_changes)
     assert_contents(CASE, found, is_right=True)
+
+
+TWO = next(
+    case for case in async_cases.cases_by_ranks()[4] if case.group == async_cases.TWO_MASTERS
+)
+
+
+def served_by(masters: int, shown: Shown) -> tuple[Fit, Outcome]:
+    """Return a training in which master 0 has all layers; all exchange what is shown of layer 4."""
+    case = replace(TWO, num_masters=masters)
+    found = serve(case, RANKS + masters)
+    made: list[list[Call]] = [[] for _ in range(RANKS + masters)]
+    for update in updates_of(case, found):
+        for arrays, source, targets in (
+            (update.gradient, update.rank, range(masters)),
+            (update.after, None, range(masters)),
+        ):
+            for master in targets:
+                last = [each for name, each in arrays.items() if "[4]" in name]
+                values = (
+                    [*arrays.values()]
+                    if not master
+                    else shown(np.concatenate([each.ravel() for each in last]))
+                )
+                there = master if source is not None else update.rank
+                made[master if source is None else source] += sent(values, there)
+    numbered = [
+        [replace(each, entered_ns=number + 1) for number, each in enumerate(calls)]
+        for calls in made
+    ]
+    return case, replace(found, trace=trace_of(numbered))
+
+
+def test_a_master_without_layers_is_told_by_what_its_messages_hold() -> None:
+    """Of two masters both have some, of more all but one."""
+    assert_masters_own_layers(*served_by(2, lambda last: [last]))
+    assert_masters_own_layers(*served_by(4, lambda last: [last]))
+    for masters in (2, 4):
+        case, found = served_by(masters, lambda last: [np.zeros_like(last)])
+        with raising(RuleViolation, "layers.master_without_layers", rank=1, num_masters=masters):
+            assert_masters_own_layers(case, found)
+    assert_masters_own_layers(TWO, replace(found, trace=trace_of([[]] * found.ranks)))
 
 
 @pytest.mark.parametrize("form", [by_array, packed])
