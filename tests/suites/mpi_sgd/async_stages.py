@@ -31,6 +31,7 @@ from .async_rules import Cases, Run
 from .failing_lines import is_raised
 from .fit_cases import FLOAT64_NUM_BYTES, Fit
 from .ownership import SMALL_NUM_BYTES, layer_num_bytes
+from .replayed_messages import are_told, slices_of
 from .serial import Vector
 from .summing import PICKLE_NUM_BYTES
 
@@ -128,27 +129,15 @@ def asks_for_or_sends_new_values(case: Fit, attempt: Attempt) -> bool:
 def exchanges_every_batch(case: Fit, attempt: Attempt) -> bool:
     """Return whether gradients and new values of as many batches as asked for were sent.
 
-    One reply has to be the weights after a step with a worker's gradients at the start.
+    Of half of them or more, messages have to hold what follows from the start and the batches.
     """
     workers = range(1, attempt.ranks)
     there = [call for worker in workers for call in messages(attempt.trace, worker, _MASTER)]
-    replies = [messages(attempt.trace, _MASTER, worker) for worker in workers]
-    back = [call for each in replies for call in each]
+    back = [call for worker in workers for call in messages(attempt.trace, _MASTER, worker)]
     if not (_is_of_every_batch(case, attempt, there) and _is_of_every_batch(case, attempt, back)):
         return False
-    start = attempt.inputs[_MASTER]["start"]
-    new = [
-        call
-        for each in replies
-        for call in _arrays(each)[:_MOST_FIRST]
-        if may_tell(call) and (call.sampled_num_bytes <= 0 or not may_hold(call, start))
-    ]
-    return any(
-        may_hold(call, start - case.learning_rate * gradient)
-        for worker in workers
-        for gradient, _ in _gradients_at_start(case, attempt, worker)
-        for call in new
-    )
+    needed = case.num_steps * sum(layer_num_bytes(case.sizes).values())
+    return are_told(case, attempt, needed // 2)
 
 
 def _is_of_every_batch(case: Fit, attempt: Attempt, sent: list[Call]) -> bool:
@@ -190,20 +179,10 @@ def _gradients_at_start(case: Fit, attempt: Attempt, worker: int) -> Iterator[tu
     Each with whether it is of a slice.
     """
     given = attempt.inputs[worker]
-    num_rows, num_workers = len(given["data"]), attempt.ranks - 1
-    slices = [range(num_rows)]
-    for place, number in ((worker - 1, num_workers), (worker, attempt.ranks)):
-        share = num_rows // number
-        slices += [
-            range(place, num_rows, number),
-            range(place * share, (place + 1) * share),
-        ]
-    for rows in slices:
-        for order in given["script"].reshape(-1, num_rows).tolist():
-            batch = [row for row in order if row in rows][: case.mini_batch_size]
+    for number, batches in enumerate(slices_of(case, attempt, worker)):
+        for batch in batches:
             examples = given["data"][batch], given["labels"][batch]
-            gradient = serial.gradient(given["start"], case.sizes, *examples)
-            yield gradient, len(rows) < num_rows
+            yield serial.gradient(given["start"], case.sizes, *examples), number > 0
 
 
 def _ends_too_early(case: Fit, attempt: Attempt, worker: int) -> bool:
