@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from math import prod
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from grader.api import Array, Case, Data
 
-from .allreduce_numbers import ONE_OF_ITS_OWN, SERIAL, Values, drawn
+from .allreduce_numbers import DRAWN, ONE_OF_ITS_OWN, SERIAL, Values, drawn, drawn_op
 from .probes.reducing import long_array
 
 RANKS = [1, 2, 3, 4, 5, 8, 16]
@@ -177,6 +177,40 @@ class ReductionsInARow(Reduction):
         return replace(self, probe=probe, shape=(8,), num_calls=6, share_late_within=1)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DrawnReduction(Reduction):
+    """One whose op or length is drawn, so that no code can be made for the listed ones alone."""
+
+    purpose: str = "drawn"
+    least_length: int = PLAIN_LENGTH
+
+    @property
+    def label(self) -> str:
+        """Return what is drawn, op and dtype."""
+        is_long = self.least_length == PLAIN_LENGTH
+        length = f"length {PLAIN_LENGTH}" if is_long else "a random length"
+        number = "" if self.op == "np.add" else ", a random a"
+        return f"{length}, {self.op}{number}, {self.dtype}"
+
+    def inputs(
+        self, random: np.random.Generator, ranks: int, data: Data
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return for every rank its array, and what is drawn of the op."""
+        length = int(random.integers(self.least_length, PLAIN_LENGTH + 1))
+        number, sends = drawn_op(random, self.op, ranks, length)
+        call = {"file": self.file, "function": self.function, "op": self.op, "drawn": number}
+        return [{**call, "send": send, "fill": GARBAGE} for send in sends]
+
+    def results(self, rank: int, ranks: int) -> Mapping[str, Array]:
+        """Return the form of recv."""
+        return {"recv": Array(self.dtype, (None,), finite=False)}
+
+    def reduce_serially(self, inputs: Sequence[Mapping[str, Any]]) -> Values:
+        """Return the reduction of all ranks' arrays, taken in rank order."""
+        op = partial(DRAWN[self.op], inputs[0]["drawn"])
+        return np.asarray(reduce(op, [given["send"] for given in inputs]))
+
+
 def cases_by_ranks(file: str, function: str) -> dict[int, tuple[Reduction, ...]]:
     """Return all cases of one part for every number of ranks: one launch each."""
     return {ranks: _cases(ranks, file, function) for ranks in RANKS}
@@ -237,6 +271,19 @@ def _cases(ranks: int, file: str, function: str) -> tuple[Reduction, ...]:
         if ranks == 5:
             special = [other(GroupReduction, "reduce_in_groups", "communicators")]
         return (*plain, *lengths, *fewer, *special, *unbuffered)
+
+    def drawn_once(subject: str, op: str, **more: Any) -> Reduction:
+        shape = (PLAIN_LENGTH,)
+        return DrawnReduction(
+            "reduce_drawn",
+            subject=subject,
+            file=file,
+            function=function,
+            shape=shape,
+            op=op,
+            **more,
+        )
+
     abilities = [
         once("op", op="np.maximum"),
         once("op", op="np.multiply"),
@@ -244,6 +291,8 @@ def _cases(ranks: int, file: str, function: str) -> tuple[Reduction, ...]:
         once("op", op="lambda x, y: x + y"),
         once("op", op=ONE_OF_ITS_OWN),
         once("op", op="np.bitwise_xor", dtype="int64"),
+        drawn_once("op", "lambda x, y: x + y + a * x * y"),
+        drawn_once("op", "lambda x, y: x ^ y ^ a", dtype="int64"),
         # Of odd size, in chunks and on 3 ranks as a whole: no doubles, whatever the call says.
         once("dtype", (35 * ranks,), dtype="float32"),
         once("dtype", dtype="int64"),
@@ -256,7 +305,8 @@ def _cases(ranks: int, file: str, function: str) -> tuple[Reduction, ...]:
     if ranks == 4:
         abilities.append(other(ReductionsInARow, "reduce_in_a_row", "in a row"))
     long = once("any length", (_LONG_LENGTH,))
-    return (*plain, *lengths, *fewer, *abilities, long, *unbuffered)
+    any_length = drawn_once("any length", "np.add", least_length=ranks + 1)
+    return (*plain, *lengths, any_length, *fewer, *abilities, long, *unbuffered)
 
 
 _LENGTHS = {2: (7, 13), 3: (7, 13, 97), 4: (7, 13, 97), 5: (7, 13, 97), 16: (43, 97)}

@@ -17,6 +17,13 @@ Values = NDArray[Any]
 ONE_OF_ITS_OWN = "lambda x, y: x + y + x * y"
 """An op that no library has: (1 + x) (1 + y) - 1."""
 
+DRAWN: Mapping[str, Callable[[Any, Values, Values], Values]] = {
+    "np.add": lambda a, x, y: x + y,
+    "lambda x, y: x + y + a * x * y": lambda a, x, y: x + y + a * x * y,
+    "lambda x, y: x ^ y ^ a": lambda a, x, y: x ^ y ^ a,
+}
+"""Ops with a number in them that is drawn anew: no table has it. By their dtype, see drawn_op."""
+
 SERIAL: Mapping[str, Callable[[Values, Values], Values]] = {
     "np.add": np.add,
     "lambda x, y: x + y": np.add,
@@ -26,6 +33,20 @@ SERIAL: Mapping[str, Callable[[Values, Values], Values]] = {
     "np.bitwise_xor": np.bitwise_xor,
     ONE_OF_ITS_OWN: lambda x, y: x + y + x * y,
 }
+
+
+def drawn_op(
+    random: np.random.Generator, op: str, ranks: int, length: int
+) -> tuple[int | float, list[Values]]:
+    """Return the number in an op of DRAWN, and the array of each rank that the op needs."""
+    if "^" in op:
+        arrays = [drawn(random, "np.bitwise_xor", "int64", (length,)) for _ in range(ranks)]
+        return int(random.integers(1, 2**62)), arrays
+    if op == "np.add":
+        return 0, [drawn(random, op, "float64", (length,)) for _ in range(ranks)]
+    # Powers of two, so that all is exact; 1 + a x is -1, 1 or 2.
+    number = float(random.choice([-1, 1]) * 2.0 ** random.integers(1, 12))
+    return number, [random.choice([-2, 0, 1], length) / number for _ in range(ranks)]
 
 
 def drawn(random: np.random.Generator, op: str, dtype: str, shape: tuple[int, ...]) -> Values:

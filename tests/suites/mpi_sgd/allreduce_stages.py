@@ -6,10 +6,9 @@ the calls are all that there is. They are those of the plainest sum on four and 
 """
 
 import builtins
-import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NoReturn
 
@@ -31,6 +30,7 @@ from grader.api import (
     functions,
     inject_faults,
     messages,
+    messages_with_contents,
     not_run,
     sends_of,
 )
@@ -50,11 +50,10 @@ from .allreduce_proof import (
 )
 from .allreduce_reasons import receive_left
 from .allreduce_values import assert_reduced
-from .failing_lines import ARGUMENTS, failing_code, is_raised
+from .failing_lines import is_raised
 
 _RANKS = (4, 3, 2)
 _CALLS = functions.NONBLOCKING_POINT_TO_POINT | functions.BLOCKING_POINT_TO_POINT
-_CALL_WITH_ARGUMENTS = re.compile(rf"\.\w+{ARGUMENTS}")
 _REFUSED = (Verdict.RULE_VIOLATION, Verdict.NOT_PROVEN)
 
 
@@ -139,14 +138,14 @@ def assert_arrays_are_sent(run: Run, cases: Cases) -> None:
 def assert_name_is_misspelt(run: Run, cases: Cases) -> None:
     """Assert that a run on three ranks or more ends at the misspelt name of a call of messages.
 
-    The call has an array and a rank, or comes after a chunk or more was sent.
+    As if it were not misspelt, the ranks have to send all that an all-reduce takes, and sums of
+    their arrays in half of that or more.
     """
     for ranks in (each for each in _RANKS if each >= FEWEST_RANKS):
         for case, attempt in run(ranks, cases[ranks]).having(subject="plain").attempts():
-            failure = attempt.failure
-            has_sent = any(each.is_send and each.chunks > 1 / 2 for each in _firsts(case, attempt))
-            if failure and not is_raised(failure) and _is_misspelt(failure, has_sent):
-                return
+            for _, mended, _ in _mended(run, case, attempt):
+                if _sends_sums(case, mended):
+                    return
     _not_shown()
 
 
@@ -233,11 +232,11 @@ def _beginning(run: Run, cases: Cases, fits: Callable[[First], bool]) -> list[Ou
     and those that raise an error of their own show nothing.
     """
     plain = [run(ranks, cases[ranks]).having(subject="plain") for ranks in _RANKS]
-    made = [
-        (case, attempt, dict(launch.answers())[case])
-        for launch in plain
-        for case, attempt in launch.attempts()
-    ]
+    made: list[tuple[Reduction, Attempt, Outcome | RunFailure]] = []
+    for launch in plain:
+        answers = dict(launch.answers())
+        for case, attempt in launch.attempts():
+            made += _mended(run, case, attempt) or [(case, attempt, answers[case])]
     if any(plain_is_right(run, cases, ranks) for ranks in _RANKS):
         assert_results_come_from_messages(run, cases)
     if any(_goes_another_way(answer) for launch in plain for _, answer in launch.answers()):
@@ -286,10 +285,32 @@ def _is_cut_short(answer: Outcome | RunFailure) -> bool:
     return receive_left(answer.trace) is not None and not is_constant
 
 
-def _is_misspelt(failure: RunFailure, has_sent: bool) -> bool:
+def _mended(
+    run: Run, case: Reduction, attempt: Attempt
+) -> list[tuple[Reduction, Attempt, Outcome | RunFailure]]:
+    """Return what a run that ended at a misspelt name does without that; empty for any other."""
+    failure = attempt.failure
+    if failure is None or is_raised(failure) or not _is_misspelt(failure):
+        return []
+    mended = replace(case, probe="reduce_mended", subject="", call="mended")
+    launch = run(attempt.ranks, (mended,))
+    answers = dict(launch.answers())
+    return [(mended, attempt, answers[mended]) for _, attempt in launch.attempts()]
+
+
+def _is_misspelt(failure: RunFailure) -> bool:
     meant = {each.facts.get("meant") for each in failure.findings}
-    gives = meant & _CALLS and _CALL_WITH_ARGUMENTS.search(failing_code(failure))
-    return bool(gives or (has_sent and meant & (_CALLS | functions.COMPLETION)))
+    return bool(meant & (_CALLS | functions.COMPLETION))
+
+
+def _sends_sums(case: Reduction, attempt: Attempt) -> bool:
+    """Return whether ranks send as much as an all-reduce takes, and in half of it their arrays."""
+    sends = [given["send"] for given in attempt.inputs]
+    least = 2 * (attempt.ranks - 1) * case.num_elements * case.item_num_bytes
+    if sum(bytes_sent(attempt.trace)) < least or not contribute(attempt.trace, sends):
+        return False
+    told = [each for sent in messages_with_contents(attempt.trace, sends) for each in sent]
+    return 2 * sum(each.call.num_bytes for each in told if each.is_contribution) >= least
 
 
 def _roots(outcome: Outcome) -> set[int]:

@@ -21,6 +21,7 @@ from grader.api import (
 
 from .allreduce_cases import (
     GARBAGE,
+    DrawnReduction,
     GroupReduction,
     Reduction,
     ReductionsInARow,
@@ -52,6 +53,9 @@ def assert_reduced(case: Reduction, outcome: Outcome) -> None:
                 _assert_row_reduced(case, outcome)
             elif isinstance(case, GroupReduction):
                 _assert_groups_reduced(case, outcome)
+            elif isinstance(case, DrawnReduction):
+                expected = case.reduce_serially(outcome.inputs)
+                assert_every_rank(outcome["recv"], equals=expected, name="recv")
             else:
                 _assert_recv_overwritten(case, outcome)
                 _assert_equal(case, outcome, case.reduce_serially(outcome.inputs))

@@ -15,6 +15,20 @@ def reduce_once(student, comm, *, file, function, send, fill, op):
     return {"recv": recv, "send": send}
 
 
+def reduce_drawn(student, comm, *, file, function, send, fill, op, drawn):
+    """Call the student's all-reduce once; what an op has in it besides its arguments is drawn."""
+    all_reduce = student.function(file, function)
+    recv = np.full_like(send, fill)
+    operations = {
+        "np.add": np.add,
+        "lambda x, y: x + y + a * x * y": lambda x, y: x + y + drawn * x * y,
+        "lambda x, y: x ^ y ^ a": lambda x, y: x ^ y ^ drawn,
+    }
+    with student.phase():
+        all_reduce(send, recv, comm, operations[op])
+    return {"recv": recv}
+
+
 def reduce_watched(student, comm, *, file, function, send, fill, op):
     """Call the student's all-reduce once; also look for a result that is not in recv.
 

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 from mpi_sgd.allreduce_cases import (
+    PLAIN_LENGTH,
+    DrawnReduction,
     GroupReduction,
     Reduction,
     ReductionsInARow,
     cases_by_ranks,
     timing_cases,
 )
-from mpi_sgd.allreduce_numbers import SERIAL
+from mpi_sgd.allreduce_numbers import DRAWN, SERIAL
 
 from .outcomes import inputs_of
 
@@ -66,6 +68,8 @@ def test_the_plainest_comes_first_and_what_may_hang_last(ranks: int) -> None:
 @pytest.mark.parametrize("ranks", CASES)
 def test_only_cases_about_lengths_have_one_that_the_ranks_do_not_divide(ranks: int) -> None:
     for case in CASES[ranks]:
+        if isinstance(case, DrawnReduction):
+            continue
         about_lengths = case.subject in ("any length", "fewer elements", "no dimensions")
         assert (case.num_elements % ranks != 0) == about_lengths or ranks == 1, case.label
 
@@ -88,6 +92,23 @@ def test_sizes_lengths_types_and_shapes_are_covered() -> None:
     assert {case.dtype for case in EVERY_CASE} == {"float32", "float64", "int64"}
     assert {len(case.shape) for case in EVERY_CASE} == {0, 1, 2, 3}
     assert {case.op for case in EVERY_CASE} == set(SERIAL)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_drawn_is_exact_in_any_order_of_the_ranks(seed: int) -> None:
+    """And differs from run to run, so that no table has it."""
+    cases = [case for case in CASES[4] if isinstance(case, DrawnReduction)]
+    assert {case.op for case in cases} == set(DRAWN)
+    for case in cases:
+        inputs = inputs_of(case, 16, seed)
+        expected = case.reduce_serially(inputs)
+        np.testing.assert_array_equal(case.reduce_serially(inputs[::-1]), expected)
+        assert expected.dtype == np.dtype(case.dtype) == inputs[0]["send"].dtype
+        other = inputs_of(case, 16, seed + 1)[0]
+        assert other["drawn"] != inputs[0]["drawn"] or case.op != "lambda x, y: x ^ y ^ a"
+        is_long = case.op != "np.add"
+        least = PLAIN_LENGTH if is_long else 5
+        assert least <= len(expected) <= PLAIN_LENGTH
 
 
 def test_what_is_given_again_is_what_it_was() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mpi_sgd.allreduce_cases import Reduction, cases_by_ranks
+from mpi_sgd.allreduce_cases import DrawnReduction, Reduction, cases_by_ranks
 from mpi_sgd.allreduce_proof import (
     assert_chunks_are_passed_on,
     assert_results_come_from_messages,
@@ -59,7 +59,8 @@ class AllReduce:
 
     def outcome(self, case, ranks):
         inputs = inputs_of(case, ranks)
-        if type(case) is not Reduction or case.purpose != "values":
+        kinds = (Reduction, DrawnReduction)
+        if type(case) not in kinds or case.purpose not in ("values", "drawn"):
             return outcome(case, inputs, [{}] * ranks)
         right, order = case.reduce_serially(inputs), case.message_fault
         reached = self.receivers(order, ranks)

@@ -323,6 +323,30 @@ def test_a_long_array_is_drawn_from_the_seed_and_reduced_once(probes) -> None:
     assert (send != np.floor(send)).all()
 
 
+@pytest.mark.parametrize("op", allreduce_numbers.DRAWN)
+def test_an_op_has_the_number_that_was_drawn(probes, op: str) -> None:
+    def doubles(send, recv, comm, op) -> None:
+        recv[...] = op(send, send)
+
+    send = np.arange(6)
+    found = probes.reduce_drawn(
+        FakeStudent(doubles), None, file="", function="", send=send, fill=777, op=op, drawn=5
+    )
+    np.testing.assert_array_equal(found["recv"], allreduce_numbers.DRAWN[op](5, send, send))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("Isned", "Isend"), ("ISend", "Isend"), ("irecv_", "irecv"), ("Wait_all", "Waitall")],
+)
+def test_a_misspelt_name_is_taken_for_what_is_most_like_it(probes, name: str, meant: str) -> None:
+    names = ["Irecv", "Isend", "Recv", "Send", "Waitall", "irecv", "isend"]
+    assert probes.mending._nearest(name, names) == meant
+    for other in ("Allreduce", f"__{name}"):
+        with pytest.raises(AttributeError):
+            probes.mending._nearest(other, names)
+
+
 @pytest.mark.parametrize("name", ["np.add", "MPI.SUM", "lambda x, y: x + y + x * y", "np.maximum"])
 def test_ops_reduce_arrays_of_any_dimension(probes, name: str) -> None:
     x, y = np.arange(6.0).reshape(2, 3), np.ones((2, 3))

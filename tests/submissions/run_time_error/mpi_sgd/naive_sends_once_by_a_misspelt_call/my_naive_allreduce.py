@@ -1,0 +1,2 @@
+def allreduce(send, recv, comm, op):
+    comm.Isned(send, (comm.rank + 1) % comm.size)
