@@ -237,7 +237,7 @@ def test_a_misspelt_name_is_told_by_what_was_meant():
         assert not holds(assert_name_is_misspelt, stops("Allreduce", all_reduce))
         raises = stops("Isend", all_reduce, line="raise ValueError")
         assert not holds(assert_name_is_misspelt, raises)
-    for once in nothing, ring(1), ring(1, share=4):
+    for once in nothing, ring(1), ring(1, share=2):
         assert not holds(assert_name_is_misspelt, stops("Isend", once))
         assert not holds(assert_ring_has_begun, stops("Isend", once))
     assert holds(assert_neighbours_are_sent_to, stops("Isend", ring(1)))
