@@ -61,11 +61,16 @@ class Reduction(Case):
         return np.dtype(self.dtype).itemsize
 
     @property
+    def is_long(self) -> bool:
+        """Return whether MPI does not store its messages: their arrays are read after the call."""
+        return self.num_elements >= _LONG_LENGTH
+
+    @property
     def shows_traffic(self) -> bool:
         """Return whether the rules on traffic can be judged by this case."""
         is_plain_call = self.probe == "reduce_once" and not self.synchronous_sends
         # Code that sends element by element makes more calls for a long array than are kept.
-        is_plain_call &= 0 < self.num_elements < _LONG_LENGTH
+        is_plain_call &= self.num_elements > 0 and not self.is_long
         # A number that is reduced twice does not change a maximum.
         return is_plain_call and self.op != "np.maximum"
 
