@@ -18,6 +18,7 @@ from .sync_cases import (
     Cases,
     assert_batches,
     assert_batches_wherever_trained,
+    assert_not_rounded,
     assert_rule,
     assert_trained_as_one_process,
     launch_of,
@@ -58,6 +59,10 @@ def shared_tests(file: str, cases: Cases) -> SimpleNamespace:
         """works on 1 rank"""
         for case, outcome in launch_of(run, cases, 1, FIRST_STEP):
             assert_trained_as_one_process(case, outcome)
+
+    def test_gradients_are_not_rounded(run):
+        """keeps the gradients in float64, not float32"""
+        assert_rule(run, cases, assert_not_rounded, assert_trained_as_one_process)
 
     @pytest.mark.parametrize("ranks", FEW_RANKS)
     def test_batches_are_shared_out(run, ranks):

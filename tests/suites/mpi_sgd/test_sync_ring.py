@@ -59,16 +59,19 @@ def test_gradients_come_together(run):
 test_every_process_takes_the_summed_step = points(0.5, requires=test_gradients_come_together)(
     SHARED.test_every_process_takes_the_summed_step
 )
-test_several_steps = points(0.5, requires=test_every_process_takes_the_summed_step)(
+test_several_steps = points(0.25, requires=test_every_process_takes_the_summed_step)(
     SHARED.test_several_steps
 )
-test_several_epochs = points(0.5, requires=test_every_process_takes_the_summed_step)(
+test_several_epochs = points(0.25, requires=test_every_process_takes_the_summed_step)(
     SHARED.test_several_epochs
 )
 test_many_processes = points(0.25, requires=test_every_process_takes_the_summed_step)(
     SHARED.test_many_processes
 )
-test_one_process = points(1, requires=test_gradients_come_together)(SHARED.test_one_process)
+test_one_process = points(0.75, requires=test_gradients_come_together)(SHARED.test_one_process)
+test_gradients_are_not_rounded = points(1, requires=test_every_process_takes_the_summed_step)(
+    SHARED.test_gradients_are_not_rounded
+)
 test_batches_are_shared_out = points(1.5)(SHARED.test_batches_are_shared_out)
 
 
@@ -120,9 +123,9 @@ def test_every_request_is_completed(run):
     assert_rule(run, CASES, lambda case, outcome: assert_requests_completed(outcome.trace))
 
 
-test_works_as_a_program_of_its_own = points(
-    2.25, requires=test_every_process_takes_the_summed_step
-)(SHARED.test_works_as_a_program_of_its_own)
+test_works_as_a_program_of_its_own = points(2, requires=test_every_process_takes_the_summed_step)(
+    SHARED.test_works_as_a_program_of_its_own
+)
 test_ends_as_a_program_of_its_own = points(1.5, requires=test_gradients_come_together)(
     SHARED.test_ends_as_a_program_of_its_own
 )

@@ -127,6 +127,11 @@ def test_the_traffic_of_rings_holds_with_and_without_padding_and_dummies() -> No
     assert_ring_traffic(CASE, done(ring_step(least + 2 * (RANKS - 1) * DUMMIES_NUM_BYTES // RANKS)))
 
 
+def test_rings_of_float32_take_half_the_bytes() -> None:
+    """What they do to the values has a test of its own."""
+    assert_ring_traffic(CASE, done(ring_step(-(-(RANKS - 1) * STEP_NUM_BYTES // RANKS))))
+
+
 def test_pickle_headers_cost_nothing_here() -> None:
     chunk = -(-STEP_NUM_BYTES // RANKS) + 150
     step = [
@@ -135,9 +140,9 @@ def test_pickle_headers_cost_nothing_here() -> None:
     assert_ring_traffic(CASE, done(step))
 
 
-@pytest.mark.parametrize("factor", [(RANKS - 1) * RANKS, 2])
+@pytest.mark.parametrize("factor", [(RANKS - 1) * RANKS, 1])
 def test_other_traffic_than_that_of_rings_is_told_in_bytes(factor: int) -> None:
-    """Of the naive exchange each rank sends (n - 1) arrays, of half a ring too few."""
+    """Of the naive exchange each rank sends (n - 1) arrays, of a quarter of a ring too few."""
     num_bytes = factor * STEP_NUM_BYTES // RANKS
     in_all = RANKS * CASE.num_steps * num_bytes
     key = "sync_ring.traffic_unlike_a_ring"

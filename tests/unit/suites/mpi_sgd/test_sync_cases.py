@@ -15,6 +15,7 @@ from mpi_sgd.sync_cases import (
     assert_batches,
     assert_every_rank_gets_all_gradients,
     assert_gradients_are_used,
+    assert_not_rounded,
     assert_trained_as_long_as_drawn,
     assert_trained_as_one_process,
     cases_by_ranks,
@@ -85,6 +86,19 @@ def test_the_sum_over_all_ranks_is_right(group: str) -> None:
     assert_trained_as_one_process(case, found)
     assert_gradients_are_used(case, found)
     assert_batches(case, found)
+
+
+def rounded(rank: int, inputs: Inputs) -> serial.Vector:
+    return stepped(scripted(inputs), inputs).astype(np.float32).astype(np.float64)
+
+
+def test_rounding_to_float32_is_a_mistake_of_its_own() -> None:
+    """It costs the test of its own only: the training is right otherwise."""
+    case, found = trained(rounded)
+    assert_trained_as_one_process(case, found)
+    with raising(WrongAnswer, "sync.rounded", "value.differs", rank=0, name="weights[1]"):
+        assert_not_rounded(case, found)
+    assert_not_rounded(*trained())
 
 
 def start(rank: int, inputs: Inputs) -> serial.Vector:
