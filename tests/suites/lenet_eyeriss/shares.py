@@ -88,12 +88,15 @@ def num_all_calls(answer: Outcome | Attempt) -> int:
     return int(given["epochs"] + given["num_more_calls"])
 
 
-def sums_of(outcome: Outcome, rank: int, epoch: int) -> Sums:
+def sums_of(outcome: Outcome, rank: int, epoch: int, without: int | None = None) -> Sums:
     """Return where a rank ended an epoch with the sum over all ranks, whatever its factor is.
 
-    The same with a factor for each rank, if these are the same everywhere.
+    The same with a factor for each rank, if these are the same everywhere. without: a rank that is
+    not in the sum.
     """
     held, own = held_after(outcome, rank)[epoch], own_gradients(outcome, epoch)
+    if without is not None:
+        own = np.delete(own, without, axis=0)
     total, n = own.sum(axis=0), len(own)
     usual = _usual_size(own)
     large = np.abs(total) > usual

@@ -73,6 +73,26 @@ def assert_nearly_all_in_every_epoch(case: Training, outcome: Outcome) -> None:
             _assert_shares(outcome, epoch, shares, on_every_rank=True)
 
 
+def assert_all_but_one(case: Training, outcome: Outcome) -> None:
+    """Assert that every rank ends the first epoch with nearly all gradients of all ranks but one.
+
+    Raises WrongAnswer.
+    """
+    with case_context(case, outcome):
+        assert_any_result(outcome)
+        for rank in range(outcome.ranks):
+            if missing_in(outcome, rank) is None:
+                text = f"Rank {rank}'s result lacks the gradients of several ranks."
+                raise WrongAnswer(found("sum.several_ranks_missing", text, rank=rank))
+
+
+def missing_in(outcome: Outcome, rank: int) -> int | None:
+    """Return the rank whose gradients alone a rank lacks after the first epoch; None if others."""
+    lacking = range(outcome.ranks)
+    shares = {each: sums_of(outcome, rank, 0, without=each).share for each in lacking}
+    return next((each for each in lacking if shares[each] >= NEARLY_ALL), None)
+
+
 def assert_divided(case: Training, outcome: Outcome) -> None:
     """Assert that what is summed completely has been divided by the number of ranks.
 

@@ -11,10 +11,12 @@ from .over_ranks import assert_on_few, where_drawn_holds, where_few_hold, where_
 from .proof import assert_sums_come_from_payloads
 from .shares import num_all_calls, num_calls
 from .sum_checks import (
+    assert_all_but_one,
     assert_divided,
     assert_nearly_all_in_every_epoch,
     assert_one_rank_complete,
     complete_ranks,
+    missing_in,
 )
 from .training_cases import (
     SEVERAL_RANKS,
@@ -114,6 +116,19 @@ def test_all_processes_hold_the_very_same_parameters(run):
     answers = where_several_hold(run, CASES, assert_nearly_all_in_every_epoch, what)
     for case, outcome in [*answers, *answers_of_many_calls(run, CASES, MANY_CALLS)]:
         assert_replicas_equal(case, outcome)
+
+
+@stage(2)
+def test_all_gradients_but_one_are_summed(run):
+    """sums the gradients of all ranks but one on every rank"""
+    answers = run(SHEETS_RANKS, CASES[SHEETS_RANKS]).holding(assert_all_but_one)
+    assert answers
+    for _, outcome in answers:
+        ranks = range(outcome.ranks)
+        missing = [missing_in(outcome, rank) for rank in ranks]
+        givers = {r for r in ranks for other in ranks if r not in (other, missing[other])}
+        assert_contributes(outcome.trace, givers, num_calls(outcome))
+    assert_sums_come_from_payloads(run, answers)
 
 
 @stage(1.5)

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from lenet_eyeriss.mistakes import known_mistake
 from lenet_eyeriss.sum_checks import (
+    assert_all_but_one,
     assert_divided,
     assert_goes_all_the_way_round,
     assert_nearly_all_in_every_epoch,
     assert_one_rank_complete,
     complete_ranks,
+    missing_in,
 )
 from lenet_eyeriss.training_checks import (
     assert_mean_to_rounding,
@@ -37,6 +39,29 @@ def test_the_mean_passes_every_check() -> None:
     assert_trained_as_one(CASE, found)
     assert_mean_to_rounding(CASE, found)
     assert_replicas_equal(CASE, found)
+
+
+def without_rank_0(own, rank, epoch):
+    return own[1:].sum(axis=0) / len(own)
+
+
+def without_the_own(own, rank, epoch):
+    return np.delete(own, rank, axis=0).mean(axis=0)
+
+
+def own_alone(own, rank, epoch):
+    return own[rank] / len(own)
+
+
+def test_sums_of_all_ranks_but_one_are_told_apart() -> None:
+    for gradients, missing in ((without_rank_0, [0, 0, 0]), (without_the_own, [0, 1, 2])):
+        found = trained(gradients)
+        assert_all_but_one(CASE, found)
+        assert [missing_in(found, rank) for rank in range(NUM_RANKS)] == missing
+    with failing(WrongAnswer, "sum.several_ranks_missing"):
+        assert_all_but_one(CASE, trained(own_alone))
+    with failing(WrongAnswer, "sum.several_ranks_missing"):
+        assert_all_but_one(CASE, trained(mean))
 
 
 def one_chunk_each(own, rank, epoch):
