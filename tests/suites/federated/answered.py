@@ -44,11 +44,17 @@ def answered(run: Run, cases: Cases, alone: Callable[[], Launch] | None = None) 
 
 
 def begun(
-    run: Run, cases: Cases, runs: Runs, most_gradients: int, checks: Sequence[Check]
+    run: Run,
+    cases: Cases,
+    runs: Runs,
+    most_gradients: int,
+    checks: Sequence[Check],
+    *,
+    is_forgiven: bool = True,
 ) -> Answered:
     """Return a run for which the checks hold, of a script that `runs` raises for.
 
-    Its slips are forgiven, wrong tags last, and its ranks ended after so many gradients.
+    Its ranks are ended after so many gradients. is_forgiven: its slips are, wrong tags last.
     Ends a stage for any other script.
     """
     try:
@@ -56,8 +62,8 @@ def begun(
     except RunFailed:
         ranks, (case, *_) = next(iter(cases.items()))
         case = replace(case, probe="begin", call="begin", most_gradients=most_gradients)
-        for keeps_tags in (True, False):
-            again = replace(case, keeps_tags=keeps_tags)
+        for keeps_tags in (True, False) if is_forgiven else (True,):
+            again = replace(case, keeps_tags=keeps_tags, is_forgiven=is_forgiven)
             for each in run(ranks, (again,)).holding(_has_given):
                 if all(holds(check, *each) for check in checks):
                     return each

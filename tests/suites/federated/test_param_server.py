@@ -210,6 +210,20 @@ def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)
 
 
+@stage(20)
+def test_nothing_but_the_end_is_wrong(run: Run, checks: StepChecks) -> None:
+    """takes every step correctly, and fails or hangs only after the last"""
+    number = num_right_steps(CASES[3][0])
+    case, outcome = begun(run, CASES, runs_of(run), number, checks.training, is_forgiven=False)
+    assert_examples_served(case, outcome)
+    assert_models_served(case, outcome)
+    assert_gradients_given(case, outcome, checks.computing(outcome))
+    assert_by_way_of_the_server(case, outcome)
+    faults = faults_in(run, case, outcome, checks.everything)
+    assert_workers_matter(faults, checks)
+    assert_models_matter(faults, checks)
+
+
 @stage(11.5)
 def test_training_is_right(run: Run, checks: StepChecks) -> None:
     """takes correct steps until an error stops it"""

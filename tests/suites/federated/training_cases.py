@@ -40,6 +40,8 @@ class Training(Case):
     """Of a script that does not come to its end: it is ended after so many; 0 for all others."""
     keeps_tags: bool = True
     """The tags of such a script's messages count."""
+    is_forgiven: bool = True
+    """Slips of such a script are mended."""
     inputs_seed: int | None = None
     """That of an earlier case, to have its inputs again."""
     num_givers: int = 1
@@ -61,6 +63,7 @@ class Training(Case):
             + (f", {self.purpose} {self.number}" if self.purpose in ("yardstick", "timing") else "")
             + (", only begun" if self.most_gradients else "")
             + ("" if self.keeps_tags else ", tags ignored")
+            + ("" if self.is_forgiven else ", as handed in")
             + self.perturbation
         )
 
@@ -109,6 +112,7 @@ class Training(Case):
             if self.most_gradients:
                 same["most_gradients"] = self.most_gradients
                 same["keeps_tags"] = self.keeps_tags
+                same["is_forgiven"] = self.is_forgiven
         return [same] * ranks
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:

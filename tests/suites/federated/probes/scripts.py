@@ -32,10 +32,11 @@ def train(student, comm, *, file, **examples):
     return _seen(log, names)
 
 
-def begin(student, comm, *, file, most_gradients, keeps_tags, **examples):
-    """Run a script that does not come to its end, with its slips forgiven; return what it did.
+def begin(student, comm, *, file, most_gradients, keeps_tags, is_forgiven, **examples):
+    """Run a script that does not come to its end; return what it did.
 
     most_gradients: stop the script after this many, or where it raises.
+    is_forgiven: mend its slips.
     """
     given = begin_anew(comm, **examples)
     log = Log(given.train, most_gradients)
@@ -43,7 +44,8 @@ def begin(student, comm, *, file, most_gradients, keeps_tags, **examples):
         watched = (log.watching(), watched_aggregation(log), given.in_place(), output_folders())
         for context in watched:
             stack.enter_context(context)
-        stack.enter_context(forgiving(given, keeps_tags=keeps_tags))
+        if is_forgiven:
+            stack.enter_context(forgiving(given, keeps_tags=keeps_tags))
         stack.enter_context(student.phase())
         try:
             names = student.script(file)
