@@ -150,7 +150,7 @@ def assert_steps_use_all(case: Training | Printing, outcome: Outcome) -> None:
 
     Raises WrongAnswer, saying what else it is if that can be recognised.
     """
-    for step, rank, used, local in _steps_of_ranks(case, outcome):
+    for step, rank, used, local in steps_of_ranks(case, outcome):
         mean = np.mean(local, axis=0)
         if gradients.is_multiple(used, mean, alike=_ROUNDED):
             continue
@@ -170,7 +170,7 @@ def assert_steps_with_mean(case: Training, outcome: Outcome) -> None:
     Or with the sum, where each has divided its loss before. Raises WrongAnswer.
     """
     scale = 1
-    for step, rank, used, local in _steps_of_ranks(case, outcome):
+    for step, rank, used, local in steps_of_ranks(case, outcome):
         mean = np.mean(local, axis=0)
         if not gradients.is_multiple(used, mean, alike=_EXACT):
             continue
@@ -192,7 +192,7 @@ def _assert_mean(case: Training | Printing, outcome: Outcome, step: int, *, scal
     )
 
 
-def _steps_of_ranks(
+def steps_of_ranks(
     case: Training | Printing, outcome: Outcome
 ) -> Iterator[tuple[int, int, NDArray[Any], list[NDArray[Any]]]]:
     """Yield iteration, rank, the gradient it steps with, and the own gradients of all ranks."""

@@ -8,6 +8,7 @@ from grader.api import assert_only_operations, case_context, part, points, stage
 
 from .checks import assert_all_hold, assert_steps_with_mean
 from .exchange import assert_gradients_given, assert_num_elements, assert_something_given
+from .partial_means import assert_partly_averaged
 from .rules import assert_collected_on_rank_0, assert_not_through_ddp
 from .shared_tests import shared_tests
 from .stages import assert_all_give_gradients, assert_helped, assert_most_give_gradients
@@ -75,6 +76,12 @@ test_options_are_spelt_as_in_the_handout = points(0)(
     SHARED.test_options_are_spelt_as_in_the_handout
 )
 test_folders_are_created = points(0)(SHARED.test_folders_are_created)
+
+
+@stage(19.25)
+def test_part_of_the_gradients_is_averaged(run):
+    """averages nearly half of the gradients' numbers or more"""
+    assert_partly_averaged(run, CASES[4])
 
 
 @stage(14)

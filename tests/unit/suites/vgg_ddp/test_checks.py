@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from vgg_ddp import batches, checks, exchange, rules, serial
+from vgg_ddp import batches, checks, exchange, partial_means, rules, serial
 
 from grader.judge.check_failures import RuleViolation
 
@@ -87,6 +87,18 @@ def test_parameters_that_are_left_out_of_the_mean_are_named():
     error = refused(checks.assert_steps_use_all, seen, "step.parameters_left_out", **facts)
     assert "only 24 of 26 parameters" in error.findings[0].text
     assert "for classifier.weight and classifier.bias." in error.findings[0].text
+
+
+def test_a_mean_of_half_the_numbers_is_told_from_one_of_fewer():
+    """Numbers that are the mean already tell nothing."""
+    check, results = partial_means.assert_steps_use_mean_of_part, right(2)
+    half = results[0]["used"].shape[1] // 2
+    for each in results:
+        each["used"][0, half:] = each["local"][0, half:]
+    check(case(), outcome(case(), results))
+    for each in results:
+        each["used"][0, 90:] = each["local"][0, 90:]
+    refused(check, outcome(case(), results), "step.few_numbers_averaged", rank=0)
 
 
 def test_a_wrong_element_is_named():

@@ -1,0 +1,94 @@
+"""Whether steps use the mean over all ranks for a part of the numbers, where they lack the rest."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.api import Outcome, WrongAnswer, found
+
+from .batches import assert_own_gradients
+from .checks import (
+    Check,
+    Run,
+    assert_all_hold,
+    assert_sgd_steps,
+    assert_starts_equal,
+    steps_of_ranks,
+)
+from .examples import assert_batch_sizes, assert_shared_out
+from .later import assert_holds_later
+from .proof import assert_steps_come_from_payloads
+from .serial import num_parameters
+from .train_cases import Training, epoch_of
+
+_RANKS = 4
+_LEAST_SHARE = 0.4
+"""Of the numbers: half of each parameter may be a little less than half of all."""
+_ALIKE = 1e-3
+"""Of a number's usual size among the ranks; half precision rounds to less."""
+
+
+def assert_partly_averaged(run: Run, cases: tuple[Training, ...]) -> None:
+    """Assert that all is right but for some numbers of the gradients, which are not averaged.
+
+    cases: of the part, on 4 ranks. Raises WrongAnswer, RuleViolation, NotProven, and RunFailed.
+    """
+    launch = run(_RANKS, cases)
+    setup = (assert_starts_equal, assert_shared_out, assert_batch_sizes, assert_own_gradients)
+    steps = (assert_sgd_steps, assert_steps_use_mean_of_part, _assert_part_given)
+    assert_all_hold(epoch_of(launch), *setup, *steps)
+    for case, outcome in epoch_of(launch):
+        assert_steps_come_from_payloads(run, cases, _averaged_as_in(case, outcome))
+    assert_holds_later(launch, assert_steps_use_mean_of_part)
+
+
+def assert_steps_use_mean_of_part(case: Training, outcome: Outcome) -> None:
+    """Assert that each step uses the mean over all ranks for nearly half of the numbers or more.
+
+    Raises WrongAnswer.
+    """
+    for step, rank, is_mean, is_telling in _means(case, outcome):
+        number = int((is_mean & is_telling).sum())
+        if number < max(1, _LEAST_SHARE * is_telling.sum()):
+            text = f"In iteration {step}, rank {rank} used the mean for {number} numbers."
+            raise WrongAnswer(found("step.few_numbers_averaged", text, rank=rank, iteration=step))
+
+
+def _assert_part_given(case: Training, outcome: Outcome) -> None:
+    """Assert that a rank gives as many numbers to the operation of the part. Raises WrongAnswer."""
+    least = _LEAST_SHARE * num_parameters(case.first_channels)
+    for rank, given in enumerate(outcome["given"]):
+        if len(given) and given[0][1] < least:
+            text = f"In iteration 0, rank {rank} passed {given[0][1]:.0f} numbers to "
+            text += f"{case.exchange}."
+            raise WrongAnswer(found("exchange.few_numbers", text, rank=rank))
+
+
+def _averaged_as_in(case: Training, outcome: Outcome) -> Check:
+    """Return the check that all numbers are means which are so in an outcome."""
+    before = [is_mean & is_telling for _, _, is_mean, is_telling in _means(case, outcome)]
+
+    def check(case: Training, outcome: Outcome) -> None:
+        for expected, (step, rank, is_mean, _) in zip(before, _means(case, outcome), strict=False):
+            if not is_mean[expected].all():
+                text = f"In iteration {step}, rank {rank} used the mean for fewer numbers."
+                raise WrongAnswer(
+                    found("step.fewer_numbers_averaged", text, rank=rank, iteration=step)
+                )
+
+    return check
+
+
+def _means(
+    case: Training, outcome: Outcome
+) -> Iterator[tuple[int, int, NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Yield iteration, rank, which numbers of its step are the mean, and which of these tell.
+
+    Where a rank's own number is the mean already, it tells nothing.
+    """
+    for step, rank, used, local in steps_of_ranks(case, outcome):
+        mean = np.mean(local, axis=0)
+        tolerance = _ALIKE * np.mean(np.abs(local), axis=0)
+        is_mean = np.abs(used - mean) <= tolerance
+        yield step, rank, is_mean, np.abs(local[rank] - mean) > 2 * tolerance
