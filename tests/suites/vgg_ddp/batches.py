@@ -18,6 +18,12 @@ GRADIENT_TOLERANCE = 0.15
 """One example of 64 that falls on the other side of a ReLU by rounding changes a gradient by up to
 some hundredths of its length; a wrong batch, loss or mean changes it by about its length."""
 
+_LOSS_TOLERANCE = 0.02
+"""Of the gradient of the last layer, to which no ReLU and no maximum comes: float32 changes it by a
+millionth, bfloat16 by a hundredth, and label smoothing of 0.1 by four hundredths and more."""
+_LEAST_LOSS_NORM = 0.05
+"""Of that gradient; where it nearly vanishes, rounding is a larger part of it."""
+
 
 def assert_steps_use_all_batches(case: Training, outcome: Outcome) -> None:
     """Assert that all ranks step with the gradients of all ranks' batches, in equal parts.
@@ -47,11 +53,21 @@ def assert_steps_with_mean_of_batches(case: Training, outcome: Outcome) -> None:
         if is_scaled and abs(factor - 1) > GRADIENT_TOLERANCE:
             raise WrongAnswer(wrong_factor(outcome, step, rank, factor))
         _assert_gradient(used, mean, partial(_not_of_all_batches, step, rank))
+        _assert_loss(case, used, mean, rank, step)
 
 
 def _not_of_all_batches(step: int, rank: int) -> Finding:
     text = f"In iteration {step}, rank {rank} did not use the mean of all ranks' gradients."
     return found("step.not_of_all_batches", text, rank=rank, iteration=step)
+
+
+def has_other_loss(case: Training, outcome: Outcome) -> bool:
+    """Return whether the steps are right but for a loss that is nearly the one asked for."""
+    try:
+        assert_steps_with_mean_of_batches(case, outcome)
+    except WrongAnswer as error:
+        return any(each.key == "gradient.other_loss" for each in error.findings)
+    return False
 
 
 def assert_nothing_left(case: Training, outcome: Outcome) -> None:
@@ -110,6 +126,28 @@ def assert_own_gradients(case: Training | Printing, outcome: Outcome) -> None:
         for rank, wanted in enumerate(of_batches):
             reason = partial(_reason, outcome, step, rank, of_batches)
             _assert_gradient(outcome["local"][rank][step], wanted, reason)
+            _assert_loss(case, outcome["local"][rank][step], wanted, rank, step)
+
+
+def _assert_loss(
+    case: Training | Printing, got: NDArray[Any], wanted: NDArray[Any], rank: int, step: int
+) -> None:
+    """Assert that the gradient of the last layer is that of CrossEntropyLoss().
+
+    A loss that is nearly the same, such as a smoothed one, shows there only. Raises WrongAnswer.
+    """
+    last = [serial.unpacked(each, case.first_channels) for each in (got, wanted)]
+    classifiers = [
+        np.concatenate([array.ravel() for name, array in each.items() if "classifier" in name])
+        for each in last
+    ]
+    apart = np.linalg.norm(classifiers[0] - classifiers[1])
+    norm = np.linalg.norm(classifiers[1])
+    if not apart <= _LOSS_TOLERANCE * max(norm, _LEAST_LOSS_NORM):
+        text = f"In iteration {step}, rank {rank}'s gradient of the last layer was not that of "
+        text += f"CrossEntropyLoss(): it differs by {apart / max(norm, _LEAST_LOSS_NORM):.1%}."
+        helps = "which options does the loss have, and what is added to it?"
+        raise WrongAnswer(found("gradient.other_loss", text, help=helps, rank=rank, iteration=step))
 
 
 def assert_in_training_mode(case: Training | Printing, outcome: Outcome) -> None:
