@@ -212,7 +212,7 @@ def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
 
 @stage(20)
 def test_nothing_but_the_end_is_wrong(run: Run, checks: StepChecks) -> None:
-    """takes every step correctly, and fails or hangs only after the last"""
+    """takes every step correctly, and fails only at its end"""
     number = num_right_steps(CASES[3][0])
     case, outcome = begun(run, CASES, runs_of(run), number, checks.training, is_forgiven=False)
     assert_examples_served(case, outcome)
