@@ -251,7 +251,7 @@ def test_a_regrade_is_shown_before_it_is_published(course, work, tmp_path):
     grade(*arguments(other), cwd=work, code=3)
     assert marks(work) == before
     said = grade(*arguments(other, "--regrade"), cwd=work, code=0).stdout
-    assert "anna: 10 -> 9 (sum: test_send_is_left_alone)" in said and " changed from " in said
+    assert "anna, fine: 10 -> 9 (sum: test_send_is_left_alone)" in said and " changed from " in said
     assert marks(work) == before
     (work / "graded-in" / "moodle-grades.csv").touch()
     said = grade(*arguments(other, "--regrade", "--publish"), cwd=work, code=3).stdout
@@ -272,13 +272,13 @@ def test_a_class_is_judged_again_without_ranks(course, work, tmp_path, monkeypat
     )
     monkeypatch.setenv("GRADER_INTERPOSER", "/no/rank/can/be/started")
     said = grade(*arguments(other, "--judge-again"), cwd=work, code=0).stdout
-    assert "anna: 10 -> 9 (sum: test_send_is_left_alone)" in said
+    assert "anna, fine: 10 -> 9 (sum: test_send_is_left_alone)" in said
     assert marks(work) == before
     grade(*arguments(other, "--judge-again", "--publish"), cwd=work, code=3)
     assert marks(work)["anna"][1] == "9"
     suite.write_text(text)
     said = grade(*arguments(other, "--judge-again"), cwd=work, code=0).stdout
-    assert "anna: 9 -> 10" in said, "a recording can be judged any number of times"
+    assert "anna, fine: 9 -> 10" in said, "a recording can be judged any number of times"
 
 
 def test_an_interrupted_class_is_judged_again(course, work):
@@ -294,7 +294,7 @@ def test_an_interrupted_class_is_judged_again(course, work):
         if each["digest"] in label:
             shutil.rmtree(work / "graded-in" / "gradings" / key)
     said = grade(*arguments(course, "--judge-again"), cwd=work, code=3).stdout
-    assert "1 graded again: 0 marks change" in said
+    assert "1 student graded again: 0 marks change" in said
     (line,) = [each for each in said.splitlines() if "nothing has been recorded" in each]
     assert "Bert B_2_assignsubmission_file, anna, fine: nothing has been recorded" in line
     said = grade(*arguments(course, "--judge-again", "--publish"), cwd=work, code=3).stdout

@@ -20,10 +20,10 @@ from grader.addons.classroom.batch import Task, blocks, cores_here
 from grader.addons.classroom.class_folder import Pseudonyms
 from grader.addons.classroom.class_inputs import ClassInputs, circumstances, grading_options
 from grader.addons.classroom.gradings import Gradings, key_of
-from grader.addons.classroom.outputs import grouped, show
+from grader.addons.classroom.outputs import show
 from grader.addons.classroom.roster import HandIn
-from grader.addons.classroom.standing import Rules, Work, mark_of, standings
-from grader.addons.classroom.tables import read_text
+from grader.addons.classroom.standing import Rules, Work, standings
+from grader.addons.classroom.tables import grouped, read_text
 from grader.commands.context import is_sealed, say_visibly
 from grader.course.secret import read_secret
 from grader.model.errors import GraderError, UsageError
@@ -124,13 +124,16 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
             gradings.remove(key)
     problems = _grade_missing(whole, keys, judged, secret_file)
     rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.questions, names)
-    if options.regrade and not options.publish:
-        return _show_regrade(whole, rules, known, keys, problems)
     earlier = {digest: why for digest, why in problems.items() if digest in known}
     for problem in whole.named(earlier) if options.publish else ():
         say_visibly(f"not graded again; the earlier mark stands: {problem}")
+    failed = problems
     keys, problems = publication.falling_back(keys, known, problems)
     works = [_work(each, keys[each.digest], gradings, problems) for each in inputs.hand_ins]
+    if options.regrade and not options.publish:
+        there = [each for each in inputs.hand_ins if each.digest in known]
+        before = [_work(each, known[each.digest], gradings, {}) for each in there]
+        return _show_regrade(whole, rules, before, works, failed)
     # "Cannot be graded" is not kept as a mark, unless a regrade has replaced a mark by it.
     graded = {
         work.hand_in.digest
@@ -141,7 +144,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
         digest: keys[digest] if digest in graded else published.get(digest) for digest in digests
     }
     publication.write(out, {digest: key for digest, key in now.items() if key is not None})
-    works += [Work(each, None, each.problem) for each in inputs.unreadable]
+    works += _unreadable(inputs)
     found, strays = standings(works, rules)
     num_pairs = outputs.write_all(options, inputs, found, names, out)
     for line in outputs.summary(
@@ -287,33 +290,38 @@ def _work(hand_in: HandIn, key: str, gradings: Gradings, problems: Mapping[str, 
         return Work(hand_in, None, str(error))
 
 
+def _unreadable(inputs: ClassInputs) -> list[Work]:
+    return [Work(each, None, each.problem) for each in inputs.unreadable]
+
+
 def _show_regrade(
     whole: _Class,
     rules: Rules,
-    published: Mapping[str, str],
-    keys: Mapping[str, str],
+    before: Sequence[Work],
+    now: Sequence[Work],
     problems: Mapping[str, str],
 ) -> int:
-    """Write and print what would change; return 0, or 3 where some could not be graded again."""
-    regrades = []
-    failed = whole.named(problems)
-    for each in whole.inputs.hand_ins:
-        if each.digest in published and each.digest not in problems:
-            authors = whole.inputs.roster.authors(each)
-            students = tuple(whole.names.of(student.id) for student in authors)
-            try:
-                before, now = (whole.gradings.load(of[each.digest]) for of in (published, keys))
-                marks = mark_of(each, before, rules), mark_of(each, now, rules)
-            except GraderError as error:  # of one, and the others are told
-                failed.append(f"{each.label}: {error}")
-                continue
-            regrades.append(publication.Regrade(each.label, students, before, now, marks))
+    """Write and print what would change; return 0, or 3 where some could not be graded again.
+
+    before: the hand-ins with their published gradings. problems: by digest.
+    """
+    others = _unreadable(whole.inputs)
+    published = {each.student.id: each for each in standings([*before, *others], rules)[0]}
+    damaged = {each.hand_in.digest: each.problem for each in (*before, *now) if each.problem}
+    problems = {**damaged, **problems}
+    regrades = [
+        publication.Regrade(published[each.student.id], each)
+        for each in standings([*now, *others], rules)[0]
+        if each.student.id in published
+        and each.counted
+        and each.counted.hand_in.digest not in problems
+    ]
     file = whole.out / _REGRADE
     class_folder.write_atomically(file, publication.render(regrades))
     for line in publication.summary(regrades):
         show(line)
-    for problem in failed:
+    for problem in whole.named(problems):
         show(f"  not graded again: {problem}")
     how = "--judge-again" if whole.options.judge_again else "--regrade"
     show(f"{file} lists each change; nothing is published without {how} --publish")
-    return 3 if failed else 0
+    return 3 if problems else 0

@@ -15,6 +15,7 @@ from grader.addons.classroom.marking import Row, to_settle
 from grader.addons.classroom.platform_return import PlatformTable
 from grader.addons.classroom.similarity import Pair
 from grader.addons.classroom.standing import Standing, Strays
+from grader.addons.classroom.tables import grouped
 from grader.commands.context import say_visibly
 from grader.course.assignment import Assignment
 from grader.course.courses import Courses
@@ -30,20 +31,6 @@ STUDENTS = "students"
 MARKING = "marking"
 PAIRS = "pairs"
 _MOST_SHOWN = 20
-_MOST_NAMES = 10
-"""Of hand-ins with the same problem, in one line."""
-
-
-def grouped(problems: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a line for each problem, which begins with the names of all that have it."""
-    names: dict[str, list[str]] = {}
-    for name, problem in problems:
-        names.setdefault(problem, []).append(name)
-    return [
-        f"{', '.join(each[:_MOST_NAMES])}"
-        f"{f', and {len(each) - _MOST_NAMES} more' if len(each) > _MOST_NAMES else ''}: {problem}"
-        for problem, each in names.items()
-    ]
 
 
 def show(line: str) -> None:

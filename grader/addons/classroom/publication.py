@@ -5,16 +5,15 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from grader.addons.classroom.class_folder import read_json, write_atomically
-from grader.addons.classroom.gradings import Grading
-from grader.addons.classroom.marking import Mark
-from grader.addons.classroom.tables import table_text
+from grader.addons.classroom.standing import Standing
+from grader.addons.classroom.tables import grouped, table_text
 from grader.model.points import written
 from grader.model.report import Report, TestResult, Versions
 from grader.report.safe_text import one_line
 
 _FILE = "published.json"
 _HEAD = (
-    *("hand_in", "pseudonyms", "score before", "score after"),
+    *("id", "group", "mark before", "mark after"),
     *("test", "before", "after", "why"),
 )
 
@@ -59,38 +58,42 @@ class Line:
 
 @dataclass(frozen=True)
 class Regrade:
-    """A hand-in that was graded again."""
+    """A student whose hand-in was graded again."""
 
-    label: str
-    students: tuple[str, ...]
-    """Pseudonyms."""
-    before: Grading
-    now: Grading
-    marks: tuple[Mark | None, Mark | None]
-    """With the points that people gave: before and now."""
+    before: Standing
+    now: Standing
 
     @property
-    def scores(self) -> tuple[str, str]:
-        """Return the points before and now, or words that say why there are none."""
-        return _score(self.before.report, self.marks[0]), _score(self.now.report, self.marks[1])
+    def marks(self) -> tuple[str, str]:
+        """Return the marks before and now, or words that say why there are none."""
+        return _told(self.before), _told(self.now)
 
     @property
     def changes_mark(self) -> bool:
         """Return whether the mark changes."""
-        return self.scores[0] != self.scores[1]
+        return self.marks[0] != self.marks[1]
 
     @property
     def lines(self) -> tuple[Line, ...]:
         """Return what has changed, test by test; none where nothing has."""
         old, new = self.before.report, self.now.report
+        if self.before.identity != self.now.identity:
+            return (Line("", *self.marks, "another hand-in counts"),)
         if old is None or new is None:
             if old is new:
                 return ()
-            said = self.now.outcome.error or self.before.outcome.error
-            return (Line("", *self.scores, one_line(said)),)
+            return (Line("", *self.marks, one_line(self.now.problem or self.before.problem)),)
         if old.assignment != new.assignment:
-            return (Line("", *self.scores, f"previously graded as {one_line(old.assignment)}"),)
+            return (Line("", *self.marks, f"previously graded as {one_line(old.assignment)}"),)
         return tuple(_changes(old, new))
+
+
+def _told(standing: Standing) -> str:
+    final, mark = standing.decision.final, standing.mark
+    if final is None:
+        return standing.status
+    pending = f", {written(mark.pending)} pending" if mark is not None and mark.pending else ""
+    return f"{written(round(final, 6))}{pending}"
 
 
 def _changes(old: Report, new: Report) -> Iterator[Line]:
@@ -138,7 +141,7 @@ def render(regrades: Sequence[Regrade]) -> str:
     """Return a CSV with a line for each change, those that change a mark first."""
     first = sorted(regrades, key=lambda each: not each.changes_mark)
     rows = [
-        (each.label, " ".join(each.students), *each.scores, *astuple(line))
+        (each.now.student.id, each.now.student.group, *each.marks, *astuple(line))
         for each in first
         for line in each.lines
     ]
@@ -149,7 +152,8 @@ def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
     """Yield how many marks change, what changed in the grader, and each changed mark."""
     changed = [each for each in regrades if each.changes_mark]
     marks = "1 mark changes" if len(changed) == 1 else f"{len(changed)} marks change"
-    yield f"{len(regrades)} graded again: {marks}"
+    students = "1 student" if len(regrades) == 1 else f"{len(regrades)} students"
+    yield f"{students} graded again: {marks}"
     reasons = {
         reason
         for each in regrades
@@ -157,17 +161,12 @@ def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
         for reason in _why(each.before.report.versions, each.now.report.versions)
     }
     yield from (f"  {reason}" for reason in sorted(reasons))
+    told = []
     for each in changed:
-        before, now = each.scores
+        before, now = each.marks
         tests = ", ".join(line.test for line in each.lines[:3] if line.test)
-        yield f"  {each.label}: {before} -> {now}{f' ({tests})' if tests else ''}"
+        told.append((each.now.student.id, f"{before} -> {now}{f' ({tests})' if tests else ''}"))
+    yield from (f"  {line}" for line in grouped(told))
     if others := sum(bool(each.lines) for each in regrades if not each.changes_mark):
         more = " more" if changed else ""
         yield f"  marks unchanged despite new points or verdicts: {others}{more}"
-
-
-def _score(report: Report | None, mark: Mark | None) -> str:
-    if mark is None or mark.score is None:
-        return "cannot be graded" if report is None else "needs review"
-    pending = f", {written(mark.pending)} pending" if mark.pending else ""
-    return f"{written(round(mark.score, 6))}{pending}"

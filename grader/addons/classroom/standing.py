@@ -219,15 +219,6 @@ def _standing(student: Student, works: Sequence[Work], rules: Rules, *, is_clear
     return _without_outdated(standing, keys, rules)
 
 
-def mark_of(hand_in: HandIn, grading: Grading, rules: Rules) -> Mark | None:
-    """Return the mark of a hand-in with a grading that need not be the one that counts.
-
-    A team's mark is that of its first member. Raises UsageError for impossible marks.
-    """
-    keys = [key for each in rules.roster.authors(hand_in)[:1] for key in keys_of(each, rules.names)]
-    return mark(grading, _given(Work(hand_in, grading), keys, rules), rules.questions)
-
-
 def _without_outdated(each: Standing, keys: Sequence[str], rules: Rules) -> Standing:
     """Return the standing without points given for another hand-in than the one that counts.
 

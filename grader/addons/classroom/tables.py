@@ -14,6 +14,8 @@ from grader.report.safe_text import visible
 _MAX_NUM_BYTES = 16 << 20
 _FORMULA = re.compile('(^|;)([ "]*)([=+@\uff1d\uff0b\uff0d\uff20-])')
 """The beginning of a formula, also after a semicolon, which may separate cells."""
+_MOST_NAMES = 10
+"""With the same problem, in one line."""
 _SPACE = re.compile(r"\r\n|\s")
 _COMMANDS = re.compile("[\0-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that control a screen or reverse text, and that no file can contain."""
@@ -110,3 +112,15 @@ def read_settings(
         return strict_toml.read(file, kind, cross_check)
     except GraderError as error:  # in a file of settings, a mistake is a usage error
         raise UsageError(str(error)) from None
+
+
+def grouped(problems: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for each problem, which begins with the names of all that have it."""
+    names: dict[str, list[str]] = {}
+    for name, problem in problems:
+        names.setdefault(problem, []).append(name)
+    return [
+        f"{', '.join(each[:_MOST_NAMES])}"
+        f"{f', and {len(each) - _MOST_NAMES} more' if len(each) > _MOST_NAMES else ''}: {problem}"
+        for problem, each in names.items()
+    ]

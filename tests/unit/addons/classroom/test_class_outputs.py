@@ -4,10 +4,11 @@ import csv
 import io
 import json
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from class_samples import AT, NAMES, grading, hand_in, outcome, part, report, standing, test_result
+from class_samples import AT, NAMES, grading, hand_in, part, report, standing, test_result
 
 from grader.addons.classroom import (
     class_page,
@@ -17,13 +18,12 @@ from grader.addons.classroom import (
     publication,
 )
 from grader.addons.classroom.class_page import causes, histogram, rates, reports_of
-from grader.addons.classroom.gradings import Grading
 from grader.addons.classroom.marking import Given, Questions, mark
 from grader.addons.classroom.policy import Policy
 from grader.addons.classroom.publication import falling_back
 from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.similarity import Pair, Side, near_identical
-from grader.addons.classroom.standing import Rules, Strays, Work, mark_of, standings
+from grader.addons.classroom.standing import Rules, Strays, Work, standings
 from grader.course.courses import Courses, bundled
 from grader.model.finding import Finding
 from grader.model.points import UNSIGNED
@@ -370,37 +370,52 @@ def test_what_the_template_gives_is_no_copy():
     assert near_identical(sources, {"another.py": COPIED}) != []
 
 
-def regraded(before, now, marks=None):
-    gradings = [Grading(outcome(), each) for each in (before, now)]
-    rules = Rules(Roster(), {"anna": marks or {}}, Policy(), Questions(), NAMES)
-    found = tuple(mark_of(hand_in(), each, rules) for each in gradings)
-    return publication.Regrade("anna", ("s1",), *gradings, found)
+def regraded(before, now, marks=None, policy=None):
+    both = (
+        standing(grading(each), marks={"anna": marks or {}}, policy=policy)
+        for each in (before, now)
+    )
+    return publication.Regrade(*both)
 
 
 def test_a_regrade_says_whose_mark_changes_by_which_test_and_why():
     wrong = test_result(verdict=WRONG, points=0, message="3 elements differ")
     found = regraded(report(), report([part(tests=[wrong])], engine="f" * 64))
-    assert found.changes_mark and found.scores == ("5", "0")
+    assert found.changes_mark and found.marks == ("5", "0")
     said = "\n".join(publication.summary([found, regraded(report(), report())]))
-    assert "2 graded again: 1 mark changes" in said
+    assert "2 students graded again: 1 mark changes" in said
     assert "engine changed from eeeeeeeeeeee to ffffffffffff" in said
     assert "anna: 5 -> 0 (ring: test_sum)" in said
     (line,) = list(csv.DictReader(io.StringIO(publication.render([found]))))
     assert (line["test"], line["why"]) == ("ring: test_sum", "3 elements differ")
 
 
-def test_a_regrade_compares_marks_with_the_points_that_people_gave():
+def test_a_regrade_compares_the_marks_that_students_see():
+    """With what people gave, and after the deduction for lateness."""
     manual = (("method", 3.0),)
     wrong = report([part(tests=[test_result(verdict=WRONG, points=0)])], manual=manual)
     before = report(manual=manual)
-    assert regraded(before, wrong).scores == ("5, 3 pending", "0, 3 pending")
-    assert regraded(before, wrong, {"method": Given(2, "", "x")}).scores == ("7", "2")
+    assert regraded(before, wrong).marks == ("5, 3 pending", "0, 3 pending")
+    assert regraded(before, wrong, {"method": Given(2, "", "x")}).marks == ("7", "2")
     ring = {"method": Given(2, "", "x"), "ring": Given(4, "", "x")}
     settled = regraded(before, wrong, ring)
-    assert settled.scores == ("6", "6") and settled.lines and not settled.changes_mark
+    assert settled.marks == ("6", "6") and settled.lines and not settled.changes_mark
     doubtful = report([part(tests=[test_result(verdict=Verdict.NOT_PROVEN, points=0)])])
-    assert regraded(report(), doubtful).scores == ("5", "needs review")
-    assert regraded(report(), doubtful, {"ring": Given(4, "", "x")}).scores == ("4", "4")
+    assert regraded(report(), doubtful).marks == ("5", "needs review")
+    assert regraded(report(), doubtful, {"ring": Given(4, "", "x")}).marks == ("4", "4")
+    late = Policy(AT - timedelta(hours=1), late_per_day=0.1)
+    assert regraded(report(), wrong, policy=late).marks == ("4.5", "0, 3 pending")
+
+
+def test_a_regrade_counts_students_and_not_hand_ins():
+    """Two students of a team, and one hand-in of theirs."""
+    team = Roster(tuple(Student(name, {"id": name}, "g1") for name in ("anna", "ben")))
+    rules = Rules(team, {}, Policy(), Questions(), NAMES)
+    wrong = report([part(tests=[test_result(verdict=WRONG, points=0)])])
+    both = [standings([Work(hand_in(), grading(each))], rules)[0] for each in (report(), wrong)]
+    said = list(publication.summary([*map(publication.Regrade, *both)]))
+    assert said[0] == "2 students graded again: 2 marks change"
+    assert said[-1] == "  anna, ben: 5 -> 0 (ring: test_sum)"
 
 
 def test_tests_that_are_new_or_gone_are_told():

@@ -93,7 +93,9 @@ def test_every_table_has_a_line_for_each_and_calculates_nothing(name):
     (found, _), graded = class_of(name)
     marked = mark(graded, {"method": Given(2, name, "")}, Questions())
     worse = grading(error=name, exit_code=2)
-    both = publication.Regrade(name, (NAMES.of(name),), graded, worse, (marked, None))
+    first = next(each for each in found if each.counted)
+    problem = replace(first.counted, grading=worse)
+    both = publication.Regrade(first, replace(first, mark=None, counted=problem))
     tables = [
         (1 + len(found), gradebook.render(found, NAMES)),
         (2, publication.render([both])),
