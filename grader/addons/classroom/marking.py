@@ -230,9 +230,14 @@ def mark(grading: Grading | None, given: Mapping[str, Given], questions: Questio
     return Mark(automatic, automatic_max, rows, settled, score, "; ".join(problems))
 
 
-def to_settle(problem: str, questions: Questions) -> Row:
+def to_settle(problem: str, max_points: float) -> Row:
     """Return the line for a hand-in that has no grading."""
-    return Row(WHOLE, problem, questions.max_points, "")
+    return Row(WHOLE, problem, max_points, "")
+
+
+def max_of(report: Report) -> float:
+    """Return what all parts of a hand-in are worth, including those graded by hand."""
+    return total([report.max_score, *(part.max_points for part in report.manual_parts)])
 
 
 def _as_a_whole(
@@ -240,9 +245,7 @@ def _as_a_whole(
 ) -> Mark | None:
     """Return the mark of a hand-in without a report, or with points for the whole of it."""
     report = grading.report if grading is not None else None
-    most = questions.max_points
-    if report is not None:
-        most = total([report.max_score, *(part.max_points for part in report.manual_parts)])
+    most = max_of(report) if report is not None else questions.max_points
     whole = given.get(WHOLE)
     problem = ""
     if grading is not None and report is None:
@@ -251,7 +254,7 @@ def _as_a_whole(
         problem = f"cannot be graded: {error}"
         whole = whole or (_zero(error, questions) if is_empty else None)
     if whole is None:
-        settled = to_settle(problem, questions)
+        settled = to_settle(problem, most)
         return None if grading is None else Mark(None, 0.0, (), (settled,), None, problem)
     _require_no_more(WHOLE, whole, most or whole.points)
     row = Row(WHOLE, problem or "the whole hand-in", most, "", whole)

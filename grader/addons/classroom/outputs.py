@@ -69,18 +69,16 @@ def write_all(
             if each.report and each.mark and student in files:
                 folder = out / MARKING / student
                 marking.write_sheet(folder, student, each.report, each.mark, files[student])
-        _write_table_to_fill(inputs, found, names, out)
+        _write_table_to_fill(found, names, out)
     return len(pairs)
 
 
-def _write_table_to_fill(
-    inputs: ClassInputs, found: Sequence[Standing], names: Pseudonyms, out: Path
-) -> None:
+def _write_table_to_fill(found: Sequence[Standing], names: Pseudonyms, out: Path) -> None:
     """Write the table to fill in by hand, with each hand-in that counts; a group's only once."""
     lines: dict[tuple[str, str], tuple[str, str, Sequence[Row]]] = {}
     for each in found:
         if each.counted is not None:
-            rows = each.mark.lines if each.mark else [to_settle(each.problem, inputs.questions)]
+            rows = each.mark.lines if each.mark else [to_settle(each.problem, each.max_points)]
             digest = each.counted.hand_in.digest
             lines.setdefault(each.identity, (names.of(each.student.id), digest, rows))
     file = out / marking.TO_FILL

@@ -1,11 +1,12 @@
 """Where each student stands: the hand-ins, which one counts, and what it is worth."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grader.addons.classroom.class_folder import Pseudonyms
 from grader.addons.classroom.gradings import Grading
-from grader.addons.classroom.marking import Given, Mark, Marks, Questions, mark
+from grader.addons.classroom.marking import Given, Mark, Marks, Questions, mark, max_of
 from grader.addons.classroom.policy import Attempt, Decision, Policy, decide
 from grader.addons.classroom.roster import HandIn, Roster, Student
 from grader.model.report import Report
@@ -124,6 +125,9 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
     for impossible marks.
     """
     roster = rules.roster
+    if rules.questions.max_points and (worth := Counter(_worth(works)).most_common(1)):
+        # The assignment in this folder may have prices that are not published yet.
+        rules = replace(rules, questions=replace(rules.questions, max_points=worth[0][0]))
     students = {student.id: student for student in roster.students}
     by_student: dict[str, list[Work]] = {identity: [] for identity in students}
     strays, unknown = [], []
@@ -160,6 +164,12 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
     keys = [f"marks are given to {key}, {nobody}" for key in marks]
     keys += [f"an extension is given to {key}, {nobody}" for key in extensions]
     return found, Strays(tuple(strays), tuple(unknown), tuple(keys))
+
+
+def _worth(works: Sequence[Work]) -> list[float]:
+    """Return what each hand-in with a report could have earned."""
+    reports = [each.grading.report for each in works if each.grading and each.grading.report]
+    return [max_of(report) for report in reports]
 
 
 def _nobodys(hand_in: HandIn, roster: Roster) -> str:

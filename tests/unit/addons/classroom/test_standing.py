@@ -228,6 +228,19 @@ def test_a_row_for_all_of_it_gives_a_mark_to_what_nobody_can_open():
         assert bool(found[0].problem) is (final is None)
 
 
+def test_a_hand_in_without_a_grading_is_worth_what_published_ones_are():
+    """A dearer price in the course of today is not published yet; without a grading it counts."""
+    unread = [replace(hand_in("aa"), digest="", problem="aa cannot be read: it is damaged")]
+    roster = Roster(tuple(Student(each, {"id": each}) for each in ("aa", "bb", "cc")))
+    marks = {"aa": {"all": Given(3, "damaged", "x")}}
+    rules = Rules(roster, marks, Policy(), Questions(max_points=9), NAMES)
+    graded = [Work(hand_in("bb"), grading(report(manual=(("method", 3.0),))))]
+    for others, most in ((graded, "8"), ([], "9")):
+        found, _ = standings([*not_read(*unread), *others], rules)
+        rows = {row["id"]: row["max"] for row in table(found)}
+        assert rows["aa"] == rows["cc"] == most
+
+
 def test_who_has_handed_in_nothing_may_have_points_for_all_of_it():
     """Also while some hand-ins have no author; a row for a question alone gives none."""
     stray = Work(hand_in("zz"), grading())
