@@ -161,18 +161,22 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
 
 def _remembered(whole: _Class) -> ClassInputs:
     """Return the inputs without forgotten students, including one forgotten by this command."""
-    inputs, names, out, forget = whole.inputs, whole.names, whole.out, whole.options.forget
+    inputs, names, out = whole.inputs, whole.names, whole.out
+    forget, fill = whole.options.forget, whole.options.fill
     before = erasure.owners(out)
     gone = erasure.forgotten(out)
-    there, _ = erasure.without(inputs.hand_ins, inputs.roster, names, gone)
+    both = [*inputs.hand_ins, *inputs.unreadable]
+    there, _ = erasure.without(both, inputs.roster, names, gone)
     if forget is not None:
         student = erasure.student_called(forget, inputs.hand_ins, inputs.roster, names, before)
         gone |= {names.of(student.id)}
         erasure.remember_to_forget(out, gone)
     left, roster = erasure.without(inputs.hand_ins, inputs.roster, names, gone)
+    unreadable, _ = erasure.without(inputs.unreadable, inputs.roster, names, gone)
     if forget is not None:
-        theirs = [each for each in there if each not in left]
-        is_in_team = any(student in inputs.roster.authors(each) for each in there if each in left)
+        kept = [*left, *unreadable]
+        theirs = [each for each in there if each not in kept]
+        is_in_team = any(student in inputs.roster.authors(each) for each in kept)
         number = erasure.remove(
             out, whole.gradings, names.of(student.id), theirs, left, is_in_team=is_in_team
         )
@@ -180,9 +184,11 @@ def _remembered(whole: _Class) -> ClassInputs:
         show(f"{student.id}: removed {gradings} and all reports")
         for each in theirs:
             show(f"  delete the downloaded hand-in yourself: {each.path}")
-        for key in (student.id, names.of(student.id)):
-            for given in inputs.marks.get(key, {}).values():
-                show(f"  remove the student's points yourself: {given.where}")
+        # A team's points are under the pseudonym of one member.
+        called = {student.id, *student.known_as.values(), *(each.label for each in theirs)}
+        called |= set() if is_in_team else {names.of(student.id)}
+        for place in erasure.lines_with(called, [*inputs.files, *filter(None, [fill])]):
+            show(f"  remove the student yourself: {place}")
         before = erasure.owners(out)
     now = erasure.owners_of(left, roster, names)
     if not erasure.is_known(before, now):
@@ -191,7 +197,6 @@ def _remembered(whole: _Class) -> ClassInputs:
             "another --out"
         )
     erasure.remember_owners(out, {**before, **now})
-    unreadable, _ = erasure.without(inputs.unreadable, inputs.roster, names, gone)
     return replace(inputs, hand_ins=left, unreadable=unreadable, roster=roster)
 
 

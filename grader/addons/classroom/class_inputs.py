@@ -148,6 +148,8 @@ class ClassInputs:
     courses: Courses
     assignment: Assignment | None
     """None: each hand-in is recognised by its files."""
+    files: list[Path]
+    """class.toml and the files that it names."""
 
     @property
     def questions(self) -> Questions:
@@ -204,6 +206,7 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
         if sentence := assignment.wrong_part(said.parts):
             raise UsageError(f"{file}: parts: {sentence}")
     marks = (said.marks,) if isinstance(said.marks, str) else said.marks
+    named = [beside / each for each in (said.roster, said.times, *marks) if each is not None]
     return ClassInputs(
         [each for each in hand_ins if not each.problem],
         [each for each in hand_ins if each.problem],
@@ -213,6 +216,7 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
         unknown,
         courses,
         assignment,
+        [file, *named] if is_given else [],
     )
 
 

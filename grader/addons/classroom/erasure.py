@@ -3,8 +3,9 @@
 A forgotten student may have handed in more before: owners.json lists the owners of each hand-in.
 """
 
+import re
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ _OWNERS = "owners.json"
 Owners = Mapping[str, Sequence[str]]
 """Pseudonyms by the digest of a hand-in that was ever graded."""
 _WITH_NAMES = (
-    *("gradebook.csv", "class.html", "regrade.csv"),
+    *("gradebook.csv", "class.html", "regrade.csv", "changes.csv"),
     *("canvas-feedback.zip", "moodle-feedback.zip", "canvas-grades.csv", "moodle-grades.csv"),
 )
 """Files with a line for each student: they are written again for the students who are left."""
@@ -132,6 +133,16 @@ def remove(
     publication.write(out, still)
     remember_owners(out, {each: own for each, own in left_to.items() if each not in nobodys})
     return len(keys)
+
+
+def lines_with(called: Collection[str], files: Iterable[Path]) -> Iterator[str]:
+    """Yield each file that has one of these words, with the numbers of its lines."""
+    words = "|".join(re.escape(each) for each in called if each)
+    found = re.compile(rf"(?<![^\s\"',;=\[{{])({words})(?![^\s\"',;=\]}}])", re.IGNORECASE)
+    for file in dict.fromkeys(files):
+        lines = file.read_text(encoding="utf-8-sig", errors="replace").split("\n")
+        if numbers := [str(at) for at, line in enumerate(lines, 1) if found.search(line)]:
+            yield f"{file}, line{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
 
 
 def _without_lines_of(pseudonym: str, file: Path) -> str:

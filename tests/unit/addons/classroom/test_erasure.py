@@ -101,6 +101,23 @@ def test_points_that_were_given_to_others_by_hand_stay(tmp_path):
     assert others in (tmp_path / "to-mark.csv").read_text()
 
 
+def test_every_line_of_the_instructors_files_with_the_student_is_named(tmp_path):
+    """Of the roster, class.toml, points, and the platform's worksheet; no longer word counts."""
+    texts = {
+        "class.toml": '[teams]\nblue = ["aa", "bb"]\n[extensions]\naa = 2026-11-20T12:00:00\n',
+        "roster.csv": "\ufeffid,name\naa,Ann Lee\naaron,Ann Leeds\n",
+        "worksheet.csv": 'Identifier;Full name\n"Participant 17";"ann lee"\nParticipant 171;Bo\n',
+        "kim.csv": "id,row,points\nbb,ring,3\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    files = [tmp_path / name for name in texts]
+    found = [*erasure.lines_with({"aa", "Ann Lee", "17", ""}, [*files, files[0]])]
+    assert [each.removeprefix(f"{tmp_path}/") for each in found] == [
+        *("class.toml, lines 2, 4", "roster.csv, line 2", "worksheet.csv, line 2")
+    ]
+
+
 def test_nothing_is_removed_if_a_file_to_fill_in_cannot_be_read(tmp_path):
     (tmp_path / "to-mark.csv").write_bytes(b"id,row\n\xff,ring\n")
     (tmp_path / "gradebook.csv").write_text("aa")
