@@ -256,6 +256,7 @@ def test_a_regrade_is_shown_before_it_is_published(course, work, tmp_path):
     (work / "graded-in" / "moodle-grades.csv").touch()
     said = grade(*arguments(other, "--regrade", "--publish"), cwd=work, code=3).stdout
     assert marks(work)["anna"][1] == "9"
+    assert "  anna, fine: 10 -> 9\n" in said, "what was published is listed"
     assert "moodle-grades.csv may contain outdated marks; --fill FILE" in said
 
 

@@ -127,13 +127,14 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     earlier = {digest: why for digest, why in problems.items() if digest in known}
     for problem in whole.named(earlier) if options.publish else ():
         say_visibly(f"not graded again; the earlier mark stands: {problem}")
-    failed = problems
-    keys, problems = publication.falling_back(keys, known, problems)
-    works = [_work(each, keys[each.digest], gradings, problems) for each in inputs.hand_ins]
+    keys, left = publication.falling_back(keys, known, problems)
+    works = [_work(each, keys[each.digest], gradings, left) for each in inputs.hand_ins]
+    unreadable = [Work(each, None, each.problem) for each in inputs.unreadable]
+    works += unreadable
     if options.regrade and not options.publish:
         there = [each for each in inputs.hand_ins if each.digest in known]
         before = [_work(each, known[each.digest], gradings, {}) for each in there]
-        return _show_regrade(whole, rules, before, works, failed)
+        return _show_regrade(whole, rules, [*before, *unreadable], works, problems)
     # "Cannot be graded" is not kept as a mark, unless a regrade has replaced a mark by it.
     graded = {
         work.hand_in.digest
@@ -144,7 +145,6 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
         digest: keys[digest] if digest in graded else published.get(digest) for digest in digests
     }
     publication.write(out, {digest: key for digest, key in now.items() if key is not None})
-    works += _unreadable(inputs)
     found, strays = standings(works, rules)
     num_pairs = outputs.write_all(options, inputs, found, names, out)
     for line in outputs.summary(
@@ -295,10 +295,6 @@ def _work(hand_in: HandIn, key: str, gradings: Gradings, problems: Mapping[str, 
         return Work(hand_in, None, str(error))
 
 
-def _unreadable(inputs: ClassInputs) -> list[Work]:
-    return [Work(each, None, each.problem) for each in inputs.unreadable]
-
-
 def _show_regrade(
     whole: _Class,
     rules: Rules,
@@ -310,13 +306,12 @@ def _show_regrade(
 
     before: the hand-ins with their published gradings. problems: by digest.
     """
-    others = _unreadable(whole.inputs)
-    published = {each.student.id: each for each in standings([*before, *others], rules)[0]}
-    damaged = {each.hand_in.digest: each.problem for each in (*before, *now) if each.problem}
-    problems = {**damaged, **problems}
+    published = {each.student.id: each for each in standings(before, rules)[0]}
+    damaged = [each for each in (*before, *now) if each.problem and not each.hand_in.problem]
+    problems = {**{each.hand_in.digest: each.problem for each in damaged}, **problems}
     regrades = [
         publication.Regrade(published[each.student.id], each)
-        for each in standings([*now, *others], rules)[0]
+        for each in standings(now, rules)[0]
         if each.student.id in published
         and each.counted
         and each.counted.hand_in.digest not in problems

@@ -1,5 +1,7 @@
 """Writes where students stand: a line of the gradebook each, and the files of each student."""
 
+import csv
+import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +10,7 @@ from pathlib import Path
 from grader.addons.classroom.class_folder import Pseudonyms, write_atomically
 from grader.addons.classroom.marking import WHOLE, Given, Mark
 from grader.addons.classroom.standing import Standing
-from grader.addons.classroom.tables import table_text
+from grader.addons.classroom.tables import delimiter_of, table_text
 from grader.model.finding import Finding
 from grader.model.points import MARK_OF_CLASS, UNSIGNED, written
 from grader.model.report import ClassMark, PartResult, Report, TestResult, Verdict
@@ -18,6 +20,7 @@ from grader.report.safe_text import one_line
 FORMATS = {"json": "report.json", "html": "report.html", "markdown": "report.md"}
 MARK = "mark.txt"
 _MAX_PATHS = 5
+_NUMBER = re.compile(r"[\d.]+").fullmatch
 _PROMISE = re.compile(
     r"(\A|[;.,] )(otherwise )?your instructor reviews (this part|this|it)\b", re.IGNORECASE
 )
@@ -41,6 +44,21 @@ def render(standings: Sequence[Standing], pseudonyms: Pseudonyms) -> str:
     columns = [*_HEAD, *of_parts]
     cells = [[row.get(column, "") for column in columns] for row in rows]
     return table_text([[*_HEAD, *map(_head_of, of_parts)], *cells])
+
+
+def changes(before: str, now: str) -> list[tuple[str, str, str]]:
+    """Return whose mark differs between two gradebooks: the id, and the mark in each."""
+    old, new = map(_marks, (before, now))
+    none = "not in the class"
+    pairs = [(each, old.get(each, none), new.get(each, none)) for each in {**new, **old}]
+    return [each for each in pairs if each[1] != each[2] and any(map(_NUMBER, each[1:]))]
+
+
+def _marks(text: str) -> dict[str, str]:
+    """Return what a gradebook gives each student: the final mark, or why there is none."""
+    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter_of(text))
+    cells = ([row.get(name) or "" for name in ("id", "final", "status")] for row in rows)
+    return {student: final.replace(",", ".") or status for student, final, status in cells}
 
 
 def _head_of(column: str | tuple[str, str]) -> str:

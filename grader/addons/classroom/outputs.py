@@ -15,7 +15,7 @@ from grader.addons.classroom.marking import Row, to_settle
 from grader.addons.classroom.platform_return import PlatformTable
 from grader.addons.classroom.similarity import Pair
 from grader.addons.classroom.standing import Standing, Strays
-from grader.addons.classroom.tables import grouped
+from grader.addons.classroom.tables import bounded, csv_text, grouped
 from grader.commands.context import say_visibly
 from grader.course.assignment import Assignment
 from grader.course.courses import Courses
@@ -26,11 +26,11 @@ from grader.model.points import UNSIGNED
 from grader.report.safe_text import disarm, one_line, visible
 
 GRADEBOOK = "gradebook.csv"
+CHANGES = "changes.csv"
 CLASS_PAGE = "class.html"
 STUDENTS = "students"
 MARKING = "marking"
 PAIRS = "pairs"
-_MOST_SHOWN = 20
 
 
 def show(line: str) -> None:
@@ -62,7 +62,11 @@ def write_all(
             by_student[student] = files[student]
     pairs = _pairs([(inputs.courses.assignment(*key), each) for key, each in graded.items()])
     title = inputs.assignment.name if inputs.assignment is not None else options.folder.name
+    file = out / GRADEBOOK
+    before = file.read_text(encoding="utf-8-sig", errors="replace") if file.exists() else ""
     write(out, found, names, pairs, title)
+    if before:
+        _tell_changes(gradebook.changes(before, file.read_text(encoding="utf-8")), out / CHANGES)
     if options.sheets:
         for each in counted:
             student = names.of(each.student.id)
@@ -71,6 +75,17 @@ def write_all(
                 marking.write_sheet(folder, student, each.report, each.mark, files[student])
         _write_table_to_fill(found, names, out)
     return len(pairs)
+
+
+def _tell_changes(changes: Sequence[tuple[str, str, str]], file: Path) -> None:
+    """Write and print whose mark differs from the previous gradebook."""
+    marks = "1 mark differs" if len(changes) == 1 else f"{len(changes)} marks differ"
+    show(f"{marks} from the previous gradebook{':' if changes else ''}")
+    if changes:
+        write_atomically(file, csv_text([("id", "before", "after"), *changes]))
+    lines = grouped((student, f"{was} -> {now}") for student, was, now in changes)
+    for line in bounded(lines, f"listed in {file}"):
+        show(line)
 
 
 def _write_table_to_fill(found: Sequence[Standing], names: Pseudonyms, out: Path) -> None:
@@ -134,10 +149,8 @@ def give_back(table: PlatformTable, found: Sequence[Standing], out: Path) -> Non
     number = "1 grade" if filled.num_filled == 1 else f"{filled.num_filled} grades"
     platform = table.platform.capitalize()
     show(f"{grades} has {number} for {platform}; {feedback} has the feedback")
-    for reason in filled.left[:_MOST_SHOWN]:
-        show(f"  unchanged: {reason}")
-    if len(filled.left) > _MOST_SHOWN:
-        show(f"  other unchanged lines: {len(filled.left) - _MOST_SHOWN}")
+    for line in bounded([f"unchanged: {reason}" for reason in filled.left], "also unchanged"):
+        show(line)
 
 
 def write(
@@ -203,9 +216,8 @@ def summary(
     problems = grouped((each.student.id, each.problem) for each in standings if each.problem)
     if nobodys or problems:
         yield "For you to decide:"
-        yield from (f"  {problem}" for problem in (*nobodys, *problems[:_MOST_SHOWN]))
-        if len(problems) > _MOST_SHOWN:
-            yield f"  and {len(problems) - _MOST_SHOWN} more, listed in {GRADEBOOK}"
+        yield from (f"  {problem}" for problem in nobodys)
+        yield from bounded(problems, f"listed in {GRADEBOOK}")
     if counts["cannot be graded"] or counts["not graded"] or counts["needs review"]:
         listed = "there is a line" if has_sheets else "--sheets writes a line"
         yield f"  for each of these students, {listed} in to-mark.csv; give points there"

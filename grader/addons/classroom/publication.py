@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grader.addons.classroom.class_folder import read_json, write_atomically
 from grader.addons.classroom.standing import Standing
-from grader.addons.classroom.tables import grouped, table_text
+from grader.addons.classroom.tables import bounded, grouped, table_text
 from grader.model.points import written
 from grader.model.report import Report, TestResult, Versions
 from grader.report.safe_text import one_line
@@ -166,7 +166,7 @@ def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
         before, now = each.marks
         tests = ", ".join(line.test for line in each.lines[:3] if line.test)
         told.append((each.now.student.id, f"{before} -> {now}{f' ({tests})' if tests else ''}"))
-    yield from (f"  {line}" for line in grouped(told))
+    yield from bounded(grouped(told), "listed in regrade.csv")
     if others := sum(bool(each.lines) for each in regrades if not each.changes_mark):
         more = " more" if changed else ""
         yield f"  marks unchanged despite new points or verdicts: {others}{more}"

@@ -125,9 +125,11 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
     for impossible marks.
     """
     roster = rules.roster
-    if rules.questions.max_points and (worth := Counter(_worth(works)).most_common(1)):
+    reports = [each.grading.report for each in works if each.grading and each.grading.report]
+    if reports and rules.questions.max_points:
         # The assignment in this folder may have prices that are not published yet.
-        rules = replace(rules, questions=replace(rules.questions, max_points=worth[0][0]))
+        ((most, _),) = Counter(map(max_of, reports)).most_common(1)
+        rules = replace(rules, questions=replace(rules.questions, max_points=most))
     students = {student.id: student for student in roster.students}
     by_student: dict[str, list[Work]] = {identity: [] for identity in students}
     strays, unknown = [], []
@@ -164,12 +166,6 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
     keys = [f"marks are given to {key}, {nobody}" for key in marks]
     keys += [f"an extension is given to {key}, {nobody}" for key in extensions]
     return found, Strays(tuple(strays), tuple(unknown), tuple(keys))
-
-
-def _worth(works: Sequence[Work]) -> list[float]:
-    """Return what each hand-in with a report could have earned."""
-    reports = [each.grading.report for each in works if each.grading and each.grading.report]
-    return [max_of(report) for report in reports]
 
 
 def _nobodys(hand_in: HandIn, roster: Roster) -> str:

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from grader.course import strict_toml
@@ -14,6 +14,7 @@ from grader.report.safe_text import visible
 _MAX_NUM_BYTES = 16 << 20
 _FORMULA = re.compile('(^|;)([ "]*)([=+@\uff1d\uff0b\uff0d\uff20-])')
 """The beginning of a formula, also after a semicolon, which may separate cells."""
+_MOST_LINES = 20
 _MOST_NAMES = 10
 """With the same problem, in one line."""
 _SPACE = re.compile(r"\r\n|\s")
@@ -124,3 +125,10 @@ def grouped(problems: Iterable[tuple[str, str]]) -> list[str]:
         f"{f', and {len(each) - _MOST_NAMES} more' if len(each) > _MOST_NAMES else ''}: {problem}"
         for problem, each in names.items()
     ]
+
+
+def bounded(lines: Sequence[str], others: str) -> Iterator[str]:
+    """Yield the first lines, indented, and how many others there are. others: where they are."""
+    yield from (f"  {line}" for line in lines[:_MOST_LINES])
+    if len(lines) > _MOST_LINES:
+        yield f"  and {len(lines) - _MOST_LINES} more, {others}"

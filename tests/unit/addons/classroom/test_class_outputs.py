@@ -436,6 +436,36 @@ def test_other_prices_and_questions_are_told_though_no_verdict_is_another():
     ]
 
 
+def test_marks_that_differ_from_the_previous_gradebook_are_told(tmp_path, capsys):
+    """New, changed and withdrawn ones; who has none before and after is left out."""
+    wrong = report([part(tests=[test_result(verdict=WRONG, points=0)])])
+    doubtful = report([part(tests=[test_result(verdict=Verdict.NOT_PROVEN, points=0)])])
+    before = {"aa": report(), "bb": report(), "cc": doubtful, "dd": doubtful, "ff": report()}
+    now = {"aa": wrong, "bb": doubtful, "cc": report(), "dd": doubtful, "ee": wrong, "ff": report()}
+    texts = [
+        gradebook.render(
+            [standing(grading(each), label=label) for label, each in all_.items()], NAMES
+        )
+        for all_ in (before, now)
+    ]
+    found = gradebook.changes(*texts)
+    assert found == [
+        ("aa", "5", "0"),
+        ("bb", "5", "needs review"),
+        ("cc", "needs review", "5"),
+        ("ee", "not in the class", "0"),
+    ]
+    assert gradebook.changes("\ufeff".join(texts[:1]), texts[0]) == []
+    outputs._tell_changes(
+        [*found, *((f"s{n}", f"{n}", "0") for n in range(20))], tmp_path / "x.csv"
+    )
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "24 marks differ from the previous gradebook:" and len(said) == 22
+    assert said[1:3] == ["  aa, s5: 5 -> 0", "  bb: 5 -> needs review"]
+    assert said[-1] == f"  and 3 more, listed in {tmp_path}/x.csv"
+    assert "s19,19,0\n" in (tmp_path / "x.csv").read_text()
+
+
 def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     marked = grading(report(manual=(("method", 3.0),)))
     rubrics = Questions({"method": ((2.0, "what"), (1.0, "where"))})
