@@ -306,7 +306,8 @@ def _show_regrade(
 
     before: the hand-ins with their published gradings. problems: by digest.
     """
-    published = {each.student.id: each for each in standings(before, rules)[0]}
+    there = (each for each in standings(before, rules)[0] if each.counted)
+    published = {each.student.id: each for each in there}
     damaged = [each for each in (*before, *now) if each.problem and not each.hand_in.problem]
     problems = {**{each.hand_in.digest: each.problem for each in damaged}, **problems}
     regrades = [
