@@ -170,7 +170,7 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
     if _is_refused(crash) and _SHM in crash.message:
         return (
             f"ranks cannot use {_SHM}: send data to other ranks in messages. Only processes that a "
-            "rank starts share its memory, through multiprocessing.shared_memory or torch tensors"
+            "rank starts share its memory, through multiprocessing.Array or torch tensors"
         )
     if _is_refused(crash):
         return (

@@ -123,7 +123,7 @@ NOTHING = Run(2).trace()
         (
             Crash(0, "[Errno 13] Permission denied: '/dev/shm/mine'", is_apart=True),
             "ranks cannot use /dev/shm: send data to other ranks in messages. Only processes that "
-            "a rank starts share its memory, through multiprocessing.shared_memory or torch "
+            "a rank starts share its memory, through multiprocessing.Array or torch "
             "tensors",
         ),
         (Crash(0, "list index out of range", source="n = x[1]"), ""),
