@@ -206,7 +206,7 @@ def _sections(text: str, unwanted: Collection[str], known: Collection[str]) -> I
             level = len(heading[1])
             named = {word for word in re.findall(r"\w+", heading[2]) if word in known}
             if not left_out or level <= left_out:
-                left_out = level if named and named <= {*unwanted} else 0
+                left_out = level if level > 1 and named and named <= {*unwanted} else 0
         if not left_out:
             section.append(line)
     yield section

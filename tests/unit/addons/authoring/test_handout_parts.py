@@ -47,6 +47,14 @@ def test_without_questions_their_section_goes():
     assert "### 2. naive_allreduce" in found and "### 1. sync_collective" not in found
 
 
+def test_a_title_with_the_name_of_a_part_stays():
+    """`grade new` makes a part `sum` below the title `A sum over ranks`."""
+    assignment, text = handout("psgd_hogwild")
+    wanted = assignment.manual[0].name
+    text = text.replace("\n", f" by {assignment.parts[0].name}\n", 1)
+    assert of_parts(text, assignment, [wanted]).startswith(text.partition("\n")[0])
+
+
 def test_a_template_is_written_for_some_parts(tmp_path):
     assignment = bundled().load("psgd_hogwild")
     template.write(assignment, tmp_path / "some", ["psgd"])
