@@ -208,15 +208,20 @@ def test_what_is_forgotten_does_not_come_back(course, work):
     grade(*arguments(course), cwd=work, code=3)
     name = gradebook(work)["dora"]["pseudonym"]
     before = outcomes(work)
-    said = grade(*arguments(course, "--forget", "dora"), cwd=work, code=3).stdout
-    assert "dora : removed 1 grading and" in said and "dora.zip" in said
+    (work / "sheet.csv").write_text("Identifier,Full name,Grade\nParticipant 4,Dora D,\n")
+    forget = arguments(course, "--forget", "dora", "--fill", "sheet.csv")
+    said = grade(*forget, cwd=work, code=3).stdout
+    assert "dora: removed 1 grading and" in said and "dora.zip" in said
+    for line in ("in/roster.csv, line 5", "sheet.csv, line 2"):
+        assert f"  remove the student yourself: {line}\n" in said
+    assert not [*(work / "graded-in").glob("moodle-*")], "which would have the name"
     for _ in range(2):
         assert "dora" not in gradebook(work)
         assert not (work / "graded-in" / "students" / name).exists()
         assert len(outcomes(work)) == len(before) - 1
         grade(*arguments(course), cwd=work, code=3)
     said = grade(*arguments(course, "--forget", "emil"), cwd=work, code=3).stdout
-    assert "emil is forgotten" in said and "emil.zip" in said and "dora.zip" not in said
+    assert "emil: removed 1 grading" in said and "emil.zip" in said and "dora.zip" not in said
     refused = grade(*arguments(course, "--forget", "nobody"), cwd=work, code=2)
     assert "no student here has the id 'nobody'" in refused.stderr
 

@@ -151,7 +151,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
         *(found, strays, inputs.unknown_times, out, num_pairs), has_sheets=options.sheets
     ):
         show(line)
-    if table is not None:
+    if table is not None and options.forget is None:  # whose line it still has
         outputs.give_back(table, found, out)
     elif filled := sorted(out.glob("*-grades.csv")):
         show(f"{filled[0]} may contain outdated marks; --fill FILE updates it")
