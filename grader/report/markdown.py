@@ -54,7 +54,8 @@ def render(report: Report) -> str:
             num_traceback_lines=_MAX_TRACEBACK_LINES, num_output_lines=_MAX_OUTPUT_LINES
         ),
         "sign": lambda part: _SIGNS.get(part.verdict, _FAILED),
-        "digest": _hexadecimal,
+        # The beginning of a digest, which cannot be anything but one.
+        "digest": lambda digest: "".join(re.findall("[0-9a-f]", digest))[:12],
     }
     functions = (code_lines, evidence, fenced, is_missing, written)
     values |= {each.__name__: each for each in functions}
@@ -100,8 +101,3 @@ def fenced(lines: Sequence[str], language: str) -> str:
     longest = max((len(run) for line in lines for run in _BACKTICKS.findall(line)), default=0)
     fence = "`" * max(3, longest + 1)
     return "\n".join([f"{fence}{language}", *map(disarm, lines), fence])
-
-
-def _hexadecimal(digest: str) -> str:
-    """Return the beginning of a digest, which cannot be anything but one."""
-    return "".join(char for char in digest if char in "0123456789abcdef")[:12]

@@ -198,18 +198,14 @@ def _table(page: Page, report: Report) -> Iterator[str]:
             yield from page.paragraph(stage)
     for part in missing:
         # A message that names no file says no more than the table.
-        if len(missing) == len(report.parts) or _names_a_file(report, part):
+        is_named = any(f" {each.path} " in f" {part.message} " for each in report.files)
+        if len(missing) == len(report.parts) or is_named:
             first = f"{INDENT}{one_line(part.name)}: "
             yield from page.paragraph(one_line(part.message), first=first)
     if page.verbose:
         for part in report.parts:
             for test in passed(part):
                 yield from check_line(page, test)
-
-
-def _names_a_file(report: Report, part: PartResult) -> bool:
-    """Return whether a file that was handed in is spoken of."""
-    return any(f" {each.path} " in f" {part.message} " for each in report.files)
 
 
 def _points(report: Report, part: PartResult) -> str:

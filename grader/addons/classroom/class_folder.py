@@ -144,9 +144,7 @@ def secret_in(out: Path) -> Path:
 def known_secret_in(out: Path) -> Path | None:
     """Return that file, else the one that the course names; None where there is neither."""
     file, named = out / _SECRET, os.environ.get("GRADER_SECRET_FILE")
-    if file.exists():
-        return file
-    return Path(named) if named else None
+    return file if file.exists() else Path(named) if named else None
 
 
 def recording_key_in(out: Path) -> Path:

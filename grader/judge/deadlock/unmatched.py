@@ -20,6 +20,7 @@ from grader.trace.pending_requests import Posted
 from grader.trace.wait_conditions import needs_of
 from grader.trace.wait_for_graph import PROBES, StalledRun
 
+_NEVER_BUFFERED = ("Ssend", "Issend", "Ssend_init", "send", "isend")
 _MOST_ITEMS = 3
 
 
@@ -94,7 +95,8 @@ def undelivered(situation: StalledRun) -> Iterator[str]:
         else:
             yield "none of these sends has a matching receive"
     listening = {receive.rank for receive in receives}
-    if any(_may_be_buffered(send.call) and send.rank not in listening for send in sends):
+    may_return = [each for each in sends if each.call.function not in _NEVER_BUFFERED]
+    if any(send.rank not in listening for send in may_return):
         yield "a send may block until its receive is posted"
 
 
@@ -118,11 +120,6 @@ def _nearest_misses(situation: StalledRun) -> Iterator[tuple[Posted, Posted]]:
     receives, sends = _stuck(situation)
     yield from _nearest(receives, situation.matches.unreceived)
     yield from _nearest(situation.matches.unserved, sends)
-
-
-def _may_be_buffered(send: Call) -> bool:
-    """Return whether the send returns at once in other runs, with shorter messages."""
-    return send.function not in ("Ssend", "Issend", "Ssend_init", "send", "isend")
 
 
 def _nearest(

@@ -195,11 +195,6 @@ def needed_by_gloo(exchanged: Iterable[Given]) -> float:
     )
 
 
-def payloads_by_gloo(exchanged: Iterable[Given]) -> float:
-    """Return what of that is payload: without headers, and without messages of gloo's own."""
-    return sum(num_bytes for num_bytes, _ in map(_need, exchanged))
-
-
 def _need(of: Given) -> tuple[float, float]:
     """Return how many bytes go out on behalf of one rank's call, and in how many messages."""
     n, given, num_elements = of.num_processes, of.num_bytes, of.num_elements
@@ -256,7 +251,8 @@ def unrecorded_payloads(trace: Trace, sent: Sequence[SentByGloo]) -> Iterator[Do
                 f"{rank} recorded {most if counted.of_messages > most else least}",
                 (rank,),
             )
-    needed = int(payloads_by_gloo(each for each in given if each.operation != SEND))
+    # Payload alone: without headers, and without messages of gloo's own.
+    needed = int(sum(_need(each)[0] for each in given if each.operation != SEND))
     found = sum(counted.of_collectives for counted in sent)
     if found > needed + _COLLECTIVES_NUM_BYTES:
         yield Doubt(

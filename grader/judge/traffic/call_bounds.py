@@ -96,20 +96,17 @@ def _assert_per_iteration(
             more, iterations = len(after) - len(before), longer - shorter
             if not (low * iterations <= more or num_ranks == 1) or more > high * iterations:
                 number = f"{more / iterations:.3g}"
+                few = f"{shorter} iteration{'' if shorter == 1 else 's'}"
                 raise RuleViolation(
                     found(
                         "rule.calls_per_iteration",
                         f"rank {rank} {doing.format(number, 's' * (number != '1'))} per iteration "
-                        f"({len(before)} in {_iterations(shorter)}, {len(after)} in {longer}); "
+                        f"({len(before)} in {few}, {len(after)} in {longer}); "
                         f"expected {bounds_text(bounds)}{_places(after)}",
                         rank=rank,
                         per_iteration=more / iterations,
                     )
                 )
-
-
-def _iterations(number: int) -> str:
-    return f"{number} iteration{'' if number == 1 else 's'}"
 
 
 def _of_rank(expected: Bounds | Mapping[int, Bounds], rank: int) -> Bounds:

@@ -146,13 +146,10 @@ def _passed_on_too_early(trace: Trace, rank: int) -> str:
         return ""
     for send, before in zip(sends[1:], receives, strict=False):
         if before.creates_request and before.completed_ns > send.entered_ns:
+            where = at(send) if place_of(send) != place_of(before) else ""
             return (
                 f"Likely: rank {rank} reads too early. It waits for its "
                 f"{name_of(before)}{at(before)} only after the next "
-                f"{name_of(send)}{_unless_same(send, before)}, which passes on the received data"
+                f"{name_of(send)}{where}, which passes on the received data"
             )
     return ""
-
-
-def _unless_same(call: Call, other: Call) -> str:
-    return at(call) if place_of(call) != place_of(other) else ""

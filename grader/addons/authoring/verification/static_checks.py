@@ -25,6 +25,7 @@ from grader.model.spelling import did_you_mean
 
 HANDOUT = "HANDOUT.md"
 _HEADING = re.compile(r"(#+) (.*)")
+_RULER = re.compile(":?-+:?").fullmatch
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _SHARE = re.compile(r"\((\d+(?:\.\d+)?)\)")
 """How a row splits its points: `several steps (0.75); one process (1.25)`."""
@@ -341,7 +342,9 @@ def _tables(text: str, assignment: Assignment) -> Iterator[_Table]:
             rows.append(_cells(line))
         elif rows:
             header, *others = rows
-            others = [row for row in others if not _is_ruler(row) and not _is_sum(row, assignment)]
+            others = [
+                row for row in others if not (all(map(_RULER, row)) or _is_sum(row, assignment))
+            ]
             yield _Table(begin, named, tuple(map(str.casefold, header)), tuple(others))
             rows = []
         if (heading := _HEADING.match(line)) and not is_code:
@@ -355,10 +358,6 @@ def _cells(line: str) -> tuple[str, ...]:
     """Return the texts of a row, without what marks them as code or as bold."""
     inside = re.sub(r"^\||\|$", "", line.strip())
     return tuple(cell.strip(" `*") for cell in re.split(r"(?<!\\)\|", inside))
-
-
-def _is_ruler(row: Sequence[str]) -> bool:
-    return all(re.fullmatch(":?-+:?", cell) for cell in row)
 
 
 def _is_sum(row: Sequence[str], assignment: Assignment) -> bool:
