@@ -39,6 +39,11 @@ _NOT_FOR_RANKS = (
     # A rank that could be its own user and that of all in turn would leave files of both.
     *("setuid", "setreuid", "setresuid", "setfsuid", "setgroups"),
     *("setgid", "setregid", "setresgid", "setfsgid"),
+    # What tells another rank something without a message: groups of processes, locks, priority,
+    # who opens a file, which files are in memory, how many requests to files there are.
+    *("setpgid", "setsid", "pidfd_open", "flock", "setpriority", "ioprio_set", "io_setup"),
+    *("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"),
+    *("inotify_init", "inotify_init1", "sysinfo", "mincore", "cachestat", "fadvise64", "readahead"),
 )
 _NETWORK_FAMILIES = (2, 10, 16)
 """AF_INET, AF_INET6, and AF_NETLINK, by which C libraries list the network interfaces."""

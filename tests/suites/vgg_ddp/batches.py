@@ -141,11 +141,11 @@ def _assert_loss(
         np.concatenate([array.ravel() for name, array in each.items() if "classifier" in name])
         for each in last
     ]
-    apart = np.linalg.norm(classifiers[0] - classifiers[1])
-    norm = np.linalg.norm(classifiers[1])
-    if not apart <= _LOSS_TOLERANCE * max(norm, _LEAST_LOSS_NORM):
+    apart = float(np.linalg.norm(classifiers[0] - classifiers[1]))
+    norm = max(float(np.linalg.norm(classifiers[1])), _LEAST_LOSS_NORM)
+    if not apart <= _LOSS_TOLERANCE * norm:
         text = f"In iteration {step}, rank {rank}'s gradient of the last layer was not that of "
-        text += f"CrossEntropyLoss(): it differs by {apart / max(norm, _LEAST_LOSS_NORM):.1%}."
+        text += f"CrossEntropyLoss(): it differs by {apart / norm:.1%}."
         helps = "which options does the loss have, and what is added to it?"
         raise WrongAnswer(found("gradient.other_loss", text, help=helps, rank=rank, iteration=step))
 
