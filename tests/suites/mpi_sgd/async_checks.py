@@ -106,7 +106,7 @@ def assert_every_worker_trains(case: Fit, outcome: Outcome) -> None:
     with case_context(case, outcome):
         for rank in workers:
             trained = len(trained_batches(case, outcome, rank))
-            if 4 * trained < share:
+            if trained < share // 4:
                 raise WrongAnswer(
                     found(
                         "async.share_too_small",
