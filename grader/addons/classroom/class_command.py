@@ -168,7 +168,7 @@ def _remembered(whole: _Class) -> ClassInputs:
     both = [*inputs.hand_ins, *inputs.unreadable]
     there, _ = erasure.without(both, inputs.roster, names, gone)
     if forget is not None:
-        student = erasure.student_called(forget, inputs.hand_ins, inputs.roster, names, before)
+        student = erasure.student_called(forget, both, inputs.roster, names, before)
         gone |= {names.of(student.id)}
         erasure.remember_to_forget(out, gone)
     left, roster = erasure.without(inputs.hand_ins, inputs.roster, names, gone)
@@ -306,13 +306,18 @@ def _show_regrade(
 
     before: the hand-ins with their published gradings. problems: by digest.
     """
-    there = (each for each in standings(before, rules)[0] if each.counted)
-    published = {each.student.id: each for each in there}
+    try:
+        then, again = (standings(works, rules)[0] for works in (before, now))
+    except UsageError as error:
+        show(f"{error}; {_REGRADE} compares marks without points by hand")
+        rules = replace(rules, marks={})
+        then, again = (standings(works, rules)[0] for works in (before, now))
+    published = {each.student.id: each for each in then if each.counted}
     damaged = [each for each in (*before, *now) if each.problem and not each.hand_in.problem]
     problems = {**{each.hand_in.digest: each.problem for each in damaged}, **problems}
     regrades = [
         publication.Regrade(published[each.student.id], each)
-        for each in standings(now, rules)[0]
+        for each in again
         if each.student.id in published
         and each.counted
         and each.counted.hand_in.digest not in problems

@@ -135,10 +135,18 @@ def remove(
     return len(keys)
 
 
+_MANY_DIGITS = 4
+
+
 def lines_with(called: Collection[str], files: Iterable[Path]) -> Iterator[str]:
     """Yield each file that has one of these words, with the numbers of its lines."""
-    words = "|".join(re.escape(each) for each in called if each)
-    found = re.compile(rf"(?<![^\s\"',;=\[{{])({words})(?![^\s\"',;=\]}}])", re.IGNORECASE)
+    # A short number may be anybody's points.
+    words = "|".join(
+        rf"Participant {each}" if each.isdigit() and len(each) < _MANY_DIGITS else re.escape(each)
+        for each in called
+        if each
+    )
+    found = re.compile(rf"(?<![^\s\"',;=(<\[{{])({words})(?![^\s\"',;=.)>\]}}])", re.IGNORECASE)
     for file in dict.fromkeys(files):
         lines = file.read_text(encoding="utf-8-sig", errors="replace").split("\n")
         if numbers := [str(at) for at, line in enumerate(lines, 1) if found.search(line)]:

@@ -48,7 +48,10 @@ def render(standings: Sequence[Standing], pseudonyms: Pseudonyms) -> str:
 
 def changes(before: str, now: str) -> list[tuple[str, str, str]]:
     """Return whose mark differs between two gradebooks: the id, and the mark in each."""
-    old, new = map(_marks, (before, now))
+    try:
+        old, new = map(_marks, (before, now))
+    except csv.Error:  # The one before is damaged.
+        return []
     none = "not in the class"
     pairs = [(each, old.get(each, none), new.get(each, none)) for each in {**new, **old}]
     return [each for each in pairs if each[1] != each[2] and any(map(_NUMBER, each[1:]))]

@@ -79,13 +79,16 @@ class Regrade:
         old, new = self.before.report, self.now.report
         if self.before.identity != self.now.identity:
             return (Line("", *self.marks, "another hand-in counts"),)
-        if old is None or new is None:
-            if old is new:
-                return ()
+        if (old is None) is not (new is None):
             return (Line("", *self.marks, one_line(self.now.problem or self.before.problem)),)
-        if old.assignment != new.assignment:
-            return (Line("", *self.marks, f"previously graded as {one_line(old.assignment)}"),)
-        return tuple(_changes(old, new))
+        found: tuple[Line, ...] = ()
+        if old is not None and new is not None:
+            if old.assignment != new.assignment:
+                return (Line("", *self.marks, f"previously graded as {one_line(old.assignment)}"),)
+            found = tuple(_changes(old, new))
+        if found or not self.changes_mark:
+            return found
+        return (Line("", *self.marks, "points by hand, or a rule of the class"),)
 
 
 def _told(standing: Standing) -> str:

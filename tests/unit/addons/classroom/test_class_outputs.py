@@ -407,6 +407,20 @@ def test_a_regrade_compares_the_marks_that_students_see():
     assert regraded(report(), wrong, policy=late).marks == ("4.5", "0, 3 pending")
 
 
+def test_a_mark_that_changes_without_any_report_is_told():
+    """As when an assistant gives points for a hand-in that could not be graded."""
+    marked = Rules(Roster(), {"anna": {"all": Given(4, "", "x")}}, Policy(), Questions(), NAMES)
+    for each in (grading(), grading(error="it is damaged", exit_code=2)):
+        works = [Work(hand_in(), each)]
+        both = [standings(works, rules)[0][0] for rules in (replace(marked, marks={}), marked)]
+        found = publication.Regrade(*both)
+        assert found.changes_mark and len(found.lines) == 1
+
+
+def test_a_damaged_gradebook_is_compared_with_nothing():
+    assert gradebook.changes("id,final\n" + "x" * 200_000, "id,final\nanna,5\n") == []
+
+
 def test_a_regrade_counts_students_and_not_hand_ins():
     """Two students of a team, and one hand-in of theirs."""
     team = Roster(tuple(Student(name, {"id": name}, "g1") for name in ("anna", "ben")))

@@ -107,14 +107,15 @@ def test_every_line_of_the_instructors_files_with_the_student_is_named(tmp_path)
         "class.toml": '[teams]\nblue = ["aa", "bb"]\n[extensions]\naa = 2026-11-20T12:00:00\n',
         "roster.csv": "\ufeffid,name\naa,Ann Lee\naaron,Ann Leeds\n",
         "worksheet.csv": 'Identifier;Full name\n"Participant 17";"ann lee"\nParticipant 171;Bo\n',
-        "kim.csv": "id,row,points\nbb,ring,3\n",
+        "kim.csv": "id,row,points\nbb,ring,3\nbb,naive,17\n<aa>,ring,2\n",
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     files = [tmp_path / name for name in texts]
     found = [*erasure.lines_with({"aa", "Ann Lee", "17", ""}, [*files, files[0]])]
     assert [each.removeprefix(f"{tmp_path}/") for each in found] == [
-        *("class.toml, lines 2, 4", "roster.csv, line 2", "worksheet.csv, line 2")
+        *("class.toml, lines 2, 4", "roster.csv, line 2", "worksheet.csv, line 2"),
+        "kim.csv, line 4",
     ]
 
 
