@@ -258,6 +258,14 @@ WEAKENINGS = (
         is_confined=True,
     ),
     Weakening(
+        "lets ranks change groups of processes",
+        (Change("observe/forkserver/system_calls.py", '*("setpgid", "setsid", ', '*("setsid", '),),
+        ("ring_told_by_process_groups",),
+        "points and deserves|the verdict is",
+        is_quick=True,
+        is_confined=True,
+    ),
+    Weakening(
         "does not ask what the messages are for",
         NO_CAUSALITY,
         ("decoy_messages_beside_shm",),

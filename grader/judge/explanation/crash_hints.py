@@ -175,7 +175,8 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
     if _is_refused(crash):
         return (
             "ranks can communicate only through MPI or torch.distributed, not through other "
-            "sockets, files, or programs. Each rank can use files only in its own folder"
+            "sockets, files, file locks, or programs. Each rank can use files only in its own "
+            "folder"
         )
     return ""
 

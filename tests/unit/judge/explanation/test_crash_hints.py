@@ -112,7 +112,8 @@ NOTHING = Run(2).trace()
         (
             Crash(0, "[Errno 1] Operation not permitted", is_apart=True),
             "ranks can communicate only through MPI or torch.distributed, not through other "
-            "sockets, files, or programs. Each rank can use files only in its own folder",
+            "sockets, files, file locks, or programs. Each rank can use files only in its own "
+            "folder",
         ),
         (
             Crash(0, "[Errno 1] Operation not permitted: '/opt/venv/bin/python'", is_apart=True),

@@ -68,6 +68,20 @@ def test_every_call_of_the_list_is_refused(made):
     assert under(made, try_all) == 0
 
 
+@pytest.mark.parametrize("has_sockets", [True, False])
+def test_a_rank_is_refused_other_programs_and_users(made, has_sockets):
+    """And what would tell other ranks something without a message."""
+
+    def try_all():
+        made.put_on_rank(has_sockets=has_sockets)
+        calls = [number(name) for name in system_calls._NOT_FOR_RANKS]
+        left = sum(error_of(each, -1, -1, -1, -1) != errno.EPERM for each in calls if each >= 0)
+        is_open = error_of(number("socket"), socket.AF_INET, socket.SOCK_STREAM, 0) == 0
+        return left + 100 * (is_open != has_sockets)
+
+    assert under(made, try_all) == 0
+
+
 @pytest.mark.parametrize("family", [3, 15, 17, 38, 40, 44, 1 << 20])
 @pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM])
 def test_other_families_of_sockets_are_refused(made, family, kind):
