@@ -1,8 +1,8 @@
 """Whether results come from the messages: a number is changed on its way, and do results change?
 
-This is asked of the plainest sum on four ranks where it is correct, else of another case that is,
-else of the plainest sum that has an answer. Wrong results are compared with what the same code
-makes of the same inputs without the change.
+This is asked of the plainest sum where it is correct, on 3 or 4 ranks, which the seed decides. Else
+it is asked of another case that is correct, else of the plainest sum that has an answer. Wrong
+results are compared with what the same code makes of the same inputs without the change.
 """
 
 from collections import defaultdict
@@ -49,7 +49,7 @@ Judged = tuple[Reduction, Outcome]
 FEWEST_RANKS = 3
 """On two ranks nearly every rank is a neighbour, and results are correct by chance."""
 _RANKS_FOR_FAULTS = (4, 3, 2)
-"""The first of them that is correct is taken: all divide the length, so that no chunk is padded."""
+"""All divide the length, so that no chunk is padded."""
 _PLAIN: Mapping[str, Any] = {"subject": "plain"}
 _PICKLE_NUM_BYTES = 512
 _NUM_REPETITIONS = 3

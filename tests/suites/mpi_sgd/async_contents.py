@@ -64,7 +64,7 @@ def assert_masters_own_layers(case: Fit, outcome: Outcome) -> None:
     """Assert that masters get gradients of layers, and send new values of them back.
 
     Both of two masters, and all but one of more: blocks of layers may leave one without. Other
-    messages do not count. Nothing is asked where no master gets gradients by messages. Raises
+    messages do not count. Nothing is asked where no master is seen to serve by messages. Raises
     RuleViolation.
     """
     smallest = min(layer_num_bytes(case.sizes).values())
@@ -85,8 +85,8 @@ def assert_masters_own_layers(case: Fit, outcome: Outcome) -> None:
             for there, back in zip(gradients, values, strict=True)
         ]
         idle = [rank for rank in masters if not serves[rank]]
-        if any(gradients) and len(idle) > (case.num_masters > 2):
-            busy = gradients.index(max(gradients))
+        if any(serves) and len(idle) > (case.num_masters > 2):
+            busy = serves.index(True)
             raise RuleViolation(
                 found(
                     "layers.master_without_layers",

@@ -105,7 +105,7 @@ def _in_order(attempt: Attempt) -> Iterator[tuple[int, Call]]:
 
 def _is_gradient(case: Fit, attempt: Attempt, rank: int, worker: _Worker, call: Call) -> bool:
     """Return whether a message holds gradients of the batch under way, or of another one."""
-    if worker.gradient is not None and may_hold(call, worker.gradient, scaled=True):
+    if worker.gradient is not None and _may_be_of(case, worker, worker.gradient, call):
         return True
     if worker.is_waiting or worker.num_untold >= _MOST_UNTOLD:
         return False
@@ -113,12 +113,18 @@ def _is_gradient(case: Fit, attempt: Attempt, rank: int, worker: _Worker, call: 
         # Most likely is the one after the last.
         for place in np.roll(range(len(batches)), -1 - worker.last).tolist():
             gradient = _gradient(case, attempt, rank, worker, (number, place))
-            if may_hold(call, gradient, scaled=True):
+            if _may_be_of(case, worker, gradient, call):
                 worker.slices, worker.gradient, worker.last = [batches], gradient, place
                 worker.is_waiting, worker.num_untold = True, 0
                 return True
     worker.num_untold += 1
     return False
+
+
+def _may_be_of(case: Fit, worker: _Worker, gradient: Vector, call: Call) -> bool:
+    """Return whether a message may hold a gradient, or the weights after a step of it."""
+    stepped = worker.weights - case.learning_rate * gradient
+    return may_hold(call, gradient, scaled=True) or may_hold(call, stepped)
 
 
 def _gradient(
