@@ -34,11 +34,6 @@ def version() -> int:
     return max(0, int(_SYSCALL(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)))
 
 
-def keeps_sockets_apart() -> bool:
-    """Return whether who is restricted reaches no abstract socket of those who are not with it."""
-    return version() >= _NO_SCOPES_BEFORE
-
-
 def restrict(*, readable: Iterable[Path], devices: Iterable[Path], own: Iterable[Path]) -> None:
     """Let this thread, and what it starts, use these files only; needs no_new_privs.
 
@@ -51,7 +46,7 @@ def restrict(*, readable: Iterable[Path], devices: Iterable[Path], own: Iterable
         return
     rights = (1 << _NUM_RIGHTS.get(has, _REFER_AND_TRUNCATE)) - 1
     # Ports, which come second, are open to all.
-    handled = struct.pack("=QQQ", rights, 0, _SCOPES if keeps_sockets_apart() else 0)
+    handled = struct.pack("=QQQ", rights, 0, _SCOPES if has >= _NO_SCOPES_BEFORE else 0)
     # What a kernel has never heard of may be there as long as it is zero.
     ruleset = _call(_CREATE_RULESET, handled, ctypes.c_size_t(len(handled)), 0)
     try:

@@ -8,8 +8,6 @@ import importlib
 from types import ModuleType
 from typing import Any
 
-from . import landlock
-
 _NOT_PERMITTED = (
     # Other processes: their memory, descriptors and secrets.
     *("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease"),
@@ -47,10 +45,10 @@ _NOT_FOR_RANKS = (
     *("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"),
     *("inotify_init", "inotify_init1", "sysinfo", "mincore", "cachestat", "fadvise64", "readahead"),
 )
-_AF_UNIX = 1
-_NETWORK_FAMILIES = frozenset({2, 10, 16})
+_NETWORK_FAMILIES = (2, 10, 16)
 """AF_INET, AF_INET6, and AF_NETLINK, by which C libraries list the network interfaces."""
-_SOCKET_FAMILIES = _NETWORK_FAMILIES | {_AF_UNIX}
+_SOCKET_FAMILIES = frozenset({1, *_NETWORK_FAMILIES})
+"""These and AF_UNIX."""
 _CLONE_NEW = (1 << 17, *(1 << bit for bit in range(25, 31)))
 """CLONE_NEWNS, -CGROUP, -UTS, -IPC, -USER, -PID, -NET."""
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
@@ -85,7 +83,7 @@ class SystemCallFilter:
     def put_on_rank(self, *, has_sockets: bool) -> None:
         """Refuse, to all threads of this rank, other programs and users; OSError on failure.
 
-        has_sockets: whether it may make sockets of the network, which gloo needs, and MPI to start.
+        has_sockets: whether it may make sockets of the network, as gloo needs them.
         """
         library = self._library
         made = library.SyscallFilter(library.ALLOW)
@@ -95,9 +93,7 @@ class SystemCallFilter:
         for name in _NOT_FOR_RANKS:
             if library.resolve_syscall(arch, name) >= 0:
                 made.add_rule(no, name)
-        refused = set() if has_sockets else set(_NETWORK_FAMILIES)
-        refused |= set() if landlock.keeps_sockets_apart() else {_AF_UNIX}
-        for family in sorted(refused):
+        for family in () if has_sockets else _NETWORK_FAMILIES:
             made.add_rule(no, "socket", library.Arg(0, library.EQ, family))
         made.load()
 
