@@ -847,11 +847,13 @@ def communicators():
     MPI.COMM_WORLD.Split(0).Dup().Barrier()
 
 def act(world):
-    uses = [files, times, standard_streams, proc, threads, fork, pipes, pool, locked_value,
+    # The first: later there is a child that remembers what processes share.
+    uses = [all_children_waited_for, files, times, standard_streams, proc, threads, fork, pipes,
+            pool, locked_value,
             manager, shared_tensors, tensors_in_a_queue, tensors_shared_by_name, data_loader,
             database_in_memory, database_in_a_file, spawn, spawn_from_a_fork, spawned_pool,
             forkserver, spawned_with_tensors, spawned_with_a_queue, spawned_data_loader,
-            spawned_anew, all_children_waited_for, shared_memory_block, python]
+            spawned_anew, shared_memory_block, python]
     MINE.append("what a process that is spawned does not have")
     uses += {"gloo": [new_group, ddp], "none": []}.get(world, [communicators])
     worked = []
