@@ -35,7 +35,7 @@ def answered(run: Run, cases: Cases, alone: Callable[[], Launch] | None = None) 
     for ranks, of_ranks in cases.items():
         for each in _ordinary(run(ranks, of_ranks)).holding(_anything):
             if not has_ended and alone is not None:
-                _assert_calls_mpi(alone())
+                assert_calls_mpi(alone())
             has_ended = True
             yield each
     if not has_ended:
@@ -97,7 +97,7 @@ def assert_as_right_as(
             check(case, outcome)
 
 
-def _assert_calls_mpi(launch: Launch) -> None:
+def assert_calls_mpi(launch: Launch) -> None:
     """Raise the RunFailed of a run that has crashed before its first call of MPI."""
     for _, attempt in launch.attempts():
         crashed = attempt.failure is not None and attempt.failure.verdict is Verdict.RUN_TIME_ERROR

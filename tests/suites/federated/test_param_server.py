@@ -6,7 +6,15 @@ import pytest
 
 from grader.api import Launch, part, points, stage
 
-from .answered import Run, Runs, answered, assert_as_right_as, assert_ends_alike, begun
+from .answered import (
+    Run,
+    Runs,
+    answered,
+    assert_as_right_as,
+    assert_calls_mpi,
+    assert_ends_alike,
+    begun,
+)
 from .origins import Faults, drawn_run, faults_in
 from .sgd_cases import StepChecks, cases_of, num_right_steps, num_steps_of
 from .sgd_traffic import (
@@ -213,6 +221,7 @@ def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
 @stage(20)
 def test_nothing_but_the_end_is_wrong(run: Run, checks: StepChecks) -> None:
     """takes every step correctly, and fails only at its end"""
+    assert_calls_mpi(alone(run))
     number = num_right_steps(CASES[3][0])
     case, outcome = begun(run, CASES, runs_of(run), number, checks.training, is_forgiven=False)
     assert_examples_served(case, outcome)
