@@ -12,8 +12,10 @@ from grader.oracles import unpacked
 
 from . import lenet
 
-DEVIATION = 0.005
+DEVIATION = 0.02
 """Of the way a step goes: far above rounding, far below any mistake in a mean."""
+_DEVIATION_OF_A_STEP = 0.005
+"""Where a unit that rounding decides is looked for besides."""
 
 _AT_A_KINK = 0.5
 """Of the way of a step, that one unit in one example may change for the layers below it."""
@@ -33,7 +35,7 @@ def follows(model: lenet.Vector, expected: lenet.Vector, before: lenet.Vector) -
     changes the layers below it, and never the last one.
     """
     way, wanted, noise = model - before, expected - before, rounding(expected)
-    names = misfits(way, wanted, noise)
+    names = misfits(way, wanted, noise, _DEVIATION_OF_A_STEP)
     is_below = not any(name.startswith("fc3") for name in names)
     return not names or (is_below and not misfits(way, wanted, noise, _AT_A_KINK))
 
