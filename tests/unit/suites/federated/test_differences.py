@@ -18,6 +18,7 @@ ALL = tuple(lenet.SHAPES)
         (ALL[:2], 0.3, True),
         (ALL[:6], 1.0, False),
         (ALL, 0.05, False),
+        (ALL, 0.01, False),
         (ALL[8:], 0.05, False),
     ],
 )
@@ -30,4 +31,5 @@ def test_a_relu_that_rounding_decides_makes_no_other_step(changed, share, is_fol
         ways[name] = ways[name] * (1 + share)
     expected, model = before + way, before + packed(ways, lenet.SHAPES)
     assert follows(model, expected, before) == is_followed
-    assert fits(model, expected, before) == (not changed)
+    # Where no such unit is looked for, it must not count as a mistake.
+    assert fits(model, expected, before) == (share < 0.02)
