@@ -222,6 +222,14 @@ def test_what_is_forgotten_does_not_come_back(course, work):
         grade(*arguments(course), cwd=work, code=3)
     said = grade(*arguments(course, "--forget", "emil"), cwd=work, code=3).stdout
     assert "emil: removed 1 grading" in said and "emil.zip" in said and "dora.zip" not in said
+    said = grade(*arguments(course, "--forget", "bert"), cwd=work, code=3).stdout
+    sent = work / "in" / "Bert B_2_assignsubmission_file_"
+    assert f"  rename the team's hand-in to g1 yourself: {sent.relative_to(work)}\n" in said
+    assert "  remove the student yourself: in/times.csv, line 3\n" in said
+    sent.rename(work / "in" / "g1")
+    grade(*arguments(course), cwd=work, code=3)
+    assert gradebook(work)["cleo"]["status"] == "marked"
+    assert "bert" not in (work / "graded-in" / "gradebook.csv").read_text().lower()
     refused = grade(*arguments(course, "--forget", "nobody"), cwd=work, code=2)
     assert "no student here has the id 'nobody'" in refused.stderr
 

@@ -144,7 +144,7 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
     if all(is_hidden(name) or entry.problem == IS_OF_A_TOOL for name, entry in found.items()):
         names_there = sorted(name for name in found if found[name].problem != IS_OF_A_TOOL)
         hidden = f" ({names_there[0]} is a hidden file)" if names_there else ""
-        raise UsageError(f"{origin} {IS_EMPTY}{hidden}; copy your files into it")
+        raise UsageError(f"{origin} {IS_EMPTY}{hidden}; expected the files that the handout names")
     files: dict[str, bytes] = {}
     not_read: dict[str, str] = {}
     num_bytes = 0

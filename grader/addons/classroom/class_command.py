@@ -144,8 +144,10 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     now = {
         digest: keys[digest] if digest in graded else published.get(digest) for digest in digests
     }
-    publication.write(out, {digest: key for digest, key in now.items() if key is not None})
     found, strays = standings(works, rules)
+    if table is not None:
+        platform_return.require_same_worth(table, found)
+    publication.write(out, {digest: key for digest, key in now.items() if key is not None})
     num_pairs = outputs.write_all(options, inputs, found, names, out)
     for line in outputs.summary(
         *(found, strays, inputs.unknown_times, out, num_pairs), has_sheets=options.sheets
@@ -184,8 +186,11 @@ def _remembered(whole: _Class) -> ClassInputs:
         show(f"{student.id}: removed {gradings} and all reports")
         for each in theirs:
             show(f"  delete the downloaded hand-in yourself: {each.path}")
+        sent = [each for each in kept if student.group and inputs.roster.sender(each) == student]
+        for each in sent:
+            show(f"  rename the team's hand-in to {student.group} yourself: {each.path}")
         # A team's points are under the pseudonym of one member.
-        called = {student.id, *student.known_as.values(), *(each.label for each in theirs)}
+        called = {student.id, *student.known_as.values(), *(each.label for each in [*theirs, *sent])}
         called |= set() if is_in_team else {names.of(student.id)}
         for place in erasure.lines_with(called, [*inputs.files, *filter(None, [fill])]):
             show(f"  remove the student yourself: {place}")

@@ -106,10 +106,8 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
     """Return a platform's table with the final marks; lines of pending ones stay unchanged.
 
     Other cells also stay unchanged, except text that students may have written: a spreadsheet must
-    not take it for a formula. Raises UsageError if the platform's maximum number of points differs
-    from ours.
+    not take it for a formula.
     """
-    _require_same_worth(table, standings)
     known = _by_key(standings, set(_KEYS[table.platform].values()))
     head = table.head
     comments = "Feedback comments" if table.platform == "moodle" else ""
@@ -150,7 +148,7 @@ def _is_students(column: str, platform: str) -> bool:
     return column.lower() not in _OURS and not column.lower().startswith("last modified")
 
 
-def _require_same_worth(table: PlatformTable, standings: Sequence[Standing]) -> None:
+def require_same_worth(table: PlatformTable, standings: Sequence[Standing]) -> None:
     """Raise UsageError if the platform states a maximum number of points that differs from ours."""
     most = max((each.mark.max_score for each in standings if each.mark), default=0.0)
     rows, columns, name = table.rows[1:], [table.at], "the assignment"

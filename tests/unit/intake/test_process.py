@@ -69,7 +69,7 @@ def test_reading_apart_finds_what_reading_here_finds(folder):
 
 def test_a_refusal_arrives_as_it_was_said(tmp_path):
     """The sentences are those of grader.intake.submission."""
-    with pytest.raises(UsageError, match="is empty; copy your files into it"):
+    with pytest.raises(UsageError, match="is empty; expected the files that the handout names"):
         process.read(tmp_path, WANTED)
     with pytest.raises(UsageError, match="does not exist; name the folder"):
         process.read(tmp_path / "nothing", WANTED)

@@ -92,11 +92,16 @@ def test_what_is_pending_is_left_as_it_was(table):
 def test_another_number_of_points_is_refused():
     """It would be the wrong mark for everybody."""
     with pytest.raises(UsageError, match=r"HW4.*is worth 10 points there, but 5 here"):
-        fill(CANVAS, "g.csv", [standing(label="aa", roster=ROSTER)], "HW4")
+        require(CANVAS, "HW4")
     moodle = MOODLE.replace("5.00", '"100,00"')
     for table in (moodle, moodle.replace("Maximum Grade", "Maximum grade")):
         with pytest.raises(UsageError, match="is worth 100\\.00 points there, but 5 here"):
-            fill(table, "g.csv", [standing(label="aa", roster=ROSTER)], None)
+            require(table, None)
+
+
+def require(text, column):
+    table = platform_return.parse(text, "g.csv", column)
+    platform_return.require_same_worth(table, [standing(label="aa", roster=ROSTER)])
 
 
 def test_a_title_is_not_taken_for_another_that_begins_alike():

@@ -190,7 +190,7 @@ def test_nested_name_headers_are_one_sentence(read):
 
 def test_an_empty_tar_is_empty(read):
     """As an empty folder is."""
-    with pytest.raises(UsageError, match="is empty; copy your files into it"):
+    with pytest.raises(UsageError, match="is empty; expected the files that the handout names"):
         read(tar_of(packed="gz"))
 
 
