@@ -14,11 +14,11 @@ DIVIDED = ("addons", "observe", "sealed")
 """Packages that only hold others, each of which is a package by itself."""
 
 
-def packages():
+def packages(engine=ENGINE):
     """Return the package of each module by its dotted name: `grader.judge.values` to `judge`."""
     found = {}
-    for file in sorted(ENGINE.rglob("*.py")):
-        inner = file.relative_to(ENGINE).with_suffix("").parts
+    for file in sorted(engine.rglob("*.py")):
+        inner = file.relative_to(engine).with_suffix("").parts
         if "new_assignment" in inner:
             continue
         depth = 2 if inner[0] in DIVIDED and len(inner) > 2 else 1
@@ -27,21 +27,21 @@ def packages():
     return found
 
 
-def imports():
+def imports(engine=ENGINE):
     """Return which packages each package imports."""
-    known = packages()
+    known = packages(engine)
     found = {package: set() for module, package in known.items() if package not in DIVIDED}
     for module, package in known.items():
-        for name in _imported(module):
+        for name in _imported(engine.parent, module):
             other = known.get(name) or known.get(name.rpartition(".")[0])
             if other not in (None, package, "__init__", *DIVIDED):
                 found[package].add(other)
-    found.pop("__init__")
+    found.pop("__init__", None)
     return found
 
 
-def _imported(module):
-    file = ROOT.joinpath(*module.split("."))
+def _imported(root, module):
+    file = root.joinpath(*module.split("."))
     file = file.with_suffix(".py") if file.with_suffix(".py").is_file() else file / "__init__.py"
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
@@ -50,12 +50,12 @@ def _imported(module):
             yield from (f"{node.module}.{each.name}" for each in node.names)
 
 
-def levels():
+def levels(engine=ENGINE):
     """Return the packages in lines: each imports only what stands in a lower one.
 
     Raises ValueError where packages import each other in a circle.
     """
-    left, lines = imports(), []
+    left, lines = imports(engine), []
     while left:
         line = sorted(name for name, others in left.items() if not others & left.keys())
         if not line:

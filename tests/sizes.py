@@ -1,11 +1,15 @@
 """Names each module that is too long to be read in one go; `make check` runs it.
 
-`--report [FOLDER]` prints how many lines each package of this checkout, or another, has.
+`--report [FOLDER]` prints how large this checkout is, or another one: the lines of each package, how
+packages depend on each other, options, and the packages that the image installs.
 """
 
+import re
 import sys
 from collections import Counter
 from pathlib import Path
+
+import architecture
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("grader", "reference", "tests/suites")
@@ -53,13 +57,39 @@ def report(root):
     return "\n".join(f"{name:<16}{num_python:>8,}{num_c:>8,}" for name, num_python, num_c in rows)
 
 
+def structure(root):
+    """Return what else there is to understand of a checkout: a line for each number."""
+    engine = root / "grader"
+    modules = [path for path in engine.rglob("*.py") if "new_assignment" not in path.parts]
+    imported = architecture.imports(engine)
+    try:
+        circles = f"none, {len(architecture.levels(engine))} levels"
+    except ValueError as error:
+        circles = str(error)
+    texts = [text for path in modules if "argparse" in (text := path.read_text())]
+    options = {name for text in texts for name in re.findall(r"--[a-z][a-z-]+(?=[ \"])", text)}
+    lock = root / "requirements.lock"
+    installed = re.findall(r"^[\w.-]+==", lock.read_text(), re.MULTILINE) if lock.exists() else []
+    rows = {
+        "modules": len(modules),
+        "loose modules": len([*engine.glob("[!_]*.py")]),
+        "packages": len(imported),
+        "imports between packages": sum(map(len, imported.values())),
+        "circles of packages": circles,
+        "options": len(options),
+        "packages installed": len(installed),
+    }
+    return "\n".join(f"{name:<26}{number}" for name, number in rows.items())
+
+
 def _lines(path):
     return len(path.read_bytes().splitlines())
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--report"]:
-        print(report(Path(*sys.argv[2:3] or [ROOT])))
+        folder = Path(*sys.argv[2:3] or [ROOT])
+        print(report(folder), structure(folder), sep="\n\n")
         sys.exit(0)
     found = complaints(ROOT, LONGER.keys())
     sys.exit("\n".join(found) if found else 0)

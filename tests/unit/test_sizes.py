@@ -46,3 +46,26 @@ def test_the_report_counts_the_lines_of_each_package(root):
         "the engine": ["502", "301"],
         "tests": ["0", "0"],
     }
+
+
+def test_the_structure_counts_packages_and_what_they_import(root):
+    """Two packages that import each other are a circle."""
+    texts = {
+        "judge/rules.py": "import grader.model.paths\n",
+        "model/paths.py": "import argparse\nimport grader.judge.rules\nprint('--quick ')\n",
+    }
+    for name, text in texts.items():
+        (root / "grader" / name).parent.mkdir()
+        (root / "grader" / name).write_text(text)
+        (root / "grader" / name).with_name("__init__.py").touch()
+    (root / "requirements.lock").write_text("numpy==2.0 \\\n    --hash=sha256:0\nmpi4py==4.1\n")
+    rows = {row[:26].strip(): row[26:] for row in SIZES["structure"](root).splitlines()}
+    assert rows == {
+        "modules": "5",
+        "loose modules": "1",
+        "packages": "3",
+        "imports between packages": "2",
+        "circles of packages": "a circle of packages: judge, model",
+        "options": "1",
+        "packages installed": "2",
+    }
