@@ -1,13 +1,15 @@
 """Whether what holds for the first steps of a training holds for later ones too."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from grader.api import Launch, Outcome, WrongAnswer, case_context, found, holds
 
-from .checks import Check, naming_case
+from .checks import Check, Run, naming_case
 from .steps import num_steps
 from .train_cases import Printing, Training, epoch_of, late_of
 
+Cases = Mapping[int, tuple[Training, ...]]
 _OF_STEPS = (
     *("local", "used", "parameters", "through_ddp", "is_wrapped", "in_training"),
     *("num_reduced", "given", "batch_sizes"),
@@ -28,6 +30,18 @@ def assert_holds_later(launch: Launch, check: Check, *, where: Check | None = No
     for case, outcome in late.holding(where) if where else late.answers():
         if isinstance(outcome, Outcome) and all(map(len, outcome["batch_sizes"])):
             _assert_holds(naming_case(check), case, outcome, outcome.inputs[0]["num_earlier_steps"])
+
+
+def assert_kept_to(run: Run, cases: Cases, rule: Check, *, where: Check) -> None:
+    """Assert a rule on 4 and 2 ranks, and in later steps where it holds for the first.
+
+    where: what else has to hold of the first steps, or the rule is not judged there. Raises what
+    the rule raises.
+    """
+    for ranks in (4, 2):
+        for case, outcome in epoch_of(run(ranks, cases[ranks])).holding(where):
+            naming_case(rule)(case, outcome)
+    assert_holds_later(run(4, cases[4]), rule)
 
 
 def assert_all_steps_hold(first: Launch, printing: Launch, check: Check) -> None:

@@ -1,6 +1,5 @@
 """The tests that parts on several ranks share; each part's suite says what they pay."""
 
-from collections.abc import Mapping
 from types import SimpleNamespace
 
 from .batches import assert_in_training_mode, assert_own_gradients
@@ -19,13 +18,11 @@ from .checks import (
 )
 from .examples import assert_batch_sizes, assert_one_epoch, assert_shared_out
 from .exchange import assert_something_given
-from .later import assert_holds_later
+from .later import Cases, assert_holds_later
 from .proof import assert_steps_come_from_payloads
 from .rules import assert_folders_created, assert_options_of_handout, assert_plain
 from .steps import assert_trained
-from .train_cases import Training, epoch_of, first_batch_of
-
-Cases = Mapping[int, tuple[Training, ...]]
+from .train_cases import epoch_of, first_batch_of
 
 
 def shared_tests(
@@ -53,6 +50,7 @@ def shared_tests(
         """uses all ranks' gradients equally in each step"""
         assert_all_hold(epoch_of(run(4, cases[4])), given, assert_steps_use_all)
         assert_steps_come_from_payloads(run, cases[4], assert_steps_use_all)
+        assert_holds_later(run(4, cases[4]), given)
         assert_holds_later(run(4, cases[4]), assert_steps_use_all)
 
     def test_replicas_stay_equal(run):

@@ -4,10 +4,11 @@ from functools import partial
 
 import pytest
 
-from grader.api import assert_only_operations, case_context, part, points, stage
+from grader.api import assert_only_operations, part, points, stage
 
 from .checks import assert_all_hold, assert_steps_with_mean
 from .exchange import assert_gradients_given, assert_num_elements, assert_something_given
+from .later import assert_holds_later, assert_kept_to
 from .partial_means import assert_partly_averaged
 from .rules import assert_names_of_today, assert_not_through_ddp
 from .shared_tests import shared_tests
@@ -27,6 +28,7 @@ test_first_batches_are_different = points(1.5)(SHARED.test_first_batches_are_dif
 def test_gradients_are_reduced(run):
     """passes every rank's whole gradient to all_reduce"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_gradients_given)
+    assert_holds_later(run(4, CASES[4]), assert_gradients_given)
 
 
 test_step_uses_all_gradients = points(2.5)(SHARED.test_step_uses_all_gradients)
@@ -46,16 +48,15 @@ test_each_step_is_sgd = averaged(2.5)(SHARED.test_each_step_is_sgd)
 @averaged(1.5)
 def test_only_all_reduce(run):
     """averages the gradients with all_reduce alone"""
-    for ranks in (4, 2):
-        for case, outcome in epoch_of(run(ranks, CASES[ranks])).holding(assert_something_given):
-            with case_context(case, outcome):
-                assert_not_through_ddp(case, outcome)
-                assert_only_operations(
-                    outcome.trace,
-                    allowed={"all_reduce", "all_reduce_coalesced"},
-                    words="all_reduce",
-                )
-                assert_num_elements(case, outcome, "all_reduce", copies=ranks)
+    assert_kept_to(run, CASES, assert_by_all_reduce, where=assert_something_given)
+
+
+def assert_by_all_reduce(case, outcome):
+    """Assert that nothing else carries gradients, and that all_reduce carries all of them."""
+    assert_not_through_ddp(case, outcome)
+    allowed = {"all_reduce", "all_reduce_coalesced"}
+    assert_only_operations(outcome.trace, allowed=allowed, words="all_reduce")
+    assert_num_elements(case, outcome, "all_reduce", copies=outcome.ranks)
 
 
 test_program_comes_to_its_end = averaged(0.5)(SHARED.test_program_comes_to_its_end)

@@ -4,10 +4,11 @@ from functools import partial
 
 import pytest
 
-from grader.api import assert_only_operations, case_context, part, points, stage
+from grader.api import assert_only_operations, part, points, stage
 
 from .checks import assert_all_hold, assert_steps_with_mean
 from .exchange import assert_gradients_given, assert_num_elements, assert_something_given
+from .later import assert_holds_later, assert_kept_to
 from .partial_means import assert_partly_averaged
 from .rules import assert_collected_on_rank_0, assert_not_through_ddp
 from .shared_tests import shared_tests
@@ -27,6 +28,7 @@ test_first_batches_are_different = points(2)(SHARED.test_first_batches_are_diffe
 def test_gradients_are_gathered(run):
     """passes every rank's whole gradient to gather"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_gradients_given)
+    assert_holds_later(run(4, CASES[4]), assert_gradients_given)
 
 
 test_step_uses_all_gradients = points(2)(SHARED.test_step_uses_all_gradients)
@@ -46,15 +48,16 @@ test_each_step_is_sgd = averaged(3)(SHARED.test_each_step_is_sgd)
 @averaged(5)
 def test_only_gather_and_scatter(run):
     """averages the gradients with gather and scatter alone"""
-    for ranks in (4, 2):
-        for case, outcome in epoch_of(run(ranks, CASES[ranks])).holding(assert_something_given):
-            with case_context(case, outcome):
-                assert_not_through_ddp(case, outcome)
-                assert_only_operations(
-                    outcome.trace, allowed={"gather", "scatter"}, words="gather and scatter"
-                )
-                for name in ("gather", "scatter"):
-                    assert_num_elements(case, outcome, name, copies=ranks)
+    assert_kept_to(run, CASES, assert_by_gather_and_scatter, where=assert_something_given)
+
+
+def assert_by_gather_and_scatter(case, outcome):
+    """Assert that nothing else carries gradients, and that these carry all of them."""
+    assert_not_through_ddp(case, outcome)
+    allowed = {"gather", "scatter"}
+    assert_only_operations(outcome.trace, allowed=allowed, words="gather and scatter")
+    for name in ("gather", "scatter"):
+        assert_num_elements(case, outcome, name, copies=outcome.ranks)
 
 
 @averaged(2.5)

@@ -8,6 +8,7 @@ from grader.api import assert_only_operations, assert_requests_completed, case_c
 
 from .checks import assert_all_hold
 from .exchange import assert_gradients_sent, assert_num_elements, assert_something_sent
+from .later import assert_holds_later, assert_kept_to
 from .rules import assert_messages_by_rank_0, assert_not_through_ddp
 from .shared_tests import shared_tests
 from .train_cases import cases_by_ranks, epoch_of
@@ -25,6 +26,7 @@ test_first_batches_are_different = points(0)(SHARED.test_first_batches_are_diffe
 def test_gradients_are_sent(run):
     """sends the whole gradient with isend from all ranks but 0"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_gradients_sent)
+    assert_holds_later(run(4, CASES[4]), assert_gradients_sent)
 
 
 test_step_uses_all_gradients = points(0)(SHARED.test_step_uses_all_gradients)
@@ -44,14 +46,14 @@ test_each_step_is_sgd = averaged(0)(SHARED.test_each_step_is_sgd)
 @averaged(0)
 def test_only_isend_and_irecv(run):
     """averages the gradients with isend and irecv alone"""
-    for ranks in (4, 2):
-        for case, outcome in epoch_of(run(ranks, CASES[ranks])).holding(assert_something_sent):
-            with case_context(case, outcome):
-                assert_not_through_ddp(case, outcome)
-                assert_only_operations(
-                    outcome.trace, allowed={"isend", "irecv"}, words="isend and irecv"
-                )
-                assert_num_elements(case, outcome, "isend", copies=2 * (ranks - 1))
+    assert_kept_to(run, CASES, assert_by_isend_and_irecv, where=assert_something_sent)
+
+
+def assert_by_isend_and_irecv(case, outcome):
+    """Assert that nothing else carries gradients, and that these carry all of them."""
+    assert_not_through_ddp(case, outcome)
+    assert_only_operations(outcome.trace, allowed={"isend", "irecv"}, words="isend and irecv")
+    assert_num_elements(case, outcome, "isend", copies=2 * (outcome.ranks - 1))
 
 
 @points(0)

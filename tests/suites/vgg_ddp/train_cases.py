@@ -1,7 +1,7 @@
 """What the scripts of all parts are run with: small images, a narrow VGG-11, few iterations."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -206,8 +206,8 @@ def cases_by_ranks(
         4: (
             Training("train", file=file, extent="first batch"),
             epoch,
-            Training("train", file=file, extent="program", first_channels=1, subject="training"),
-            Training("train", file=file, extent="late", first_channels=1, subject="training"),
+            replace(epoch, extent="program", exchange="", first_channels=1),
+            replace(epoch, extent="late", first_channels=1),
         ),
         2: timing_cases(file, how, 0, values=epoch) if how else (epoch,),
         1: (epoch,),

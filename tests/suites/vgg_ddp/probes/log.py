@@ -105,7 +105,7 @@ class Log:
     def operation(self, name, tensors):
         """Note what is given to an operation of torch.distributed."""
         step = self.pending if self.is_backward else self.current
-        if step is None or self.extent != "epoch":
+        if step is None or self.extent not in ("epoch", "late") or self.num_earlier_steps:
             return
         if self.is_backward and step.is_synchronous and name.startswith("all_reduce"):
             step.num_reduced += sum(each.numel() for each in tensors)
