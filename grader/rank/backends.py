@@ -46,7 +46,7 @@ def import_all() -> None:
     if "torch" in sys.modules:
         from . import torch_backend  # noqa: F401 - for the ranks
 
-        # Torch asks /proc, once, what the processor can do; ranks of MPI have no way there.
+        # Torch asks /proc once what the processor can do; here it asks for all ranks.
         sys.modules["torch"].backends.cpu.get_cpu_capability()
 
 

@@ -71,7 +71,7 @@ _CONTRIBUTIONS = {
     **dict.fromkeys(("Allgather", "Allgatherv", "Gather", "Gatherv"), _SENT),
 }
 """Collectives to which a rank gives one piece, the same to all: its count, its datatype, and where
-it lies if the rank gives it in place, as far as that can be replaced by a copy."""
+it lies if the rank gives it in place, as far as that can be altered."""
 
 _PEERS = ("dest", "source", "root", "target_rank", "rank")
 _COUNTS = ("count", "origin_count", "recvcount")

@@ -23,7 +23,7 @@ pytestmark = [part("network"), pytest.mark.mpi]
 
 CASES = (
     Layers(batch_size=3),
-    Network(batch_size=3, subject="several images"),
+    Network(batch_size=0, subject="several images"),
     Network(batch_size=1, subject="one image"),
     Sources(file="network.py"),
 )

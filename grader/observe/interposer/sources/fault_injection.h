@@ -33,10 +33,10 @@ struct payload payload_of(uint64_t call, const void *buffer, int count, MPI_Data
 
 /*
  * What the call of a collective that was recorded as `call` is to give to the others in place of
- * `buffer`; its datatype stays. instead: what is given where buffer is MPI_IN_PLACE; NULL where
- * that cannot be replaced.
+ * `buffer`; its datatype stays. instead: what is given, and altered there, where buffer is
+ * MPI_IN_PLACE; NULL where that cannot be altered.
  */
-struct payload contribution_of(uint64_t call, const void *buffer, const void *instead, int count,
+struct payload contribution_of(uint64_t call, const void *buffer, void *instead, int count,
                                MPI_Datatype datatype, MPI_Comm comm);
 
 /*

@@ -413,3 +413,14 @@ for number in range(4):
 """
     _, num_altered = altered(program, 1, num_messages=2, of_collectives=True, min_num_bytes=16)
     assert num_altered == 2
+
+
+def test_a_long_contribution_in_place_stays_in_place(altered):
+    """Open MPI hangs where one rank gives a copy, and the others give in place."""
+    program = """
+data = np.ones(62_007)
+comm.Iallreduce(MPI.IN_PLACE, data).Wait()
+assert data.max() > 4
+"""
+    _, num_altered = altered(program, None, ranks=4, of_collectives=True)
+    assert num_altered == 1
