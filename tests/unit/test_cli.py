@@ -33,7 +33,10 @@ def grade(*arguments: str | Path, **environment: str) -> subprocess.CompletedPro
     ("make", "sentence"),
     [
         (lambda path: path / "none", "none does not exist; name the folder"),
-        (lambda path: _folder(path / "empty"), "empty is empty; expected the files that the handout names"),
+        (
+            lambda path: _folder(path / "empty"),
+            "empty is empty; expected the files that the handout names",
+        ),
         (
             lambda path: _file(path / "a.txt"),
             "a.txt is a file, not a folder; name a folder, or a zip",

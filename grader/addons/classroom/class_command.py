@@ -190,7 +190,8 @@ def _remembered(whole: _Class) -> ClassInputs:
         for each in sent:
             show(f"  rename the team's hand-in to {student.group} yourself: {each.path}")
         # A team's points are under the pseudonym of one member.
-        called = {student.id, *student.known_as.values(), *(each.label for each in [*theirs, *sent])}
+        labels = (each.label for each in [*theirs, *sent])
+        called = {student.id, *student.known_as.values(), *labels}
         called |= set() if is_in_team else {names.of(student.id)}
         for place in erasure.lines_with(called, [*inputs.files, *filter(None, [fill])]):
             show(f"  remove the student yourself: {place}")

@@ -46,7 +46,9 @@ def test_doubt_is_no_mark_until_a_person_settles_the_part(verdict):
     assert settled.overruled["ring"].comment == "an honest ring"
 
 
-EMPTY = grading(error="the hand-in is empty; expected the files that the handout names", exit_code=2)
+EMPTY = grading(
+    error="the hand-in is empty; expected the files that the handout names", exit_code=2
+)
 SET = Questions(files={"method": "report.pdf"}, max_points=10.0, missing_is_zero=True)
 
 
