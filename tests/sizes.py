@@ -1,6 +1,6 @@
 """Names each module that is too long to be read in one go; `make check` runs it.
 
-`--report [FOLDER]` prints how large this checkout is, or another one: the lines of each package, how
+`--report [FOLDER]` prints how large this checkout or another is: the lines of each package, how
 packages depend on each other, options, and the packages that the image installs.
 """
 

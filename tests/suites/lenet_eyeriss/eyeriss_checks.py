@@ -331,6 +331,8 @@ def _formula(sizes: Sizes) -> str:
 def _known_time(schedule: list[Work], sizes: Sizes) -> Iterator[Finding]:
     """Yield the model that would give exactly this time, if it is a known one."""
     last = schedule[-1].cycle
+    if len(schedule) != sizes.num_multiplies + sizes.num_adds:
+        return
     if last == sizes.num_multiplies + sizes.num_adds:
         text = f"The schedule takes {last} cycles, one for each operation."
         helps = "the PEs must work in parallel"

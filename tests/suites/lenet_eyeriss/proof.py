@@ -21,7 +21,7 @@ from grader.api import (
 
 from .serial import NUM_PARAMETERS
 from .shares import is_plausible, num_epochs
-from .sum_checks import assert_any_result
+from .sum_checks import assert_any_result, givers_of
 from .training_cases import Training
 from .training_checks import assert_trained_as_one
 
@@ -29,8 +29,9 @@ Run = Callable[[int, tuple[Training, ...]], Launch]
 
 
 def assert_sums_come_from_payloads(run: Run, answers: Iterable[tuple[Training, Outcome]]) -> None:
-    """Assert that sums change once what gloo sends of a rank is altered, for each rank.
+    """Assert that sums change once what gloo sends of a rank is altered, for each giving rank.
 
+    Those are ranks whose gradients have come to another; where none has all of them, every rank.
     Sums need not be right, nor the same again: elements that are implausible without alterations
     are not looked at. What is sent has to be gradients or sums of these, by samples. Where messages
     are still under way after the call, they are not altered, and nothing is asked; nor where code
@@ -41,7 +42,7 @@ def assert_sums_come_from_payloads(run: Run, answers: Iterable[tuple[Training, O
         if case.buffered_sends:
             continue
         with case_context(case, outcome):
-            faults = every_payload_fault(outcome, range(outcome.ranks))
+            faults = every_payload_fault(outcome, givers_of(outcome) or range(outcome.ranks))
             effects = _effects(run, case, outcome, faults)
             if effects or not faults:
                 assert_answers_follow(outcome.trace, effects)

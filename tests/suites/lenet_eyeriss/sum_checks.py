@@ -122,6 +122,12 @@ def complete_ranks(outcome: Outcome) -> set[int]:
     return {rank for rank, share in shares.items() if share >= NEARLY_ALL}
 
 
+def givers_of(outcome: Outcome) -> set[int]:
+    """Return the ranks whose gradients have come to another rank that has nearly all of them."""
+    receivers = complete_ranks(outcome)
+    return {rank for rank in range(outcome.ranks) if receivers - {rank}}
+
+
 def _assert_shares(
     outcome: Outcome, epoch: int, shares: list[float], *, on_every_rank: bool
 ) -> None:

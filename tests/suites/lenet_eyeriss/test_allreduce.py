@@ -15,7 +15,7 @@ from .sum_checks import (
     assert_divided,
     assert_nearly_all_in_every_epoch,
     assert_one_rank_complete,
-    complete_ranks,
+    givers_of,
     missing_in,
 )
 from .training_cases import (
@@ -41,10 +41,8 @@ def assert_finished(case: Training, outcome: Outcome) -> None:
 
 def assert_travels(case: Training, outcome: Outcome) -> None:
     """Assert that what came to another rank was handed over by torch.distributed."""
-    receivers = complete_ranks(outcome)
-    givers = {rank for rank in range(outcome.ranks) if receivers - {rank}}
     with case_context(case, outcome):
-        assert_contributes(outcome.trace, givers, num_calls(outcome))
+        assert_contributes(outcome.trace, givers_of(outcome), num_calls(outcome))
 
 
 @points(0)

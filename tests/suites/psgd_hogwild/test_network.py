@@ -1,5 +1,7 @@
 """The network: twelve layers in the order of the sheet, ten classes."""
 
+from functools import partial
+
 import pytest
 
 from grader.api import part, points, stage
@@ -50,7 +52,17 @@ def test_classifying_half_is_in_order(run):
         assert_classifying_half(case, outcome)
 
 
-@points(1.25, requires=(test_convolutional_half_is_in_order, test_classifying_half_is_in_order))
+needs_layers = partial(
+    points,
+    requires=(
+        test_all_layers_are_there,
+        test_convolutional_half_is_in_order,
+        test_classifying_half_is_in_order,
+    ),
+)
+
+
+@needs_layers(1.25)
 def test_ten_classes_with_probabilities(run):
     """returns the probabilities of ten classes for every image"""
     for case, outcome in run(1, CASES).having(subject="several images"):
@@ -59,7 +71,7 @@ def test_ten_classes_with_probabilities(run):
         assert_probabilities(case, outcome)
 
 
-@points(0.75, requires=(test_convolutional_half_is_in_order, test_classifying_half_is_in_order))
+@needs_layers(0.75)
 def test_dropout_ends_with_training(run):
     """drops activations in training only"""
     for case, outcome in run(1, CASES).having(subject="several images"):
@@ -68,7 +80,7 @@ def test_dropout_ends_with_training(run):
         assert_dropout_only_in_training(case, outcome)
 
 
-@points(0.5, requires=(test_convolutional_half_is_in_order, test_classifying_half_is_in_order))
+@needs_layers(0.5)
 def test_one_image(run):
     """works for a batch of one image"""
     launch = run(1, CASES)
@@ -79,7 +91,7 @@ def test_one_image(run):
         assert_can_learn(case, outcome)
 
 
-@points(0.5, requires=(test_convolutional_half_is_in_order, test_classifying_half_is_in_order))
+@needs_layers(0.5)
 def test_no_other_solver(run):
     """imports no model-training package other than torch"""
     launch = run(1, CASES)

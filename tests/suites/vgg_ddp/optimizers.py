@@ -44,7 +44,7 @@ def seen_instead(
     moved = before[:-1] - before[1:]
     if not moved.any():
         text = f"None of rank {rank}'s steps changed a parameter."
-        helps = "which parameters does your optimizer get?"
+        helps = "does the optimizer get these parameters, and do they still have gradients then?"
         return found("sgd.parameters_unchanged", text, help=helps, rank=rank)
     if is_late:
         return unknown
