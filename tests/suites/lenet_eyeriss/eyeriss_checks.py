@@ -19,7 +19,7 @@ from grader.api import (
 )
 
 from .eyeriss_cases import Convolution, SequentialCycles, convolve
-from .replay import Rule, adds_in_order, broken_rules, leaving_cycles
+from .replay import Rule, adds_in_order, broken_rules, leaving_cycles, waiting
 from .schedule import Key, Matrix, Sizes, Work, works
 
 _MALFORMED = {
@@ -149,7 +149,7 @@ def _assert_unbroken(rule: Rule, case: Convolution, outcome: Outcome) -> None:
 
 
 def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
-    """Assert that each output is complete when the model of the array says, and nothing follows.
+    """Assert that each output is complete when the model of the array says, and nothing waits.
 
     Cycles are counted from the first operation, whatever number it has. A time means nothing where
     most adds are in a cycle with other operations, or not after their operands.
@@ -194,6 +194,11 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
             text = f"{last}, but the last output leaves in cycle {makespan}."
             facts = {**last.facts, "makespan": makespan}
             raise WrongAnswer(found("latency.work_after_last_output", text, **facts))
+        told = () if outcome["operands_problem"][0] else schedule
+        for work, cycle in waiting(told, given["ifmap"], given["kernel"]):
+            text = f"{work}, but it could begin in cycle {cycle}."
+            helps = "an operation begins as soon as its PE is free and its operands exist"
+            raise WrongAnswer(found("latency.waits", text, help=helps, **work.facts, could=cycle))
 
 
 def does_its_own(case: Convolution, outcome: Outcome, *ops: str) -> bool:

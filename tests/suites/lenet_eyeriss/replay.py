@@ -82,6 +82,22 @@ def _uses_too_early(work: Work, made: ByElement, ifmap: Matrix, kernel: Matrix) 
     return any(each.rule is Rule.OPERANDS for each in _wrong_operands(work, made, ifmap, kernel))
 
 
+def waiting(schedule: Sequence[Work], ifmap: Matrix, kernel: Matrix) -> Iterator[tuple[Work, int]]:
+    """Yield each operation that begins later than it could, and the cycle in which it could.
+
+    It could when its element has finished the operation before it, and its operands exist.
+    """
+    made = results_of(schedule, ifmap, kernel)
+    finished: dict[Element, int] = {}
+    for work in schedule:
+        operands = [] if work.op == "multiply" else _operands(work, made, kernel.shape[1] - 1)
+        ready = finished.get(work.pe, schedule[0].cycle - 1)
+        ready = max([ready, *(operand[0] for _, operand in operands if operand)])
+        if work.cycle > ready + 1:
+            yield work, ready + 1
+        finished[work.pe] = work.cycle
+
+
 def leaving_cycles(schedule: Sequence[Work], sizes: Sizes) -> dict[tuple[int, int], int]:
     """Return for each output (e, f) the cycle of the last add or psum that PE(0, e) does for it.
 
