@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 from waiting import Locks, place
 
 
@@ -31,7 +31,8 @@ class ObservedModel(nn.Module):
         """Return the probabilities; note the batch as soon as its gradient is computed."""
         weight, bias = self.weight, self.bias
         if torch.is_grad_enabled() and weight.requires_grad and bias.requires_grad:
-            _watch_writes(self)
+            watch_writes(self)
+            _meet_between_steps(self)
             _look_at_locks(self.record)
             batch = _Batch(self.record, self._rows(x))
             _fail_if_asked(self.record)
@@ -119,13 +120,15 @@ class _Writes(TorchDispatchMode):
         return result
 
     def _note(self, target):
-        _look_at_locks(self.record)
-        _look_at_gradients(self.model)
         process, address = os.getpid(), target.data_ptr()
         if (process, address) not in self.memories:
             self.memories[process, address] = memory_of(target)
         memory = self.memories[process, address]
         self.record.add("wrote", memory=memory, size=target.numel())
+        if not _num_batches.get(_here(self.record)):
+            return  # it has not begun to train
+        _look_at_locks(self.record)
+        _look_at_gradients(self.model)
         # A private copy, or a counter, may be written under a lock.
         if memory == "" or target.numel() == 1:
             return
@@ -133,10 +136,8 @@ class _Writes(TorchDispatchMode):
         before = _num_written.get(here, 0)
         _num_written[here] = before + target.numel()
         # In a step whose last write this is: it may have read all weights before it wrote one.
-        if not before < self.size <= _num_written[here] or _meet_if_due(self.record):
-            return
-        if _num_met.get(here) and os.urandom(1)[0] % _ONE_STEP_OF == 0:
-            self.record.hold_up()
+        if before < self.size <= _num_written[here]:
+            _meet_or_stay(self.record)
 
 
 _ONE_STEP_OF = 4
@@ -176,15 +177,22 @@ def _size_of(model):
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def _meet_if_due(record):
-    """Meet the other processes where a step is one to meet in; return whether it is."""
+def _meet_or_stay(record):
+    """Meet the other processes where a step is one to meet in; else stay now and then."""
     here, steps = _here(record), record.meeting_steps
     number = _num_met.get(here, 0)
-    is_due = number < len(steps) and steps[number] <= _num_batches.get(here, 0)
-    if is_due:
+    if number < len(steps) and steps[number] <= _num_batches.get(here, 0):
         _num_met[here] = number + 1
         record.meet(number)
-    return is_due
+    elif number and os.urandom(1)[0] % _ONE_STEP_OF == 0:
+        record.hold_up()
+
+
+def _meet_between_steps(model):
+    """Do the same before a batch, where the shared weights are stepped, but not by torch."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and _num_written.get(_here(model.record), 0) < _size_of(model):
+        _meet_or_stay(model.record)
 
 
 def _fail_if_asked(record):
@@ -234,20 +242,18 @@ def _look_at_locks(record):
 _watching = []
 
 
-def _watch_writes(model):
-    """Look at all that this process does from its first training step on."""
+def watch_writes(model):
+    """Look at all that this process, and those that it forks, write into parameters from now on."""
     if threading.current_thread() is not threading.main_thread():
         return  # torch cannot end a thread in which such a look is still open
-    if _num_written.get(_here(model.record), 0) < _size_of(model):
-        _meet_if_due(model.record)  # the shared weights are stepped, but not by torch
-    if not _watching:
+    if not isinstance(_get_current_dispatch_mode(), _Writes):
         _watching.append(_Writes())
-        _watching[0].__enter__()
-    _watching[0].follow(model)
+        _watching[-1].__enter__()
+    _watching[-1].follow(model)
 
 
 def stop_watching():
-    """Undo what the first training step in this process began."""
+    """Undo what watch_writes in this process began."""
     for noted in (_locks, _num_batches, _num_met, _num_written, _shared_gradients):
         noted.clear()
     while _watching:
