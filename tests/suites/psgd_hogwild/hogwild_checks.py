@@ -59,6 +59,9 @@ On a busy machine processes are preempted more often, but the time between readi
 weight stays some nanoseconds of a step's millisecond; and who is preempted between its gradient
 and its write loses nothing, its step is only based on weights that are older."""
 
+TYPICAL_MARGIN = 0.1
+"""How far half of the weights may be off, relative to the way gone: few weights lose a write."""
+
 LOSS_MARGIN = 0.25
 """By how much the loss may fall less than under serial SGD, relative to its fall there.
 
@@ -221,8 +224,9 @@ def assert_shared(case: Hogwild, outcome: Outcome, *, is_sgd: bool = False) -> N
         common = set.intersection(*filter(None, of_each)) if any(of_each) else set()
         is_common = np.isin(written, list(common))
         size = len(given_start(outcome, 0))
-        # A counter has size 1.
-        num_seen = int(sizes[(written != PRIVATE) & (sizes > 1)].sum()) // size
+        # A counter has size 1. Who computed no gradient has no step of its own to write.
+        is_step = (sizes > 1) & ((written != PRIVATE) | (writers >= len(by_process)))
+        num_seen = int(sizes[is_step].sum()) // size
         private = []
         for number, batches in enumerate(by_process):
             own = writers == number
@@ -325,11 +329,13 @@ def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
         moved, steps = _moved_and_steps(case, outcome)
         expected = steps.sum(axis=0)
         distance = float(np.linalg.norm(moved - expected) / np.linalg.norm(expected))
-        if distance <= SUM_MARGIN:
+        typical = float(np.median(np.abs(moved - expected) / np.abs(expected)))
+        if distance <= SUM_MARGIN and typical <= TYPICAL_MARGIN:
             return
         text = f"The returned weights differ by {distance:.0%} from the expected ones: the start "
         text += f"weights minus lr times the sum of all {len(steps)} gradients."
-        helps = f"up to {SUM_MARGIN:.0%} is allowed, because simultaneous writes lose some steps"
+        helps = f"up to {SUM_MARGIN:.0%} is allowed, and {TYPICAL_MARGIN:.0%} in most weights: "
+        helps += "simultaneous writes lose some steps"
         facts: dict[str, Any] = {"distance": round(distance, 2), "num_gradients": len(steps)}
         off = found("hogwild.steps_do_not_add_up", text, help=helps, **facts)
         raise WrongAnswer(*_missing_steps(case, outcome), off)
