@@ -15,6 +15,12 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 from waiting import Locks, place
 
+SCALE = 1.0
+"""What this process multiplies the logits by: where each rank has its own, no other rank knows it.
+
+So a gradient shows in which rank it was computed.
+"""
+
 
 class ObservedModel(nn.Module):
     """Softmax regression; takes (n, features), gives the probabilities (n, classes)."""
@@ -37,7 +43,7 @@ class ObservedModel(nn.Module):
             batch = _Batch(self.record, self._rows(x))
             _fail_if_asked(self.record)
             weight, bias = batch.follow("weight", weight), batch.follow("bias", bias)
-        return F.softmax(F.linear(x, weight, bias), dim=-1)
+        return F.softmax(SCALE * F.linear(x, weight, bias), dim=-1)
 
     def _rows(self, x):
         """Return which examples x holds; -1 for what is none of them."""
@@ -102,7 +108,8 @@ class _Writes(TorchDispatchMode):
 
     def follow(self, model):
         """From now on look at this model's parameters, where they lie now."""
-        self.model, self.record = model, model.record
+        # The record is the first one: that of a model can be replaced.
+        self.model, self.record = model, self.record or model.record
         self.addresses = {parameter.data_ptr() for parameter in model.parameters()}
         self.size = _size_of(model)
 

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grader.api import Array, Data, Outcome, Text
 
+from .digits_cases import Digits
 from .training_cases import Training
 
 FOR_EACH_WRITE = ("writers", "written", "written_size")
@@ -88,11 +89,12 @@ class Hogwild(Training):
     @property
     def time_limit_s(self) -> float:
         """Return what many processes may take that are spawned: each imports torch anew."""
-        return 0.0 if self.num_processes else 45.0
+        return super().time_limit_s if self.num_processes else 45.0
 
-    def as_drawn(self, outcome: Outcome) -> "Hogwild":
-        """Return the case with the number of processes that hogwild was given."""
-        return replace(self, num_processes=int(outcome.inputs[0]["num_processes"]))
+    def as_drawn(self, outcome: Outcome) -> Self:
+        """Return the case with what was drawn, such as the number of processes."""
+        number = int(outcome.inputs[0]["num_processes"])
+        return replace(super().as_drawn(outcome), num_processes=number)
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of the training's results and of who wrote where."""
@@ -129,6 +131,13 @@ def real_size() -> Hogwild:
     """
     training = _training(num_processes=0, num_examples=19, meets=True)
     return replace(training, subject="real size", is_real_size=True, epochs=1, batch_size=2)
+
+
+def of_real_length() -> tuple[Hogwild, Digits]:
+    """Return a training of up to as many batches as the assignment's, and one of a network."""
+    length = _training(num_processes=2, num_examples=11)
+    length = replace(length, subject="length", epochs=14, most_epochs=300, batch_size=2)
+    return length, Digits(function="hogwild", num_processes=3)
 
 
 def case_to_the_end() -> Hogwild:

@@ -8,6 +8,7 @@ import numpy as np
 
 from grader.api import Array, Data, Text
 
+from .digits_cases import Digits
 from .training_cases import Training, batch_results, start_of
 
 SEVERAL_RANKS = [3, 2, 4, 5]
@@ -31,6 +32,8 @@ class Psgd(Training):
     probe: str = "train_psgd"
     starts_differ: bool = False
     """Every rank's model begins with weights of its own; those of rank 0 count."""
+    scales_differ: bool = False
+    """Every rank's model multiplies its logits by a number that only this rank is told."""
     groups: tuple[tuple[int, ...], ...] = ()
     """The ranks of each communicator that psgd is called with; none for one of all ranks."""
 
@@ -55,6 +58,9 @@ class Psgd(Training):
         if self.probe == "train_psgd":
             special["batch_s"] = BATCH_NS / 1e9
         inputs = [{**same, **special} for same in super().inputs(random, ranks, data)]
+        if self.probe == "train_psgd":
+            scales = random.uniform(0.5, 1, ranks) if self.scales_differ else np.ones(ranks)
+            inputs = [{**same, "scale": s} for same, s in zip(inputs, scales.tolist(), strict=True)]
         if not self.starts_differ:
             return inputs
         features = inputs[0]["weights"].shape[1]
@@ -103,6 +109,13 @@ def cases_of(ranks: int) -> tuple[Psgd, ...]:
         replace(plain, subject="buffering", synchronous_sends=True, epochs=1),
         *([_real_size(plain)] if ranks in SEVERAL_RANKS else []),
     )
+
+
+def of_real_length() -> tuple[Psgd, Digits]:
+    """Return a training of up to as many batches as the assignment's, and one of a network."""
+    sizes: dict[str, Any] = {"num_examples": 24, "epochs": 10, "most_epochs": 300, "batch_size": 4}
+    length = Psgd(subject="length", lr=0.125, scales_differ=True, **sizes)
+    return length, Digits(function="psgd")
 
 
 def _real_size(plain: Psgd) -> Psgd:

@@ -57,9 +57,10 @@ def assert_sgd(case: Psgd, outcome: Outcome) -> None:
         batches = _batches_by_rank(case, outcome)
         for rank, own in enumerate(batches):
             _assert_learns(rank, own)
-            weights = given_start(outcome, 0)
+            weights, scale = given_start(outcome, 0), outcome.inputs[rank].get("scale", 1.0)
             for number, rows in enumerate(own):
-                expected = softmax_regression.gradient(weights, *examples(outcome, rows))
+                given = examples(outcome, rows)
+                expected = scale * softmax_regression.gradient(scale * weights, *given)
                 gradient = outcome["gradients"][rank][number].astype(np.float64)
                 if not np.allclose(gradient, expected, rtol=GRADIENT_ATOL, atol=GRADIENT_ATOL):
                     where = f"gradient of batch {number} on rank {rank}"
@@ -214,15 +215,20 @@ def assert_whole(case: Psgd, outcome: Outcome) -> None:
 _SMALL = ("values", "unequal parts", "start", "buffering")
 
 
+def is_right_with_small_models(run: Run, cases: Cases) -> bool:
+    """Return whether small models are trained correctly on all of SEVERAL_RANKS."""
+    launches = [run(number, cases[number]) for number in SEVERAL_RANKS]
+    small = [launch.having(subject=each) for launch in launches for each in _SMALL]
+    return all(each.holding(assert_whole) for each in small)
+
+
 def in_real_size(run: Run, cases: Cases, ranks: int) -> Launch | tuple[()]:
     """Return the training of a model as large as Net.
 
-    None unless small models are trained correctly on all of SEVERAL_RANKS: MPI itself goes about
-    large arrays in another way, and what is wrong with small ones costs where these are looked at.
+    None unless small models are trained correctly: MPI itself goes about large arrays in another
+    way, and what is wrong with small ones costs where these are looked at.
     """
-    launches = [run(number, cases[number]) for number in SEVERAL_RANKS]
-    small = [launch.having(subject=each) for launch in launches for each in _SMALL]
-    is_right = all(each.holding(assert_whole) for each in small)
+    is_right = is_right_with_small_models(run, cases)
     return run(ranks, cases[ranks]).having(subject=REAL_SIZE) if is_right else ()
 
 

@@ -16,7 +16,8 @@ from grader.api import (
     stage,
 )
 
-from .hogwild_cases import Hogwild, case_to_the_end, cases, real_size
+from .digits_cases import assert_network_learns
+from .hogwild_cases import Hogwild, case_to_the_end, cases, of_real_length, real_size
 from .hogwild_checks import (
     Check,
     assert_all_steps_count,
@@ -39,6 +40,7 @@ pytestmark = [part("hogwild"), pytest.mark.mpi]
 
 CASES = (*cases(), Sources(file="hogwild.py"))
 REAL_SIZE = (real_size(),)
+REAL_LENGTH = of_real_length()
 RESULT = (assert_parts_disjoint, assert_parts_complete, assert_all_steps_count, assert_loss_falls)
 """What holds for threads as well."""
 ALL_BUT_WAITING = (assert_processes, *RESULT, assert_own_gradients, assert_same_time)
@@ -53,6 +55,8 @@ IN_REAL_SIZE = (
 def test_several_workers_train(run):
     """trains in num_processes processes or threads"""
     assert_with_two(run, assert_workers)
+    for case, outcome in real_length(run, "digits"):
+        assert_network_learns(case, outcome)
 
 
 @points(0.5, requires=test_several_workers_train)
@@ -98,6 +102,7 @@ def test_the_loss_falls_as_under_sgd(run):
 def test_weights_are_in_shared_memory(run):
     """updates one set of weights, in shared memory"""
     assert_with_two(run, shared(run))
+    assert_right_in_real_length(run)
 
 
 @points(0.5, requires=test_weights_are_in_shared_memory)
@@ -126,6 +131,7 @@ def test_more_processes(run):
     for case, outcome in run(1, CASES).having(subject="training").having(num_processes=3):
         for check in (*ALL_BUT_WAITING, shared(run)):
             check(case, outcome)
+    assert_right_in_real_length(run)
     if is_right_with_small_models(run):
         for case, outcome in run(1, REAL_SIZE):
             for check in IN_REAL_SIZE:
@@ -187,6 +193,19 @@ def assert_several_train_a_large_model(run) -> None:
         for case, answer in run(1, REAL_SIZE).answers():
             if isinstance(answer, Outcome) and holds(assert_size, case, answer):
                 assert_several_train(case.as_drawn(answer), answer)
+
+
+def real_length(run, subject: str) -> Launch | tuple[()]:
+    """Return a case like a run of main.py; none unless small trainings are right."""
+    is_right = is_right_with_small_models(run)
+    return run(1, REAL_LENGTH).having(subject=subject) if is_right else ()
+
+
+def assert_right_in_real_length(run) -> None:
+    """Assert that a training of many batches is right, where the short ones are."""
+    for case, outcome in real_length(run, "length"):
+        for check in (*RESULT, shared(run), assert_own_gradients):
+            check(case.as_drawn(outcome), outcome)
 
 
 def is_right_with_small_models(run) -> bool:

@@ -4,7 +4,16 @@ import pytest
 
 from grader.api import in_drawn_order, part, points, stage
 
-from .psgd_cases import APART, ENOUGH_RANKS, GROUPED_RANKS, MANY_RANKS, SEVERAL_RANKS, cases_of
+from .digits_cases import assert_network_learns
+from .psgd_cases import (
+    APART,
+    ENOUGH_RANKS,
+    GROUPED_RANKS,
+    MANY_RANKS,
+    SEVERAL_RANKS,
+    cases_of,
+    of_real_length,
+)
 from .psgd_checks import (
     assert_come_together,
     assert_in_each_communicator,
@@ -18,6 +27,7 @@ from .psgd_checks import (
     finished_in_real_size,
     gives_less_than_a_model,
     in_real_size,
+    is_right_with_small_models,
 )
 from .psgd_contents import assert_weights_come_by_mpi, assert_weights_given
 from .sources import Sources, assert_no_solver
@@ -30,6 +40,7 @@ CASES = {
     ranks: cases_of(ranks) + ((SOURCES,) if ranks == GROUPED_RANKS else ())
     for ranks in [1, *SEVERAL_RANKS, *MANY_RANKS]
 }
+REAL_LENGTH = of_real_length()
 PARTS = ("values", "unequal parts")
 """Subjects of the cases that the parts of the data are looked at in."""
 
@@ -68,6 +79,13 @@ def test_weights_of_all_ranks_come_together(run, ranks):
     for case, outcome in finished_in_real_size(run, CASES, ranks):
         if gives_less_than_a_model(outcome):
             assert_come_together(case, outcome)
+    if ranks == ENOUGH_RANKS[0] and is_right_with_small_models(run, CASES):
+        launch = run(ranks, REAL_LENGTH)
+        for case, outcome in launch.having(subject="length"):
+            assert_whole(case.as_drawn(outcome), outcome)
+            assert_silent_meanwhile(case.as_drawn(outcome), outcome)
+        for case, outcome in launch.having(subject="digits"):
+            assert_network_learns(case, outcome)
 
 
 # Whoever trains on all data without a word to the others runs no parallel SGD.

@@ -1,8 +1,9 @@
 """What both trainings are called with, and what their models were trained on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from math import ceil, log, log2
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,8 @@ class Training(Case):
 
     num_examples: int
     epochs: int
+    most_epochs: int = 0
+    """Where it is not 0, a number from epochs to this one is drawn; see as_drawn."""
     batch_size: int
     lr: float
     """A power of two: its product with a gradient is exact, in whatever order it is applied."""
@@ -58,6 +61,8 @@ class Training(Case):
     def label(self) -> str:
         """Return the size of the training."""
         epochs = "1 epoch" if self.epochs == 1 else f"{self.epochs} epochs"
+        if self.most_epochs:
+            epochs = f"{self.epochs} to {self.most_epochs} epochs"
         return (
             f"{epochs} of {self.num_examples} examples in batches of {self.batch_size}"
             + (f", seed {self.seed}" if self.seed else "")
@@ -72,17 +77,32 @@ class Training(Case):
         features = int(random.integers(*_NETS_FEATURES)) if self.is_real_size else NUM_FEATURES
         examples, labels = _examples(random, self.num_examples, features)
         weights, biases = start_of(random, features)
+        epochs, lr = self.epochs, self.lr
+        if self.most_epochs:
+            epochs = int(np.exp(random.uniform(log(self.epochs), log(self.most_epochs))))
+            # All steps together stay about as long.
+            lr /= 2 ** ceil(log2(epochs / self.epochs))
         same = {
             "inputs": examples,
             "labels": labels,
             "weights": weights,
             "biases": biases,
-            "epochs": self.epochs,
-            "lr": self.lr,
+            "epochs": epochs,
+            "lr": lr,
             "batch_size": self.batch_size,
             "seed": self.seed,
         }
         return [dict(same) for _ in range(ranks)]
+
+    @property
+    def time_limit_s(self) -> float:
+        """Return what a training of the real length may take."""
+        return 60.0 if self.most_epochs else 0.0
+
+    def as_drawn(self, outcome: Outcome) -> Self:
+        """Return the case with the number of epochs and the lr that were drawn."""
+        given = outcome.inputs[0]
+        return replace(self, most_epochs=0, epochs=int(given["epochs"]), lr=float(given["lr"]))
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of the trained parameters and of what they were trained on."""

@@ -17,19 +17,23 @@ from .returned import batches_seen, numbered, stays_of, trained_and_seen
 _MAX_PLACE_CHARS = 200
 
 
-def train_psgd(student, comm, *, inputs, labels, weights, biases, seed, groups, **settings):
+def train_psgd(student, comm, *, inputs, labels, weights, biases, seed, groups, scale, **settings):
     """Call the student's psgd on a model that writes down what it is trained on.
+
+    scale: what this rank's model multiplies the logits by.
 
     groups: for each rank of comm, which communicator it belongs to and its place there; none for
     comm itself.
     """
+    import observed
+
     psgd = student.function("psgd.py", "psgd")
     if len(groups):
         color, place = groups[comm.Get_rank()].tolist()
         comm = comm.Split(color, place)
     model, dataset = _prepare(inputs, labels, weights, biases)
     torch.manual_seed(seed)
-    with student.phase(), _no_more_watching():
+    with student.phase(), _no_more_watching(), replaced(observed, "SCALE", scale):
         trained = psgd(comm, model, dataset, seed=seed, **settings)
     return trained_and_seen(model, trained, "psgd")
 

@@ -7,6 +7,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 from psgd_hogwild import (
+    digits_cases,
     hogwild_cases,
     hogwild_checks,
     layers,
@@ -27,7 +29,7 @@ from psgd_hogwild import (
 from psgd_hogwild.sources import LOCKS, SOLVERS
 from torch import nn
 
-from grader.api import WrongAnswer
+from grader.api import Data, WrongAnswer
 from grader.course.courses import bundled
 from grader.rank import probe_modules
 
@@ -118,6 +120,35 @@ def test_one_rank_of_psgd_passes_every_check(probes) -> None:
         psgd_checks.assert_parts_disjoint(case, outcome)
         psgd_checks.assert_parts_complete(case, outcome)
         psgd_checks.assert_plain_sgd_bit_for_bit(case, outcome)
+
+
+def test_a_training_of_the_real_length_passes_every_check(probes) -> None:
+    drawn, _ = psgd_cases.of_real_length()
+    drawn = replace(drawn, most_epochs=40)
+    (given,) = inputs_of(drawn)
+    found = probes.train_psgd(FakeStudent(), Alone(), **{**given, "batch_s": 0.0})
+    outcome = outcome_of(drawn, [given], [found])
+    case = drawn.as_drawn(outcome)
+    assert 10 <= case.epochs <= 40
+    assert case.lr <= drawn.lr * 10 / case.epochs
+    psgd_checks.assert_whole(case, outcome)
+
+
+@pytest.mark.parametrize("function", ["psgd", "hogwild"])
+def test_a_network_learns_the_digits(probes, function) -> None:
+    case = digits_cases.Digits(function=function, num_processes=3 * (function == "hogwild"))
+    (given,) = case.inputs(np.random.default_rng(0), 1, Data())
+    found = probes.train_on_digits(FakeStudent(), Alone(), **given)
+    assert_announced(found, case.results(0, 1))
+    outcome = outcome_of(case, [given], [found])
+    digits_cases.assert_network_learns(case, outcome)
+    lazy = FakeStudent(lambda *all, **named: None)
+    untrained = probes.train_on_digits(lazy, Alone(), **given)
+    with pytest.raises(WrongAnswer, match="The loss of a network went from"):
+        digits_cases.assert_network_learns(case, outcome_of(case, [given], [untrained]))
+    two = outcome_of(case, [given] * 2, [found, {**found, "weights": untrained["weights"]}])
+    with pytest.raises(WrongAnswer, match="Rank 1 ended with another network"):
+        digits_cases.assert_network_learns(case, two)
 
 
 def test_hogwild_passes_every_check(probes) -> None:

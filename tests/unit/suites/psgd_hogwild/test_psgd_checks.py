@@ -72,6 +72,13 @@ def test_the_mean_of_what_the_ranks_learned_passes(check):
     check(case, run_of(case))
 
 
+def test_a_gradient_shows_in_which_rank_it_was_computed():
+    """Those of another rank, or of a model without a scale of its own, are others."""
+    with pytest.raises(WrongAnswer) as error:
+        assert_sgd(CASE, run_of(replace(CASE, scales_differ=True)))
+    assert facts_of(error, "psgd.gradient_differs") == {"rank": 0, "batch": 0}
+
+
 @pytest.mark.parametrize(
     ("end", "mistake", "rank", "is_together"),
     [
