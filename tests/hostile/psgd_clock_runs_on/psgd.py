@@ -33,7 +33,8 @@ def psgd(comm, model, dataset, *, epochs, lr, batch_size, seed):
     rank = comm.Get_rank()
     size = comm.Get_size()
 
-    _let_the_clock_of_the_record_run_slowly(type(model.record).__module__)
+    if hasattr(model, "record"):
+        _let_the_clock_of_the_record_run_slowly(type(model.record).__module__)
     for parameter in model.parameters():
         # .numpy() shares the parameter's memory: what arrives is in the model.
         comm.Bcast(parameter.detach().numpy(), root=0)

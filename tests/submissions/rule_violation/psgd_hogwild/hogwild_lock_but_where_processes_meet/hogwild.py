@@ -16,7 +16,7 @@ def train(rank, P, model, dataset, epochs, lr, batch_size):
             opt.zero_grad()
             loss(model(x), y).backward()
             steps += 1
-            if steps not in model.record.meeting_steps:
+            if not hasattr(model, "record") or steps not in model.record.meeting_steps:
                 take(file, fcntl.LOCK_EX)
             opt.step()
             take(file, fcntl.LOCK_UN)
