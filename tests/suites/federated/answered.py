@@ -11,12 +11,13 @@ from grader.api import (
     WrongAnswer,
     found,
     holds,
+    in_drawn_order,
     not_run,
 )
 
 from . import lenet
 from .gathering import given_num_bytes
-from .training_cases import Training
+from .training_cases import Trained, Training
 
 Check = Callable[[Training, Outcome], None]
 Run = Callable[..., Launch]
@@ -25,22 +26,45 @@ Runs = Iterator[Answered]
 Cases = Mapping[int, Sequence[Training]]
 
 
-def answered(run: Run, cases: Cases, alone: Callable[[], Launch] | None = None) -> Runs:
-    """Yield the ordinary runs that came to an end, by number of ranks in their order.
+def answered(
+    run: Run,
+    cases: Cases,
+    alone: Callable[[], Launch] | None = None,
+    checks: Sequence[Check] = (),
+) -> Runs:
+    """Yield the ordinary runs that came to an end, by number of ranks in their order, and a longer.
 
-    alone: returns the run of the script as a program of its own. Raises RunFailed where no run came
-    to an end, and where the program of its own does not even come to calling MPI.
+    alone: returns the run of the script as a program of its own. checks: those that hold for all
+    others have to hold for the longer run. Raises RunFailed where no run came to an end, and where
+    the program of its own does not even come to calling MPI; what a check raises.
     """
-    has_ended = False
+    ended: list[Answered] = []
     for ranks, of_ranks in cases.items():
         for each in _ordinary(run(ranks, of_ranks)).holding(_anything):
-            if not has_ended and alone is not None:
+            if not ended and alone is not None:
                 assert_calls_mpi(alone())
-            has_ended = True
+            ended.append(each)
             yield each
-    if not has_ended:
+    if not ended:
         ranks, of_ranks = next(iter(cases.items()))
         next(iter(_ordinary(run(ranks, of_ranks))))
+    yield from _longer(run, ended, checks)
+
+
+def _longer(run: Run, ended: Sequence[Answered], checks: Sequence[Check]) -> Runs:
+    """Yield a longer run on a number of ranks that is drawn, if its time suffices.
+
+    What diverges is judged by shorter runs. Raises RunFailed where it fails otherwise.
+    """
+    case, outcome = in_drawn_order(ended[0][1], ended)[0]
+    launch = run(outcome.ranks, (replace(case, is_longer=True),))
+    for longer, answer in launch.answers():
+        if not isinstance(answer, Outcome):
+            if answer.verdict is not Verdict.TIME_LIMIT_EXCEEDED:
+                raise RunFailed(answer)
+        elif not Trained(longer, answer).has_diverged:
+            assert_as_right_as(ended, longer, answer, checks)
+            yield longer, answer
 
 
 def begun(

@@ -31,7 +31,7 @@ def assert_own_examples(rounds: Rounds) -> None:
         told = f"{ranks_text(shared.ranks).capitalize()} both trained on the same part of the data."
         facts = {"ranks": shared.ranks, "example": shared.example}
         raise WrongAnswer(found("split.same_part", told, help=_SPLIT, **facts))
-    everything = np.arange(trained.case.num_training)
+    everything = np.arange(trained.num_training)
     left_out = np.setdiff1d(everything, np.concatenate(list(together.values())))
     if number := len(left_out):
         told = f"The clients left out {some_text(left_out, len(everything))}."

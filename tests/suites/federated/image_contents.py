@@ -49,10 +49,9 @@ def assert_images_given(
         # What a scatter hands out is not sampled.
         scattered = [each for each in trace.ranks[rank].calls if "scatter" in each.function.lower()]
         num_bytes = to_all + sum(max(call.num_bytes, 0) for call in scattered)
-        num_bytes += sum(
-            _num_bytes_of_images(call, call.num_bytes, plain)
-            for call in messages(trace, SERVER, rank)
-        )
+        for call in messages(trace, SERVER, rank):
+            if num_bytes < needed:
+                num_bytes += _num_bytes_of_images(call, call.num_bytes, plain)
         if num_bytes < needed:
             text = f"Samples of the data that the server sent rank {rank} show only {num_bytes:,} "
             text += f"bytes of images; at least {needed:,.0f} are needed. The rank might not train "

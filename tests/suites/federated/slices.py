@@ -64,7 +64,7 @@ def assert_whole_batches(trained: Trained, computing: Sequence[int]) -> None:
     for step, parts in enumerate(steps):
         if shared := shared_example(parts):
             raise WrongAnswer(_shared(step, shared))
-    everything = np.arange(trained.case.num_training)
+    everything = np.arange(trained.num_training)
     per_epoch = len(everything) // BATCH_SIZE
     for epoch in range(len(steps) // per_epoch):
         of_epoch = steps[epoch * per_epoch : (epoch + 1) * per_epoch]
@@ -94,7 +94,7 @@ def assert_epochs(trained: Trained, computing: Sequence[int]) -> None:
 
     Raises WrongAnswer with the numbers of the first rank that did not.
     """
-    examples = trained.case.num_training
+    examples = trained.num_training
     asked = NUM_EPOCHS * examples // BATCH_SIZE
     for rank in computing:
         number = len(trained.batches(rank))

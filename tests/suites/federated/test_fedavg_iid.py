@@ -12,7 +12,7 @@ from .aggregation import (
     assert_model_kept,
     assert_weighted_means,
 )
-from .answered import Run, Runs, answered, assert_as_right_as, assert_ends_alike, begun
+from .answered import Check, Run, Runs, answered, assert_as_right_as, assert_ends_alike, begun
 from .fedavg_cases import MORE_THAN_ALL, RoundChecks, assert_exchanged, assert_figure, cases_of
 from .origins import Faults, drawn_run, faults_in
 
@@ -32,9 +32,9 @@ def checks() -> RoundChecks:
     return RoundChecks()
 
 
-def runs_of(run: Run) -> Runs:
-    """Yield the runs with several clients."""
-    return answered(run, CASES, alone=lambda: alone(run))
+def runs_of(run: Run, *checks: Check) -> Runs:
+    """Yield the runs with several clients. Of a longer one, the checks hold."""
+    return answered(run, CASES, alone=lambda: alone(run), checks=checks)
 
 
 def alone(run: Run) -> Launch:
@@ -95,7 +95,7 @@ def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
     """reaches the correct global model after every round"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         for check in checks.training:
             check(case, outcome)
 
@@ -110,21 +110,21 @@ def test_trains_with_any_number_of_clients(run: Run, checks: RoundChecks, ranks:
 @points(1, requires=test_training_uses_what_is_sent)
 def test_clients_train_on_all_of_their_examples(run: Run, checks: RoundChecks) -> None:
     """trains each client on all of its part of the data"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.own_examples(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_trains_for_five_rounds(run: Run, checks: RoundChecks) -> None:
     """trains for 5 rounds of 1 epoch in batches of 32"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.five_rounds(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_local_steps_are_those_of_sgd(run: Run, checks: RoundChecks) -> None:
     """takes SGD steps with learning rate 0.01 and momentum 0.9"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.local_sgd(case, outcome)
 
 
@@ -138,7 +138,7 @@ def test_clients_begin_each_round_with_the_global_model(run: Run, checks: RoundC
 @points(2, requires=test_training_uses_what_is_sent)
 def test_global_model_is_the_mean_of_the_clients(run: Run, checks: RoundChecks) -> None:
     """averages all clients' models after each round"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.equal_weights(case, outcome)
 
 

@@ -7,6 +7,7 @@ import pytest
 from grader.api import Launch, part, points, stage
 
 from .answered import (
+    Check,
     Run,
     Runs,
     answered,
@@ -40,9 +41,9 @@ def checks() -> StepChecks:
     return StepChecks(has_server=True)
 
 
-def runs_of(run: Run) -> Runs:
-    """Yield the runs with several workers."""
-    return answered(run, CASES, alone=lambda: alone(run))
+def runs_of(run: Run, *checks: Check) -> Runs:
+    """Yield the runs with several workers. Of a longer one, the checks hold."""
+    return answered(run, CASES, alone=lambda: alone(run), checks=checks)
 
 
 def alone(run: Run) -> Launch:
@@ -81,7 +82,7 @@ def test_training_uses_what_is_sent(run: Run, checks: StepChecks) -> None:
 @points(1.5, requires=test_training_uses_what_is_sent)
 def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
     """has the same model as cent_sgd.py after every step"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         for check in checks.training:
             check(case, outcome)
 
@@ -96,14 +97,14 @@ def test_trains_with_any_number_of_workers(run: Run, checks: StepChecks, ranks: 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_each_worker_computes_its_slice(run: Run, checks: StepChecks) -> None:
     """trains each worker on int(batch / workers) examples"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.slice_sizes(case, outcome)
 
 
 @points(1.5, requires=test_training_uses_what_is_sent)
 def test_slices_make_up_the_batches(run: Run, checks: StepChecks) -> None:
     """cuts each batch so that no example is lost or repeated"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.whole_batches(case, outcome)
 
 
@@ -117,7 +118,7 @@ def test_trains_for_three_epochs(run: Run, checks: StepChecks) -> None:
 @points(1, requires=test_training_uses_what_is_sent)
 def test_server_computes_no_gradients(run: Run, checks: StepChecks) -> None:
     """computes no gradients on the server"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.only_workers(case, outcome)
 
 
@@ -131,35 +132,35 @@ def test_workers_start_with_the_servers_model(run: Run, checks: StepChecks) -> N
 @points(1.5, requires=test_training_uses_what_is_sent)
 def test_server_uses_the_gradients_of_all_workers(run: Run, checks: StepChecks) -> None:
     """weights all workers' gradients equally"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.summed(case, outcome)
 
 
 @points(2, requires=test_training_uses_what_is_sent)
 def test_server_divides_the_sum(run: Run, checks: StepChecks) -> None:
     """divides the sum of the gradients correctly"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.divided(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_every_parameter_gets_its_gradient(run: Run, checks: StepChecks) -> None:
     """updates each parameter with its own gradient"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.every_parameter(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
     """takes SGD steps with learning rate 0.01 and momentum 0.9"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.sgd(case, outcome)
 
 
 @points(5, requires=test_training_uses_what_is_sent)
 def test_workers_get_the_new_model_in_every_step(run: Run, checks: StepChecks) -> None:
     """computes each gradient with the server's new model"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.workers_follow(case, outcome)
         assert_models_served(case, outcome)
     assert_models_matter(faults_of(run, checks), checks)
@@ -173,16 +174,16 @@ def test_model_holds_the_trained_network(run: Run, checks: StepChecks) -> None:
 
 
 @points(3, requires=test_training_uses_what_is_sent)
-def test_server_gives_out_the_examples(run: Run) -> None:
+def test_server_gives_out_the_examples(run: Run, checks: StepChecks) -> None:
     """sends each worker its examples from the server"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         assert_examples_served(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_workers_send_their_gradients_in_every_step(run: Run, checks: StepChecks) -> None:
     """sends every worker's gradients in every step"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         assert_gradients_given(case, outcome, checks.computing(outcome))
     faults = faults_of(run, checks)
     if faults.holds_without(checks.summed):

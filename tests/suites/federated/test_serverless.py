@@ -4,7 +4,7 @@ import pytest
 
 from grader.api import Launch, Outcome, assert_time_ratio, part, points, stage
 
-from .answered import Run, Runs, answered, assert_as_right_as, assert_ends_alike, begun
+from .answered import Check, Run, Runs, answered, assert_as_right_as, assert_ends_alike, begun
 from .origins import Faults, drawn_run, faults_in
 from .sgd_cases import StepChecks, cases_of, num_steps_of, timing_cases
 from .sgd_traffic import assert_gradients_given
@@ -23,9 +23,9 @@ def checks() -> StepChecks:
     return StepChecks(has_server=False)
 
 
-def runs_of(run: Run) -> Runs:
-    """Yield the runs on several ranks."""
-    return answered(run, CASES, alone=lambda: alone(run))
+def runs_of(run: Run, *checks: Check) -> Runs:
+    """Yield the runs on several ranks. Of a longer one, the checks hold."""
+    return answered(run, CASES, alone=lambda: alone(run), checks=checks)
 
 
 def alone(run: Run) -> Launch:
@@ -59,7 +59,7 @@ def test_training_uses_what_the_ranks_send(run: Run, checks: StepChecks) -> None
 @points(2, requires=test_training_uses_what_the_ranks_send)
 def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
     """has the same model as cent_sgd.py after every step"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         for check in checks.training:
             check(case, outcome)
 
@@ -102,42 +102,42 @@ def test_all_ranks_start_with_one_model(run: Run, checks: StepChecks) -> None:
 @points(2, requires=test_training_uses_what_the_ranks_send)
 def test_gradients_of_all_ranks_are_summed(run: Run, checks: StepChecks) -> None:
     """weights all ranks' gradients equally"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.summed(case, outcome)
 
 
 @points(2.5, requires=test_training_uses_what_the_ranks_send)
 def test_the_sum_is_divided(run: Run, checks: StepChecks) -> None:
     """divides the sum of the gradients correctly"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.divided(case, outcome)
 
 
 @points(3.5, requires=test_training_uses_what_the_ranks_send)
 def test_each_step_uses_the_reduced_gradient(run: Run, checks: StepChecks) -> None:
     """uses the reduced gradient in every step"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.steps_use_all(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_the_ranks_send)
 def test_every_parameter_is_reduced(run: Run, checks: StepChecks) -> None:
     """reduces the gradients of all weights and biases"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.every_parameter(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_the_ranks_send)
 def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
     """takes SGD steps with learning rate 0.01 and momentum 0.9"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.sgd(case, outcome)
 
 
 @points(1.5, requires=test_training_uses_what_the_ranks_send)
 def test_all_ranks_keep_one_model(run: Run, checks: StepChecks) -> None:
     """keeps the same model on all ranks after each step"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.one_model(case, outcome)
 
 
@@ -151,7 +151,7 @@ def test_model_holds_the_trained_network(run: Run, checks: StepChecks) -> None:
 @points(0.5, requires=test_training_uses_what_the_ranks_send)
 def test_gradients_are_sent_in_every_step(run: Run, checks: StepChecks) -> None:
     """sends every rank's gradients in every step"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         assert_gradients_given(case, outcome, range(outcome.ranks))
     faults = faults_of(run, checks)
     if faults.holds_without(checks.summed):

@@ -14,6 +14,8 @@ from . import lenet
 Rows = NDArray[np.int64]
 
 _NUM_TEST = 20
+_TIMES_LONGER = (3, 5)
+"""What code does once a short run would be over must show, and a run must not take too long."""
 _CLASSES = 10
 
 _BOUND = 1e3
@@ -44,6 +46,8 @@ class Training(Case):
     """Slips of such a script are mended."""
     inputs_seed: int | None = None
     """That of an earlier case, to have its inputs again."""
+    is_longer: bool = False
+    """It has several times as many examples, a number that is drawn."""
     num_givers: int = 1
     """Ranks whose gradients or models one rank may add up number by number, which takes longer."""
 
@@ -56,7 +60,9 @@ class Training(Case):
     def label(self) -> str:
         """Return the number of examples, how they are divided, and what is special."""
         divided = ""
-        if len(self.client_sizes) > 1:
+        if self.is_longer:
+            divided = f" times {_TIMES_LONGER[0]} to {_TIMES_LONGER[1]}"
+        elif len(self.client_sizes) > 1:
             divided = f" ({', '.join(map(str, self.client_sizes))} on the clients)"
         return (
             f"{self.num_training} training examples{divided}"
@@ -76,9 +82,15 @@ class Training(Case):
         """
         seed = int(random.integers(1 << 60)) if self.inputs_seed is None else self.inputs_seed
         random = np.random.default_rng(seed)
-        num_examples = self.num_training + _NUM_TEST
+        least, most = _TIMES_LONGER
+        drawn = np.exp(random.uniform(np.log(least), np.log(most + 1))) if self.is_longer else 1
+        times = int(drawn)
+        num_training = times * self.num_training
+        num_examples = num_training + _NUM_TEST
         labels = random.integers(_CLASSES, size=num_examples)
-        client_of = np.repeat(np.arange(len(self.client_sizes)), self.client_sizes)
+        client_of = np.repeat(
+            np.arange(len(self.client_sizes)), times * np.int64(self.client_sizes)
+        )
         if self.is_skewed:
             own = random.integers(_CLASSES, size=(len(self.client_sizes), 3))
             of_client = own[client_of, random.integers(3, size=len(client_of))]
@@ -91,22 +103,22 @@ class Training(Case):
         same: dict[str, Any] = {
             "images": np.clip(pictures / 2 + noise, 0, 255).astype(np.uint8),
             "labels": labels.astype(np.int64),
-            "num_training": self.num_training,
+            "num_training": num_training,
             "seed": seed,
         }
         if self.purpose == "yardstick":
             epochs, batch_size = self.plan
             same["plan"] = {"epochs": epochs, "batch_size": batch_size}
         else:
-            shuffled = random.permutation(self.num_training)
+            shuffled = random.permutation(num_training)
             same["client_of"] = client_of[shuffled] if len(client_of) else client_of
             # The labels go with their clients: what was made for one is shuffled to its rows.
             if len(client_of):
                 same["images"] = np.concatenate(
-                    [same["images"][shuffled], same["images"][self.num_training :]]
+                    [same["images"][shuffled], same["images"][num_training:]]
                 )
                 same["labels"] = np.concatenate(
-                    [same["labels"][shuffled], same["labels"][self.num_training :]]
+                    [same["labels"][shuffled], same["labels"][num_training:]]
                 )
             same["file"] = self.file
             if self.most_gradients:
@@ -142,8 +154,9 @@ class Trained:
         self.case = case
         self.outcome = outcome
         given = outcome.inputs[0]
-        self.labels: Rows = given["labels"][: case.num_training]
-        self._images = given["images"][: case.num_training]
+        self.num_training = int(given["num_training"])
+        self.labels: Rows = given["labels"][: self.num_training]
+        self._images = given["images"][: self.num_training]
         self.client_of: Rows = np.asarray(given.get("client_of", ()), dtype=np.int64)
         self._gradients: dict[tuple[int, int], lenet.Vector] = {}
 
@@ -202,7 +215,7 @@ class Trained:
         if (lengths < 0).any() or lengths.sum() != len(rows):
             text = f"The grader's record of rank {rank}'s batches is inconsistent."
             raise WrongAnswer(found("batches.inconsistent", text, rank=rank))
-        if (rows < 0).any() or (rows >= self.case.num_training).any():
+        if (rows < 0).any() or (rows >= self.num_training).any():
             text = f"Rank {rank} trained on images that are not training examples from load_data()."
             helps = "compare the network's inputs with the data loader's batches"
             raise WrongAnswer(found("batches.unknown_images", text, help=helps, rank=rank))
