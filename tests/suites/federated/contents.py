@@ -122,6 +122,15 @@ def assert_contents(
         raise NotProven(found("evidence.models_not_given", text, **facts))
 
 
+def may_be_beside(trace: Trace, rank: int) -> bool:
+    """Return whether a rank's pickles have room for a model beside the array that is sampled."""
+    calls = trace.ranks[rank].calls
+    return any(
+        call.pickled and call.num_bytes - call.sampled_num_bytes >= lenet.MODEL_NUM_BYTES
+        for call in calls
+    )
+
+
 def _num_bytes_holding(
     trace: Trace,
     rank: int,

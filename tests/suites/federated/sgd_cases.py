@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from grader.api import Outcome, WrongAnswer, case_context, holds
 
-from .contents import assert_contents
+from .contents import assert_contents, may_be_beside
+from .gathering import SERVER
 from .sgd_steps import assert_sgd
 from .slices import (
     BATCH_SIZE,
@@ -26,7 +27,7 @@ from .step_checks import (
     assert_workers_follow,
     ranks_used_by_others,
 )
-from .step_contents import expected_of_steps, factors_of_steps
+from .step_contents import expected_of_steps, factors_of_steps, models_of_server
 from .steps import Steps
 from .training_cases import Trained, Training
 
@@ -130,6 +131,21 @@ class StepChecks:
                 is_right=is_right,
                 least=most if is_right else 1,
             )
+
+    def assert_models_given(self, case: Training, outcome: Outcome) -> None:
+        """Assert that the server gives the models that its first steps lead to, by samples.
+
+        Nothing where the training is wrong, or the model may be in a message with the examples.
+        Raises NotProven.
+        """
+        if all(holds(check, case, outcome) for check in self.training):
+            with case_context(case, outcome):
+                steps = self._steps_of(case, outcome)
+                given = models_of_server(steps)
+                if not may_be_beside(outcome.trace, SERVER):
+                    assert_contents(
+                        outcome.trace, [SERVER], lambda _: given, [1.0], is_right=True, least=1
+                    )
 
     def _holders(self, outcome: Outcome) -> Sequence[int]:
         """Return the ranks whose model has to be the trained one at the end."""

@@ -1,5 +1,7 @@
 """What ranks may give others in each step of a data-parallel training."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from . import lenet
@@ -35,6 +37,12 @@ def expected_of_steps(steps: Steps, rank: int) -> list[list[Expected]]:
             vectors.append(expected(models[number + 1] - models[number], models[number]))
         by_step.append(vectors)
     return by_step
+
+
+def models_of_server(steps: Steps) -> list[list[Expected]]:
+    """Return the models that the workers got after the first steps, each of which is to be sent."""
+    models = steps.models(steps.computing[0])[: MOST_STEPS + 1]
+    return [[expected(after - before, before)] for before, after in pairwise(models)]
 
 
 def factors_of_steps(steps: Steps) -> list[float]:

@@ -163,7 +163,9 @@ def test_workers_get_the_new_model_in_every_step(run: Run, checks: StepChecks) -
     for case, outcome in runs_of(run, *checks.everything):
         checks.workers_follow(case, outcome)
         assert_models_served(case, outcome)
-    assert_models_matter(faults_of(run, checks), checks)
+    faults = faults_of(run, checks)
+    assert_models_matter(faults, checks)
+    faults.assert_contents(checks.assert_models_given)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
