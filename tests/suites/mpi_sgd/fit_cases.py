@@ -1,7 +1,7 @@
 """What the three training parts are called with, and what their networks were trained on."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 from typing import Any
 
@@ -165,6 +165,12 @@ class Fit(Case):
             # Numbers that are not finite are compared as well: whose they are tells more.
             **{name: Array("float64", shape, finite=False) for name, shape in self.shapes.items()},
         }
+
+    def of_drawn_length(self, outcome: Outcome) -> "Fit":
+        """Return the case with the numbers of epochs and batches that were drawn for an outcome."""
+        given = outcome.inputs[0]
+        batches, epochs = given["number_of_batches"], given["epochs"]
+        return replace(self, number_of_batches=batches, epochs=epochs)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -1,6 +1,7 @@
 """What both synchronous parts are called with, and what must come of it."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from grader.api import (
     Finding,
     Launch,
+    NotProven,
     Outcome,
     RunFailure,
     Verdict,
@@ -242,9 +244,10 @@ def assert_batches_wherever_trained(run: Run, cases: Cases, ranks: int) -> None:
 def assert_rule(
     run: Run, cases: Cases, rule: Check, used: Check = assert_every_rank_gets_all_gradients
 ) -> None:
-    """Assert a rule on each training on several ranks that uses gradients.
+    """Assert a rule on each training on several ranks that uses gradients, also a drawn long one.
 
-    used: says what that means. A step with wrong factors counts; a rule is not about these.
+    used: says what that means. A step with wrong factors counts; a rule is not about these. Of a
+    long training not all calls may have been kept: what is missing breaks no rule.
     """
     for ranks in SEVERAL_RANKS:
         ordinary = run(ranks, cases[ranks]).having(purpose="values", synchronous_sends=False)
@@ -252,6 +255,11 @@ def assert_rule(
             for case, outcome in launch.holding(used):
                 with case_context(case, outcome):
                     rule(case, outcome)
+    for ranks in FEW_RANKS:
+        drawn = run(ranks, cases[ranks]).having(purpose=DRAWN_LENGTH)
+        for case, outcome in drawn.holding(assert_trained_as_long_as_drawn):
+            with suppress(NotProven), case_context(case, outcome):
+                rule(case.of_drawn_length(outcome), outcome)
 
 
 def _longer(run: Run, cases: Cases, ranks: int) -> Launch | None:
