@@ -308,14 +308,16 @@ def _is_misspelt(failure: RunFailure) -> bool:
 
 
 def _sends_sums_of_chunks(proof: Proof) -> bool:
-    sends = [
-        call for rank in range(proof.outcome.ranks) for call in sends_of(proof.outcome.trace, rank)
-    ]
-    longest_num_bytes = max((call.num_bytes for call in sends), default=0)
-    return 2 * longest_num_bytes <= proof.num_bytes and _sends_sums(proof.case, proof.outcome)
+    """Return whether ranks send chunks, and half of what a ring sends are sums of several ranks."""
+    trace = proof.outcome.trace
+    sent = [each for told in messages_with_contents(trace, proof.summed) for each in told]
+    num_bytes = sum(each.num_bytes for each in sent if each.sets and max(map(len, each.sets)) > 1)
+    longest_num_bytes = max((each.call.num_bytes for each in sent), default=0)
+    is_enough = num_bytes >= (proof.outcome.ranks - 1) * proof.num_bytes
+    return is_enough and 2 * longest_num_bytes <= proof.num_bytes
 
 
-def _sends_sums(case: Reduction, attempt: Attempt | Outcome) -> bool:
+def _sends_sums(case: Reduction, attempt: Attempt) -> bool:
     """Return whether ranks exchange as much as an all-reduce takes, and half of it is their arrays.
 
     What nobody receives does not count.
