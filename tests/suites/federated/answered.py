@@ -32,7 +32,7 @@ def answered(
     alone: Callable[[], Launch] | None = None,
     checks: Sequence[Check] = (),
 ) -> Runs:
-    """Yield the ordinary runs that came to an end, by number of ranks in their order, and a longer.
+    """Yield the ordinary runs that came to an end, by number of ranks, and then a longer one.
 
     alone: returns the run of the script as a program of its own. checks: those that hold for all
     others have to hold for the longer run. Raises RunFailed where no run came to an end, and where
@@ -52,7 +52,7 @@ def answered(
 
 
 def _longer(run: Run, ended: Sequence[Answered], checks: Sequence[Check]) -> Runs:
-    """Yield a longer run on a number of ranks that is drawn, if its time suffices.
+    """Yield a longer run on a number of ranks that is drawn, if time and records suffice for it.
 
     What diverges is judged by shorter runs. Raises RunFailed where it fails otherwise.
     """
@@ -60,11 +60,15 @@ def _longer(run: Run, ended: Sequence[Answered], checks: Sequence[Check]) -> Run
     launch = run(outcome.ranks, (replace(case, is_longer=True),))
     for longer, answer in launch.answers():
         if not isinstance(answer, Outcome):
-            if answer.verdict is not Verdict.TIME_LIMIT_EXCEEDED:
+            if answer.verdict not in (Verdict.TIME_LIMIT_EXCEEDED, Verdict.NOT_PROVEN):
                 raise RunFailed(answer)
-        elif not Trained(longer, answer).has_diverged:
+        elif not (Trained(longer, answer).has_diverged or _is_truncated(answer)):
             assert_as_right_as(ended, longer, answer, checks)
             yield longer, answer
+
+
+def _is_truncated(outcome: Outcome) -> bool:
+    return any(seen.truncated for seen in outcome.trace.ranks)
 
 
 def begun(

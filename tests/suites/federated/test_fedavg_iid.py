@@ -33,7 +33,7 @@ def checks() -> RoundChecks:
 
 
 def runs_of(run: Run, *checks: Check) -> Runs:
-    """Yield the runs with several clients. Of a longer one, the checks hold."""
+    """Yield the runs with several clients. The checks must hold for the longer run."""
     return answered(run, CASES, alone=lambda: alone(run), checks=checks)
 
 

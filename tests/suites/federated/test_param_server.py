@@ -42,7 +42,7 @@ def checks() -> StepChecks:
 
 
 def runs_of(run: Run, *checks: Check) -> Runs:
-    """Yield the runs with several workers. Of a longer one, the checks hold."""
+    """Yield the runs with several workers. The checks must hold for the longer run."""
     return answered(run, CASES, alone=lambda: alone(run), checks=checks)
 
 

@@ -24,7 +24,7 @@ def checks() -> StepChecks:
 
 
 def runs_of(run: Run, *checks: Check) -> Runs:
-    """Yield the runs on several ranks. Of a longer one, the checks hold."""
+    """Yield the runs on several ranks. The checks must hold for the longer run."""
     return answered(run, CASES, alone=lambda: alone(run), checks=checks)
 
 

@@ -88,7 +88,7 @@ class Hogwild(Training):
 
     @property
     def time_limit_s(self) -> float:
-        """Return what many processes may take that are spawned: each imports torch anew."""
+        """Return more for many spawned processes, each of which imports torch, and for long cases."""
         return super().time_limit_s if self.num_processes else 45.0
 
     def as_drawn(self, outcome: Outcome) -> Self:

@@ -51,6 +51,7 @@ _FEW_WRITES = 2
 """So many steps are none in training: the start is copied into shared memory, or the end out."""
 _SHARED = "compute each gradient at the weights that all processes share"
 
+_TINY = 1e-12
 SUM_MARGIN = 0.35
 """How far, relative to the way gone, the end may be from the start minus all steps: a write that is
 preempted half-way loses some steps on some weights, one of two processes' steps would be half.
@@ -59,8 +60,9 @@ On a busy machine processes are preempted more often, but the time between readi
 weight stays some nanoseconds of a step's millisecond; and who is preempted between its gradient
 and its write loses nothing, its step is only based on weights that are older."""
 
-TYPICAL_MARGIN = 0.1
-"""How far half of the weights may be off, relative to the way gone: few weights lose a write."""
+TYPICAL_MARGIN = 0.2
+"""How far half of the weights may be off, relative to the way gone: a late copy of all weights
+loses a whole step, which was 0.14 at most; steps a quarter too short are off by 0.26."""
 
 LOSS_MARGIN = 0.25
 """By how much the loss may fall less than under serial SGD, relative to its fall there.
@@ -329,7 +331,7 @@ def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
         moved, steps = _moved_and_steps(case, outcome)
         expected = steps.sum(axis=0)
         distance = float(np.linalg.norm(moved - expected) / np.linalg.norm(expected))
-        typical = float(np.median(np.abs(moved - expected) / np.abs(expected)))
+        typical = float(np.median(np.abs(moved - expected) / np.maximum(np.abs(expected), _TINY)))
         if distance <= SUM_MARGIN and typical <= TYPICAL_MARGIN:
             return
         text = f"The returned weights differ by {distance:.0%} from the expected ones: the start "

@@ -48,7 +48,7 @@ class Network(Case):
 
     probe: str = "run_network"
     batch_size: int
-    """0 where it is drawn: code could do right for a known size alone."""
+    """0 where it is drawn: code could be right for one known size only."""
 
     @property
     def label(self) -> str:

@@ -1,6 +1,8 @@
 """Hogwild: processes train one model in shared memory, none waits for another."""
 
+from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -33,7 +35,7 @@ from .hogwild_checks import (
     assert_workers,
 )
 from .sources import Sources, assert_no_solver
-from .training_cases import assert_given_model, assert_size
+from .training_cases import assert_given_model, assert_size, ended_in_time
 from .waiting_checks import assert_failure_noticed, assert_nobody_waits, assert_same_time
 
 pytestmark = [part("hogwild"), pytest.mark.mpi]
@@ -195,10 +197,10 @@ def assert_several_train_a_large_model(run) -> None:
                 assert_several_train(case.as_drawn(answer), answer)
 
 
-def real_length(run, subject: str) -> Launch | tuple[()]:
+def real_length(run, subject: str) -> Iterable[tuple[Any, Outcome]]:
     """Return a case like a run of main.py; none unless small trainings are right."""
     is_right = is_right_with_small_models(run)
-    return run(1, REAL_LENGTH).having(subject=subject) if is_right else ()
+    return ended_in_time(run(1, REAL_LENGTH).having(subject=subject)) if is_right else ()
 
 
 def assert_right_in_real_length(run) -> None:

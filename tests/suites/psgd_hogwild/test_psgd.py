@@ -31,7 +31,7 @@ from .psgd_checks import (
 )
 from .psgd_contents import assert_weights_come_by_mpi, assert_weights_given
 from .sources import Sources, assert_no_solver
-from .training_cases import assert_given_model, assert_size
+from .training_cases import assert_given_model, assert_size, ended_in_time
 
 pytestmark = [part("psgd"), pytest.mark.mpi]
 
@@ -68,7 +68,8 @@ def real_length(run, ranks, subject):
     """Return a case like a run of main.py, on drawn ranks; none unless small models are right."""
     is_right = is_right_with_small_models(run, CASES)
     is_drawn = is_right and ranks == drawn_ranks(run)
-    return run(ranks, REAL_LENGTH).having(subject=subject) if is_drawn else ()
+    launch = run(ranks, REAL_LENGTH) if is_drawn else None
+    return ended_in_time(launch.having(subject=subject)) if launch else ()
 
 
 @points(0.25)

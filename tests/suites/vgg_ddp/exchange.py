@@ -148,7 +148,8 @@ def assert_num_elements(case: Training, outcome: Outcome, name: str, *, copies: 
 
     What each rank gives is counted. Raises RuleViolation.
     """
-    wanted = copies * num_steps(case, outcome) * num_parameters(case.first_channels)
+    number = num_steps(case, outcome) + outcome.inputs[0]["num_earlier_steps"]
+    wanted = copies * number * num_parameters(case.first_channels)
     given = sum(
         call.num_elements
         for _, call in calls_by_rank(outcome.trace)
