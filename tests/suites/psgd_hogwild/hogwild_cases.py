@@ -88,7 +88,7 @@ class Hogwild(Training):
 
     @property
     def time_limit_s(self) -> float:
-        """Return more for many spawned processes, each of which imports torch, and for long cases."""
+        """Return more for long cases, and for many processes, each of which imports torch."""
         return super().time_limit_s if self.num_processes else 45.0
 
     def as_drawn(self, outcome: Outcome) -> Self:
