@@ -10,7 +10,6 @@ from .steps import num_steps
 from .train_cases import Printing, Training, epoch_of, late_of
 
 Cases = Mapping[int, tuple[Training, ...]]
-_FEW_NUMBERS = 2
 _OF_STEPS = (
     *("local", "used", "parameters", "through_ddp", "is_wrapped", "in_training"),
     *("num_reduced", "given", "batch_sizes"),
@@ -30,20 +29,7 @@ def assert_holds_later(launch: Launch, check: Check, *, where: Check | None = No
     late = late_of(launch)
     for case, outcome in late.holding(where) if where else late.answers():
         if isinstance(outcome, Outcome) and all(map(len, outcome["batch_sizes"])):
-            number = outcome.inputs[0]["num_earlier_steps"]
-            _assert_holds(naming_case(check), case, _without_numbers(outcome), number)
-
-
-def _without_numbers(outcome: Outcome) -> Outcome:
-    """Return the same without calls of one number or two, such as a loss that is printed.
-
-    How many iterations print one depends on how many come first.
-    """
-    ranks = [
-        replace(seen, calls=seen.calls.where(seen.calls.column("num_elements") > _FEW_NUMBERS))
-        for seen in outcome.trace.ranks
-    ]
-    return replace(outcome, trace=replace(outcome.trace, ranks=tuple(ranks)))
+            _assert_holds(naming_case(check), case, outcome, outcome.inputs[0]["num_earlier_steps"])
 
 
 def assert_kept_to(run: Run, cases: Cases, rule: Check, *, where: Check) -> None:

@@ -1,5 +1,7 @@
 """What a part demands of what its programs send, and of the names they use."""
 
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from grader.api import (
     RuleViolation,
     WrongAnswer,
     assert_not_truncated,
+    assert_only_operations,
     call_place,
     call_site,
     calls_by_rank,
@@ -21,6 +24,7 @@ from .steps import num_steps
 from .train_cases import Printing, Training
 
 _ROOT_ARGUMENTS = {"gather": "dst", "scatter": "src"}
+_FEW_NUMBERS = 2
 _LEAST_SHARE_REDUCED = 0.5
 """Of the gradient's numbers: what is sent in half precision may be counted by halves."""
 
@@ -43,6 +47,23 @@ def assert_plain(case: Training, outcome: Outcome) -> None:
         assert_not_through_ddp(case, outcome)
     except RuleViolation as violation:
         raise WrongAnswer(*violation.findings) from None
+
+
+def assert_gradients_only_by(
+    case: Training, outcome: Outcome, allowed: Collection[str], words: str
+) -> None:
+    """Assert that no other operations carry gradients. Raises RuleViolation.
+
+    Not of one number or two in later steps, such as a loss: how many steps print one is drawn.
+    """
+    trace = outcome.trace
+    if case.extent == "late":
+        ranks = [
+            replace(seen, calls=seen.calls.where(seen.calls.column("num_elements") > _FEW_NUMBERS))
+            for seen in trace.ranks
+        ]
+        trace = replace(trace, ranks=tuple(ranks))
+    assert_only_operations(trace, allowed=allowed, words=words)
 
 
 def assert_wrapped(case: Training, outcome: Outcome) -> None:

@@ -4,13 +4,13 @@ from functools import partial
 
 import pytest
 
-from grader.api import assert_only_operations, part, points, stage
+from grader.api import part, points, stage
 
 from .checks import assert_all_hold, assert_steps_use_all, assert_steps_with_mean
 from .exchange import assert_gradients_given, assert_num_elements, assert_something_given
 from .later import assert_holds_later, assert_kept_to
 from .partial_means import assert_partly_averaged
-from .rules import assert_names_of_today, assert_not_through_ddp
+from .rules import assert_gradients_only_by, assert_names_of_today, assert_not_through_ddp
 from .shared_tests import shared_tests
 from .stages import assert_all_give_gradients, assert_helped, assert_most_give_gradients
 from .train_cases import cases_by_ranks, epoch_of
@@ -55,7 +55,7 @@ def assert_by_all_reduce(case, outcome):
     """Assert that nothing else carries gradients, and that all_reduce carries all of them."""
     assert_not_through_ddp(case, outcome)
     allowed = {"all_reduce", "all_reduce_coalesced"}
-    assert_only_operations(outcome.trace, allowed=allowed, words="all_reduce")
+    assert_gradients_only_by(case, outcome, allowed, words="all_reduce")
     assert_num_elements(case, outcome, "all_reduce", copies=outcome.ranks)
 
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from grader.api import assert_only_operations, part, points, stage
+from grader.api import part, points, stage
 
 from .batches import (
     assert_nothing_left,
@@ -17,7 +17,7 @@ from .proof import (
     assert_reduced_in_buckets,
     assert_steps_come_from_backward,
 )
-from .rules import assert_through_ddp, assert_wrapped
+from .rules import assert_gradients_only_by, assert_through_ddp, assert_wrapped
 from .shared_tests import shared_tests
 from .stages import assert_helped
 from .train_cases import cases_by_ranks, epoch_of
@@ -81,7 +81,7 @@ def test_nothing_else_sends(run):
 
 def assert_silent(case, outcome):
     """Assert that no operation of torch.distributed is called between backward and step."""
-    assert_only_operations(outcome.trace, allowed=set(), words="none between backward and step")
+    assert_gradients_only_by(case, outcome, set(), words="none between backward and step")
 
 
 test_program_comes_to_its_end = averaged(0.5)(SHARED.test_program_comes_to_its_end)

@@ -4,13 +4,13 @@ from functools import partial
 
 import pytest
 
-from grader.api import assert_only_operations, part, points, stage
+from grader.api import part, points, stage
 
 from .checks import assert_all_hold, assert_steps_use_all, assert_steps_with_mean
 from .exchange import assert_gradients_given, assert_num_elements, assert_something_given
 from .later import assert_holds_later, assert_kept_to
 from .partial_means import assert_partly_averaged
-from .rules import assert_collected_on_rank_0, assert_not_through_ddp
+from .rules import assert_collected_on_rank_0, assert_gradients_only_by, assert_not_through_ddp
 from .shared_tests import shared_tests
 from .stages import assert_all_give_gradients, assert_helped, assert_most_give_gradients
 from .train_cases import cases_by_ranks, epoch_of
@@ -55,7 +55,7 @@ def assert_by_gather_and_scatter(case, outcome):
     """Assert that nothing else carries gradients, and that these carry all of them."""
     assert_not_through_ddp(case, outcome)
     allowed = {"gather", "scatter"}
-    assert_only_operations(outcome.trace, allowed=allowed, words="gather and scatter")
+    assert_gradients_only_by(case, outcome, allowed, words="gather and scatter")
     for name in ("gather", "scatter"):
         assert_num_elements(case, outcome, name, copies=outcome.ranks)
 

@@ -4,12 +4,12 @@ from functools import partial
 
 import pytest
 
-from grader.api import assert_only_operations, assert_requests_completed, case_context, part, points
+from grader.api import assert_requests_completed, case_context, part, points
 
 from .checks import assert_all_hold, assert_steps_use_all
 from .exchange import assert_gradients_sent, assert_num_elements, assert_something_sent
 from .later import assert_holds_later, assert_kept_to
-from .rules import assert_messages_by_rank_0, assert_not_through_ddp
+from .rules import assert_gradients_only_by, assert_messages_by_rank_0, assert_not_through_ddp
 from .shared_tests import shared_tests
 from .train_cases import cases_by_ranks, epoch_of
 
@@ -52,7 +52,7 @@ def test_only_isend_and_irecv(run):
 def assert_by_isend_and_irecv(case, outcome):
     """Assert that nothing else carries gradients, and that these carry all of them."""
     assert_not_through_ddp(case, outcome)
-    assert_only_operations(outcome.trace, allowed={"isend", "irecv"}, words="isend and irecv")
+    assert_gradients_only_by(case, outcome, {"isend", "irecv"}, words="isend and irecv")
     assert_num_elements(case, outcome, "isend", copies=2 * (outcome.ranks - 1))
 
 
