@@ -212,7 +212,7 @@ def test_both_launchers_and_both_methods_train_alike():
             env=environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr
         said += second_epochs(done.stdout)
