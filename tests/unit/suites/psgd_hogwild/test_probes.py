@@ -199,7 +199,8 @@ def test_the_reference_network_passes_every_check(probes) -> None:
     network_cases.assert_probabilities(case, outcome)
     network_cases.assert_dropout_only_in_training(case, outcome)
     with pytest.raises(WrongAnswer, match=r"has shape \(2, 10\); expected \(3, 10\)"):
-        network_cases.assert_probabilities(network_cases.Network(batch_size=3), outcome)
+        more = {**given, "images": given["images"].repeat(2, axis=0)[:3]}
+        network_cases.assert_probabilities(case, outcome_of(case, [more], [found]))
 
 
 @pytest.mark.parametrize(
