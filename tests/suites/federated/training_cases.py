@@ -89,7 +89,7 @@ class Training(Case):
         num_examples = num_training + _NUM_TEST
         labels = random.integers(_CLASSES, size=num_examples)
         client_of = np.repeat(
-            np.arange(len(self.client_sizes)), times * np.int64(self.client_sizes)
+            np.arange(len(self.client_sizes)), times * np.asarray(self.client_sizes, np.int64)
         )
         if self.is_skewed:
             own = random.integers(_CLASSES, size=(len(self.client_sizes), 3))

@@ -194,8 +194,8 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
             text = f"{last}, but the last output leaves in cycle {makespan}."
             facts = {**last.facts, "makespan": makespan}
             raise WrongAnswer(found("latency.work_after_last_output", text, **facts))
-        told = () if outcome["operands_problem"][0] else schedule
-        for work, cycle in waiting(told, given["ifmap"], given["kernel"]):
+        with_operands = [] if outcome["operands_problem"][0] else schedule
+        for work, cycle in waiting(with_operands, given["ifmap"], given["kernel"]):
             text = f"{work}, but it could begin in cycle {cycle}."
             helps = "an operation begins as soon as its PE is free and its operands exist"
             raise WrongAnswer(found("latency.waits", text, help=helps, **work.facts, could=cycle))
