@@ -247,9 +247,8 @@ def test_training_is_right(run: Run, checks: StepChecks) -> None:
 @stage(3.75)
 def test_all_but_the_gradients_are_sent(run: Run, checks: StepChecks) -> None:
     """takes correct steps with the server's data and models"""
-    for case, outcome in runs_of(run):
-        assert_examples_served(case, outcome)
-        assert_models_served(case, outcome)
-        for check in checks.training:
+    served = assert_examples_served, assert_models_served, *checks.training
+    for case, outcome in runs_of(run, *served):
+        for check in served:
             check(case, outcome)
     assert_models_matter(faults_of(run, checks), checks)
