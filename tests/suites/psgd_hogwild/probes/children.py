@@ -19,6 +19,10 @@ class ChildFailed(Exception):
     """A process that the student's code started has failed, and nobody noticed."""
 
 
+class ReturnedEarly(Exception):
+    """hogwild has returned, and its processes train on."""
+
+
 class Idle(BaseException):
     """No process does anything any more."""
 
@@ -68,6 +72,20 @@ def ended_when_idle(record):
         for process in active_children():
             process.kill()
             process.join()
+
+
+def goes_on(record, num_rows):
+    """Return whether processes compute gradients after hogwild has returned; wait for them.
+
+    num_rows: examples of the whole training; who has trained on as many is not waited for.
+    """
+    batches = record.events("batch")
+    if sum(len(event["rows"]) for event in batches) >= num_rows:
+        return False
+    with contextlib.suppress(Idle), ended_when_idle(record):
+        for process in active_children():
+            process.join()
+    return len(record.events("batch")) > len(batches)
 
 
 def child_failure(record, error):

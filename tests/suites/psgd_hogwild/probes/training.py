@@ -11,7 +11,16 @@ from torch.utils.data import TensorDataset
 
 from grader.rank.toolbox import error_text, replaced
 
-from .children import ChildFailed, Idle, child_failure, ended_when_idle, processes_reported, told_of
+from .children import (
+    ChildFailed,
+    Idle,
+    ReturnedEarly,
+    child_failure,
+    ended_when_idle,
+    goes_on,
+    processes_reported,
+    told_of,
+)
 from .returned import batches_seen, numbered, stays_of, trained_and_seen
 
 _MAX_PLACE_CHARS = 200
@@ -115,6 +124,7 @@ def train_hogwild(
                 trained = hogwild(
                     model, dataset, num_processes=num_processes, seed=seed, **settings
                 )
+                went_on = goes_on(record, settings["epochs"] * len(dataset))
         except (Exception, Idle) as error:
             if isinstance(error, NotImplementedError) and not to_the_end:
                 raise
@@ -124,6 +134,10 @@ def train_hogwild(
     if not (failing_batch or to_the_end):
         for event in record.events("raised"):
             raise ChildFailed(f"{told_of(event)}; hogwild returned as if it had finished")
+        if went_on:
+            raise ReturnedEarly(
+                "hogwild returned while its processes still trained; it must join() each of them"
+            )
     wrote = record.events("wrote")
     # At the first meeting only: when one misses a later meeting, others give up on it.
     arrived = {event["thread"] for event in record.events("arrived") if event.get("meeting") == 0}
