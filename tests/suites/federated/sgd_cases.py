@@ -120,16 +120,24 @@ class StepChecks:
         is_right = all(holds(check, case, outcome) for check in self.training)
         if not is_right and not holds(self.summed, case, outcome):
             return
-        with case_context(case, outcome), contextlib.suppress(WrongAnswer):
+        with contextlib.suppress(WrongAnswer):
+            num_givers = len(self.computing(outcome)) - (0 if self._has_server else 1)
+            self._assert_given(case, outcome, is_right, num_givers if is_right else 1)
+
+    def assert_own_gradients(self, case: Training, outcome: Outcome) -> None:
+        """Assert that each rank gives others its own gradients, by samples. Raises NotProven."""
+        self._assert_given(case, outcome, is_right=True, least=len(self.computing(outcome)))
+
+    def _assert_given(self, case: Training, outcome: Outcome, is_right: bool, least: int) -> None:
+        with case_context(case, outcome):
             steps = self._steps_of(case, outcome)
-            most = len(steps.computing) - (0 if self._has_server else 1)
             assert_contents(
                 outcome.trace,
                 steps.computing,
                 lambda rank: expected_of_steps(steps, rank),
                 factors_of_steps(steps),
                 is_right=is_right,
-                least=most if is_right else 1,
+                least=least,
             )
 
     def assert_models_given(self, case: Training, outcome: Outcome) -> None:

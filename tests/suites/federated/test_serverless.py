@@ -197,3 +197,13 @@ def test_first_step_is_right(run: Run, checks: StepChecks) -> None:
     """takes a correct first step before an error stops it"""
     seen = begun(run, CASES, runs_of(run), 1, checks.first_step)
     assert_ranks_matter(faults_in(run, *seen, checks.everything), checks)
+
+
+@stage(10)
+def test_gradients_are_reduced_but_not_used(run: Run, checks: StepChecks) -> None:
+    """sends the gradients of each slice in every step, but does not train with them"""
+    asked = checks.slice_sizes, checks.whole_batches, checks.epochs, checks.one_start
+    for case, outcome in runs_of(run, *asked):
+        for check in (*asked, checks.assert_own_gradients):
+            check(case, outcome)
+        assert_gradients_given(case, outcome, range(outcome.ranks))
