@@ -28,10 +28,12 @@ from .fit_cases import (
     trained_batches,
 )
 from .replay import Replay, assert_final, replay
-from .updates import Update, factors_of, same
+from .updates import Update, Value, factors_of, same
 
 _MOST_BATCHES = 8
 """Times those asked for: more are not replayed, the judge has other things to do."""
+_LEAST_SCALE = 0.01
+"""Of the sum of all steps: below it, rank 0 ended with about the start values."""
 
 
 def assert_gradients_reach_a_master(case: Fit, outcome: Outcome) -> None:
@@ -123,7 +125,8 @@ def assert_every_worker_trains(case: Fit, outcome: Outcome) -> None:
 def assert_rank_0_holds_the_result(case: Fit, outcome: Outcome, kinds: str = "") -> None:
     """Assert that rank 0 ends with the last value of every layer's weights and biases.
 
-    kinds: `weights` or `biases`, to look at these alone, also where the order of steps was wrong.
+    kinds: `weights` or `biases`, to look at these alone, also where the order of steps was wrong
+    or each was scaled.
     Raises WrongAnswer, naming the array.
     """
     with case_context(case, outcome):
@@ -137,13 +140,23 @@ def assert_rank_0_holds_the_result(case: Fit, outcome: Outcome, kinds: str = "")
             return
         updates = updates_of(case, outcome)
         start = serial.unpacked(outcome.inputs[0]["start"], case.sizes)
-        last = {
-            name: start[name]
-            - case.learning_rate * np.sum([update.gradient[name] for update in updates], axis=0)
+        steps = {
+            name: case.learning_rate * np.sum([update.gradient[name] for update in updates], axis=0)
             for name in final
         }
+        last = {name: _stepped(start[name], steps[name], final[name]) for name in final}
         chains = {name: [*len(updates) * [start[name]], last[name]] for name in final}
         assert_final(Replay(chains), final, rtol=RTOL)
+
+
+def _stepped(start: Value, steps: Value, final: Value) -> Value:
+    """Return where the steps lead from the start: scaled, if that is where rank 0 ended."""
+    if final.shape == steps.shape and steps.any():
+        scale = float(np.vdot(steps, start - final) / np.vdot(steps, steps))
+        scaled = start - scale * steps
+        if abs(scale) > _LEAST_SCALE and same(final, scaled, RTOL):
+            return scaled
+    return start - steps
 
 
 def assert_batches(case: Fit, outcome: Outcome) -> None:
