@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.api import Array, Case, Data
+from grader.api import Array, Case, Data, Outcome
 
 from .allreduce_numbers import DRAWN, ONE_OF_ITS_OWN, SERIAL, Values, drawn, drawn_op
 from .probes.reducing import long_array
@@ -22,6 +22,8 @@ PLAIN_LENGTH = 240
 """Every number of ranks divides it."""
 _TIMED_LENGTH = 3 << 18
 """6 MiB of float64: long enough for the copying, not the starting of messages, to take the time."""
+_MOST_DRAWN = 40_000
+"""Of the elements of all ranks together: some code sends them one by one."""
 _LONG_LENGTH = 100_357
 """800 kB of float64: far more than MPI buffers."""
 _FIRST_TIMES = 3
@@ -96,6 +98,10 @@ class Reduction(Case):
         seeds = [int(random.integers(1 << 62)) for _ in range(ranks)]
         work = [{"seed": seed, "length": self.num_elements} for seed in seeds]
         return work if self.purpose == "yardstick" else [{**call, **each} for each in work]
+
+    def as_given(self, outcome: Outcome) -> "Reduction":
+        """Return the case with the shape that its arrays had."""
+        return self
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array]:
         """Return the form of recv, and of send where it is looked at again."""
@@ -188,20 +194,32 @@ class DrawnReduction(Reduction):
 
     purpose: str = "drawn"
     least_length: int = PLAIN_LENGTH
+    most_length: int = PLAIN_LENGTH
+
+    @property
+    def is_long(self) -> bool:
+        """Return whether the length may be one of which MPI does not store the messages."""
+        return self.most_length > PLAIN_LENGTH
 
     @property
     def label(self) -> str:
         """Return what is drawn, op and dtype."""
-        is_long = self.least_length == PLAIN_LENGTH
-        length = f"length {PLAIN_LENGTH}" if is_long else "a random length"
+        is_drawn = self.least_length != self.most_length
+        length = "a random length" if is_drawn else f"length {PLAIN_LENGTH}"
+        above = f" above {PLAIN_LENGTH}" if self.is_long else ""
         number = "" if self.op == "np.add" else ", a random a"
-        return f"{length}, {self.op}{number}, {self.dtype}"
+        return f"{length}{above}, {self.op}{number}, {self.dtype}"
+
+    def as_given(self, outcome: Outcome) -> "DrawnReduction":
+        """Return the case with the shape that was drawn."""
+        return replace(self, shape=outcome.inputs[0]["send"].shape)
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
         """Return for every rank its array, and what is drawn of the op."""
-        length = int(random.integers(self.least_length, PLAIN_LENGTH + 1))
+        least, most = np.log([self.least_length, self.most_length + 1])
+        length = max(self.least_length, int(np.exp(random.uniform(least, most))))
         number, sends = drawn_op(random, self.op, ranks, length)
         call = {"file": self.file, "function": self.function, "op": self.op, "drawn": number}
         return [{**call, "send": send, "fill": GARBAGE} for send in sends]
@@ -259,24 +277,6 @@ def _cases(ranks: int, file: str, function: str) -> tuple[Reduction, ...]:
         shape = (PLAIN_LENGTH,)
         return kind(probe, subject=subject, file=file, function=function, shape=shape, op="np.add")
 
-    if ranks == 1:
-        return (
-            once("one process", (13,)),
-            once("one process", (5, 7), ONE_OF_ITS_OWN, "int64"),
-        )
-    plain = [once("plain")]
-    lengths = [once("any length", (length,)) for length in _LENGTHS.get(ranks, ())]
-    fewer = [once("fewer elements", (length,)) for length in _FEWER_ELEMENTS.get(ranks, ())]
-    unbuffered = [once("unbuffered", synchronous_sends=True)]
-    if ranks not in (3, 4):
-        special: list[Reduction] = []
-        if ranks == 2:
-            special = _timed(file, function, "reduce_long", "timing", 0)
-            plain = [*_timed(file, function, "mpi_reduces_long", "yardstick", 0), *plain]
-        if ranks == 5:
-            special = [other(GroupReduction, "reduce_in_groups", "communicators")]
-        return (*plain, *lengths, *fewer, *special, *unbuffered)
-
     def drawn_once(subject: str, op: str, **more: Any) -> Reduction:
         shape = (PLAIN_LENGTH,)
         return DrawnReduction(
@@ -288,6 +288,27 @@ def _cases(ranks: int, file: str, function: str) -> tuple[Reduction, ...]:
             op=op,
             **more,
         )
+
+    if ranks == 1:
+        return (
+            once("one process", (13,)),
+            once("one process", (5, 7), ONE_OF_ITS_OWN, "int64"),
+        )
+    plain = [once("plain")]
+    lengths = [once("any length", (length,)) for length in _LENGTHS.get(ranks, ())]
+    fewer = [once("fewer elements", (length,)) for length in _FEWER_ELEMENTS.get(ranks, ())]
+    unbuffered = [once("unbuffered", synchronous_sends=True)]
+    # Some code has another way for long arrays on many ranks.
+    length = {"least_length": PLAIN_LENGTH + 1, "most_length": _MOST_DRAWN // ranks}
+    fewer += [drawn_once("any length", "np.add", **length)]
+    if ranks not in (3, 4):
+        special: list[Reduction] = []
+        if ranks == 2:
+            special = _timed(file, function, "reduce_long", "timing", 0)
+            plain = [*_timed(file, function, "mpi_reduces_long", "yardstick", 0), *plain]
+        if ranks == 5:
+            special = [other(GroupReduction, "reduce_in_groups", "communicators")]
+        return (*plain, *lengths, *fewer, *special, *unbuffered)
 
     abilities = [
         once("op", op="np.maximum"),

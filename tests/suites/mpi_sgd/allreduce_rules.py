@@ -114,10 +114,12 @@ def assert_rule(
     for case, outcome in judged:
         with case_context(case, outcome):
             rule(case, outcome)
-    purposes = [*((ranks, "values") for ranks in SEVERAL_RANKS), (2, "timing")]
+    ways = ("values", "drawn")
+    purposes = [*((ranks, way) for ranks in SEVERAL_RANKS for way in ways), (2, "timing")]
     for ranks, purpose in purposes if everywhere else ():
         launch = run(ranks, cases[ranks]).having(purpose=purpose, synchronous_sends=False)
-        for case, outcome in launch.holding(assert_reduced):
+        for asked, outcome in launch.holding(assert_reduced):
+            case = asked.as_given(outcome)
             # Empty arrays need no message, and a group's neighbours are others.
             is_judged = case.num_elements and not isinstance(case, GroupReduction)
             if is_judged and (any_way or other_way_of(outcome) is None):
