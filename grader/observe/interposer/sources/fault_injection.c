@@ -97,7 +97,7 @@ struct payload contribution_of(uint64_t call, const void *buffer, void *instead,
         !is_without_gaps(datatype, num_bytes / count))
         return own;
     /* Open MPI may hang where some ranks give in place and others do not. */
-    if (given == instead) {
+    if (buffer == MPI_IN_PLACE) {
         alter(instead, num_bytes, datatype);
         return own;
     }
