@@ -37,8 +37,9 @@ class ObservedModel(nn.Module):
         """Return the probabilities; note the batch as soon as its gradient is computed."""
         weight, bias = self.weight, self.bias
         if torch.is_grad_enabled() and weight.requires_grad and bias.requires_grad:
-            watch_writes(self)
-            _meet_between_steps(self)
+            if self.record.meeting_of:
+                watch_writes(self)
+                _meet_between_steps(self)
             _look_at_locks(self.record)
             batch = _Batch(self.record, self._rows(x))
             _fail_if_asked(self.record)
@@ -234,8 +235,11 @@ _locks = {}
 def _look_at_locks(record):
     """Note where this process trains while it holds a lock, or after it has waited in between.
 
-    What it waits for before its first batch and after its last one is not seen.
+    What it waits for before its first batch and after its last one is not seen. Processes that are
+    not to meet, such as the ranks of psgd, share nothing.
     """
+    if not record.meeting_of:
+        return
     key = os.getpid(), record.file
     if key not in _locks:
         _locks[key] = (Locks(), set())
