@@ -1,8 +1,10 @@
 """Parallel SGD: each rank learns from its own part, the average is taken once, at the end."""
 
+from dataclasses import replace
+
 import pytest
 
-from grader.api import in_drawn_order, part, points, stage
+from grader.api import in_drawn_order, not_run, part, points, stage
 
 from .digits_cases import assert_network_learns
 from .psgd_cases import (
@@ -214,3 +216,16 @@ def test_ranks_train_apart(run):
         assert_parts_disjoint(case, outcome)
         assert_parts_complete(case, outcome)
         assert_sgd(case, outcome)
+
+
+@stage(4)
+def test_ranks_take_no_step(run):
+    """computes each rank's gradients on its own part and exchanges weights, but takes no step"""
+    for case, outcome in run(3, CASES[3]).having(subject="values"):
+        assert_parts_disjoint(case, outcome)
+        assert_parts_complete(case, outcome)
+        assert_sgd(replace(case, lr=0.0), outcome)
+        if gives_less_than_a_model(outcome):
+            not_run("needs ranks that exchange their weights")
+    for case, outcome in run(3, CASES[3]).having(subject="start"):
+        assert_mean(replace(case, lr=0.0), outcome)
