@@ -252,3 +252,10 @@ def test_all_but_the_gradients_are_sent(run: Run, checks: StepChecks) -> None:
         for check in served:
             check(case, outcome)
     assert_models_matter(faults_of(run, checks), checks)
+
+
+@stage(8)
+def test_first_gradients_are_right(run: Run, checks: StepChecks) -> None:
+    """serves the first batch, and sends its gradients to the server, before an error stops it"""
+    asked = checks.slice_sizes, checks.only_workers, checks.assert_own_gradients
+    begun(run, CASES, runs_of(run), 1, asked)

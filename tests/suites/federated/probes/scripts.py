@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import time
 import traceback
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from .forgiving import forgiving
 from .log import Log, packed_entries, watched_aggregation
 from .output_folders import output_folders
 from .pictures import pictures
+
+_PATIENCE_S = 3.0
+"""For how long a rank that has ended takes messages while none arrives."""
 
 
 def train(student, comm, *, file, **examples):
@@ -53,7 +57,29 @@ def begin(student, comm, *, file, most_gradients, keeps_tags, is_forgiven, **exa
             if isinstance(error, NotImplementedError) and not log.batches:
                 raise
             names = {"model": log.network, **_globals_at(error)}
+    _end_others(comm)
     return _seen(log, names)
+
+
+def _end_others(comm):
+    """End with the other ranks: none waits for this one for ever.
+
+    Each gets a message that no script can use, and each may still send what nobody looks at.
+    """
+    from mpi4py import MPI
+
+    for rank in range(comm.Get_size()):
+        if rank != comm.Get_rank():
+            comm.isend(..., dest=rank)
+    all_ended = comm.Ibarrier()
+    until_s = time.monotonic() + _PATIENCE_S
+    while not all_ended.Test() and time.monotonic() < until_s:
+        status = MPI.Status()
+        if comm.Iprobe(status=status):
+            unused = bytearray(status.Get_count(MPI.BYTE))
+            comm.Recv([unused, MPI.BYTE], status.Get_source(), status.Get_tag())
+            until_s = time.monotonic() + _PATIENCE_S
+        time.sleep(0.001)
 
 
 def _seen(log, names):
