@@ -300,7 +300,7 @@ def _cases(ranks: int, file: str, function: str) -> tuple[Reduction, ...]:
     unbuffered = [once("unbuffered", synchronous_sends=True)]
     # Some code has another way for long arrays on many ranks.
     length = {"least_length": PLAIN_LENGTH + 1, "most_length": _MOST_DRAWN // ranks}
-    fewer += [drawn_once("any length", "np.add", **length)]
+    lengths += [drawn_once("any length", "np.add", **length)]
     if ranks not in (3, 4):
         special: list[Reduction] = []
         if ranks == 2:

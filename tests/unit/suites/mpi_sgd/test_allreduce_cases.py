@@ -13,7 +13,7 @@ from mpi_sgd.allreduce_cases import (
 )
 from mpi_sgd.allreduce_numbers import DRAWN, SERIAL
 
-from .outcomes import inputs_of
+from .outcomes import inputs_of, outcome
 
 CASES = cases_by_ranks("my_ring_allreduce.py", "ringallreduce")
 EVERY_CASE = sorted(
@@ -106,9 +106,16 @@ def test_what_is_drawn_is_exact_in_any_order_of_the_ranks(seed: int) -> None:
         assert expected.dtype == np.dtype(case.dtype) == inputs[0]["send"].dtype
         other = inputs_of(case, 16, seed + 1)[0]
         assert other["drawn"] != inputs[0]["drawn"] or case.op != "lambda x, y: x ^ y ^ a"
-        is_long = case.op != "np.add"
-        least = PLAIN_LENGTH if is_long else 5
-        assert least <= len(expected) <= PLAIN_LENGTH
+        assert case.least_length <= len(expected) <= case.most_length
+        given = case.as_given(outcome(case, inputs, [{}] * len(inputs)))
+        assert given.num_elements == len(expected)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 5, 8, 16])
+def test_long_arrays_are_drawn_on_any_number_of_ranks(ranks: int) -> None:
+    (case,) = (each for each in CASES[ranks] if isinstance(each, DrawnReduction) and each.is_long)
+    lengths = {len(inputs_of(case, ranks, seed)[0]["send"]) for seed in range(20)}
+    assert len(lengths) > 10 and PLAIN_LENGTH < min(lengths) <= max(lengths) <= 40_000 // ranks
 
 
 def test_what_is_given_again_is_what_it_was() -> None:
