@@ -20,6 +20,8 @@ SCALE = 1.0
 
 So a gradient shows in which rank it was computed.
 """
+MAY_SHARE_MEMORY = True
+"""Ranks of psgd share none: nobody looks at their locks, and at what they write."""
 
 
 class ObservedModel(nn.Module):
@@ -37,7 +39,7 @@ class ObservedModel(nn.Module):
         """Return the probabilities; note the batch as soon as its gradient is computed."""
         weight, bias = self.weight, self.bias
         if torch.is_grad_enabled() and weight.requires_grad and bias.requires_grad:
-            if self.record.meeting_of:
+            if MAY_SHARE_MEMORY:
                 watch_writes(self)
                 _meet_between_steps(self)
             _look_at_locks(self.record)
@@ -235,10 +237,9 @@ _locks = {}
 def _look_at_locks(record):
     """Note where this process trains while it holds a lock, or after it has waited in between.
 
-    What it waits for before its first batch and after its last one is not seen. Processes that are
-    not to meet, such as the ranks of psgd, share nothing.
+    What it waits for before its first batch and after its last one is not seen.
     """
-    if not record.meeting_of:
+    if not MAY_SHARE_MEMORY:
         return
     key = os.getpid(), record.file
     if key not in _locks:

@@ -257,5 +257,8 @@ def test_all_but_the_gradients_are_sent(run: Run, checks: StepChecks) -> None:
 @stage(8)
 def test_first_gradients_are_right(run: Run, checks: StepChecks) -> None:
     """serves the first batch, and sends its gradients to the server, before an error stops it"""
-    asked = checks.slice_sizes, checks.only_workers, checks.assert_own_gradients
-    begun(run, CASES, runs_of(run), 1, asked)
+    data = checks.slice_sizes, checks.whole_batches, checks.only_workers
+    asked = (*data, checks.one_start, checks.assert_own_gradients)
+    case, outcome = begun(run, CASES, runs_of(run), 1, asked)
+    assert_examples_served(case, outcome)
+    assert_by_way_of_the_server(case, outcome)

@@ -23,7 +23,7 @@ PLAIN_LENGTH = 240
 _TIMED_LENGTH = 3 << 18
 """6 MiB of float64: long enough for the copying, not the starting of messages, to take the time."""
 _MOST_DRAWN = 40_000
-"""Of the elements of all ranks together: some code sends them one by one."""
+"""Of the elements of all ranks together: some code sends each by itself, which takes long."""
 _LONG_LENGTH = 100_357
 """800 kB of float64: far more than MPI buffers."""
 _FIRST_TIMES = 3
@@ -204,15 +204,16 @@ class DrawnReduction(Reduction):
     @property
     def label(self) -> str:
         """Return what is drawn, op and dtype."""
-        is_drawn = self.least_length != self.most_length
-        length = "a random length" if is_drawn else f"length {PLAIN_LENGTH}"
         above = f" above {PLAIN_LENGTH}" if self.is_long else ""
+        is_drawn = self.least_length != self.most_length
+        length = f"a random length{above}" if is_drawn else f"length {self.num_elements}"
         number = "" if self.op == "np.add" else ", a random a"
-        return f"{length}{above}, {self.op}{number}, {self.dtype}"
+        return f"{length}, {self.op}{number}, {self.dtype}"
 
     def as_given(self, outcome: Outcome) -> "DrawnReduction":
-        """Return the case with the shape that was drawn."""
-        return replace(self, shape=outcome.inputs[0]["send"].shape)
+        """Return the case with the length that was drawn."""
+        length = len(outcome.inputs[0]["send"])
+        return replace(self, shape=(length,), least_length=length, most_length=length)
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
@@ -299,8 +300,12 @@ def _cases(ranks: int, file: str, function: str) -> tuple[Reduction, ...]:
     fewer = [once("fewer elements", (length,)) for length in _FEWER_ELEMENTS.get(ranks, ())]
     unbuffered = [once("unbuffered", synchronous_sends=True)]
     # Some code has another way for long arrays on many ranks.
-    length = {"least_length": PLAIN_LENGTH + 1, "most_length": _MOST_DRAWN // ranks}
-    lengths += [drawn_once("any length", "np.add", **length)]
+    above = drawn_once(
+        "any length",
+        "np.add",
+        least_length=PLAIN_LENGTH + 1,
+        most_length=_MOST_DRAWN // ranks,
+    )
     if ranks not in (3, 4):
         special: list[Reduction] = []
         if ranks == 2:
@@ -308,7 +313,7 @@ def _cases(ranks: int, file: str, function: str) -> tuple[Reduction, ...]:
             plain = [*_timed(file, function, "mpi_reduces_long", "yardstick", 0), *plain]
         if ranks == 5:
             special = [other(GroupReduction, "reduce_in_groups", "communicators")]
-        return (*plain, *lengths, *fewer, *special, *unbuffered)
+        return (*plain, *lengths, *fewer, *special, above, *unbuffered)
 
     abilities = [
         once("op", op="np.maximum"),
@@ -332,7 +337,7 @@ def _cases(ranks: int, file: str, function: str) -> tuple[Reduction, ...]:
         abilities.append(other(ReductionsInARow, "reduce_in_a_row", "in a row"))
     long = once("any length", (_LONG_LENGTH,))
     any_length = drawn_once("any length", "np.add", least_length=ranks + 1)
-    return (*plain, *lengths, any_length, *fewer, *abilities, long, *unbuffered)
+    return (*plain, *lengths, any_length, *fewer, *abilities, long, above, *unbuffered)
 
 
 _LENGTHS = {2: (7, 13), 3: (7, 13, 97), 4: (7, 13, 97), 5: (7, 13, 97), 16: (43, 97)}

@@ -51,18 +51,21 @@ def assert_ability(run: Run, cases: Cases, *subjects: str, hint: Finding | None 
     hint: what a failure suggests, since the plainest case is correct.
     """
     for subject in subjects:
-        asked = [ranks for ranks in cases if any(case.subject == subject for case in cases[ranks])]
-        able = [ranks for ranks in asked if ranks == 1 or plain_is_right(run, cases, ranks)]
-        if not _are_enough(able, asked):
+        of_subject = {
+            ranks: [case for case in cases[ranks] if case.subject == subject] for ranks in cases
+        }
+        asked = [ranks for ranks, some in of_subject.items() if any(not c.is_long for c in some)]
+        able = [ranks for ranks in cases if ranks == 1 or plain_is_right(run, cases, ranks)]
+        if not _are_enough([ranks for ranks in able if ranks in asked], asked):
             numbers = listed(str(ranks) for ranks in asked if ranks not in able)
             not_run(f"needs np.add to work on {PLAIN_LENGTH} elements; it fails on {numbers} ranks")
         for ranks in able:
-            for is_long in sorted({c.is_long for c in cases[ranks] if c.subject == subject}):
+            for is_long in sorted({case.is_long for case in of_subject[ranks]}):
                 try:
                     for case, outcome in run(ranks, cases[ranks]).having(
                         subject=subject, is_long=is_long
                     ):
-                        assert_reduced_by_messages(case, outcome)
+                        assert_reduced_by_messages(case.as_given(outcome), outcome)
                 except WrongAnswer as error:
                     if not (is_long and _drops_sends(run, cases, ranks)):
                         raise led_by(error, hint) from None

@@ -106,6 +106,7 @@ class Hogwild(Training):
             "num_failed": Array("int64", (1,)),
             **{name: Text(max_num_chars=200) for name in ("held", "waited", "shared")},
             "raised": Text(),
+            "is_early": Array("int64", (1,)),
         }
 
 

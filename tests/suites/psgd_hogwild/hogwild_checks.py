@@ -325,9 +325,14 @@ def assert_own_gradients(case: Hogwild, outcome: Outcome) -> None:
 def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
     """Assert that the end is the start minus lr times every gradient, but for a few lost writes.
 
-    Raises WrongAnswer with how far it is off, and with a known mistake that explains it.
+    And that no process trained on after hogwild had returned. Raises WrongAnswer with how far it is
+    off, and with a known mistake that explains it.
     """
     with case_context(case, outcome):
+        if outcome["is_early"][0][0]:
+            text = "hogwild returned while its processes still trained."
+            helps = "hogwild must wait for each of its processes, for instance by join()"
+            raise WrongAnswer(found("hogwild.returned_early", text, help=helps))
         moved, steps = _moved_and_steps(case, outcome)
         expected = steps.sum(axis=0)
         distance = float(np.linalg.norm(moved - expected) / np.linalg.norm(expected))

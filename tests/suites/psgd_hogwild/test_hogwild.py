@@ -171,7 +171,7 @@ def test_threads_train_one_model(run):
 
 @stage(4)
 def test_processes_train_before_hogwild_fails(run):
-    """trains correctly in processes, but fails, hangs or returns before they end"""
+    """trains correctly in processes until it fails or hangs"""
     two = run(1, CASES).having(subject="training").having(num_processes=2)
     if all(isinstance(answer, Outcome) for _, answer in two.answers()):
         not_run("hogwild returned")

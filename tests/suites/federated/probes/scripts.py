@@ -17,8 +17,9 @@ from .log import Log, packed_entries, watched_aggregation
 from .output_folders import output_folders
 from .pictures import pictures
 
-_PATIENCE_S = 3.0
-"""For how long a rank that has ended takes messages while none arrives."""
+_LOOK_S = 0.05
+_MOST_LOOKS = 60
+"""So often in turn a rank that has ended looks for messages in vain."""
 
 
 def train(student, comm, *, file, **examples):
@@ -51,35 +52,40 @@ def begin(student, comm, *, file, most_gradients, keeps_tags, is_forgiven, **exa
         if is_forgiven:
             stack.enter_context(forgiving(given, keeps_tags=keeps_tags))
         stack.enter_context(student.phase())
+        has_failed = False
         try:
             names = student.script(file)
         except (Exception, Enough) as error:
+            has_failed = not isinstance(error, Enough)
             if isinstance(error, NotImplementedError) and not log.batches:
                 raise
             names = {"model": log.network, **_globals_at(error)}
-    _end_others(comm)
+    _end_together(comm, has_failed)
     return _seen(log, names)
 
 
-def _end_others(comm):
-    """End with the other ranks: none waits for this one for ever.
+def _end_together(comm, has_failed):
+    """Take what others still send, until all have ended; a server that failed ends its workers.
 
-    Each gets a message that no script can use, and each may still send what nobody looks at.
+    They wait for it, and for nobody else: it sends them what their scripts have no use for. What
+    waits in a collective is not helped.
     """
     from mpi4py import MPI
 
-    for rank in range(comm.Get_size()):
-        if rank != comm.Get_rank():
-            comm.isend(..., dest=rank)
     all_ended = comm.Ibarrier()
-    until_s = time.monotonic() + _PATIENCE_S
-    while not all_ended.Test() and time.monotonic() < until_s:
+    num_looks_left = _MOST_LOOKS
+    while not all_ended.Test() and num_looks_left:
         status = MPI.Status()
         if comm.Iprobe(status=status):
             unused = bytearray(status.Get_count(MPI.BYTE))
             comm.Recv([unused, MPI.BYTE], status.Get_source(), status.Get_tag())
-            until_s = time.monotonic() + _PATIENCE_S
-        time.sleep(0.001)
+            num_looks_left = _MOST_LOOKS
+            continue
+        if has_failed and comm.Get_rank() == 0:
+            for worker in range(1, comm.Get_size()):
+                comm.isend("the server has failed", dest=worker)
+        num_looks_left -= 1
+        time.sleep(_LOOK_S)
 
 
 def _seen(log, names):

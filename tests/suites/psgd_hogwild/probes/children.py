@@ -19,10 +19,6 @@ class ChildFailed(Exception):
     """A process that the student's code started has failed, and nobody noticed."""
 
 
-class ReturnedEarly(Exception):
-    """hogwild has returned, and its processes train on."""
-
-
 class Idle(BaseException):
     """No process does anything any more."""
 
@@ -74,10 +70,10 @@ def ended_when_idle(record):
             process.join()
 
 
-def goes_on(record, num_rows):
-    """Return whether processes compute gradients after hogwild has returned; wait for them.
+def trained_after_return(record, num_rows):
+    """Return whether processes computed gradients after hogwild had returned; wait for them.
 
-    num_rows: examples of the whole training; who has trained on as many is not waited for.
+    num_rows: examples of the whole training. Nobody is waited for once so many were trained on.
     """
     batches = record.events("batch")
     if sum(len(event["rows"]) for event in batches) >= num_rows:

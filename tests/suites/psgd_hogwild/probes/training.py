@@ -14,12 +14,11 @@ from grader.rank.toolbox import error_text, replaced
 from .children import (
     ChildFailed,
     Idle,
-    ReturnedEarly,
     child_failure,
     ended_when_idle,
-    goes_on,
     processes_reported,
     told_of,
+    trained_after_return,
 )
 from .returned import batches_seen, numbered, stays_of, trained_and_seen
 
@@ -42,7 +41,10 @@ def train_psgd(student, comm, *, inputs, labels, weights, biases, seed, groups, 
         comm = comm.Split(color, place)
     model, dataset = _prepare(inputs, labels, weights, biases)
     torch.manual_seed(seed)
-    with student.phase(), _no_more_watching(), replaced(observed, "SCALE", scale):
+    settings_of_rank = {"SCALE": scale, "MAY_SHARE_MEMORY": False}
+    with student.phase(), _no_more_watching(), contextlib.ExitStack() as stack:
+        for name, value in settings_of_rank.items():
+            stack.enter_context(replaced(observed, name, value))
         trained = psgd(comm, model, dataset, seed=seed, **settings)
     return trained_and_seen(model, trained, "psgd")
 
@@ -114,7 +116,7 @@ def train_hogwild(
     )
     record = model.record
     torch.manual_seed(seed)
-    raised = ""
+    raised, is_early = "", False
     hogwild = student.function("hogwild.py", "hogwild")
     until = ended_when_idle(record) if to_the_end else contextlib.nullcontext()
     with student.phase(), processes_reported(record), _no_more_watching():
@@ -124,7 +126,7 @@ def train_hogwild(
                 trained = hogwild(
                     model, dataset, num_processes=num_processes, seed=seed, **settings
                 )
-                went_on = goes_on(record, settings["epochs"] * len(dataset))
+                is_early = trained_after_return(record, settings["epochs"] * len(dataset))
         except (Exception, Idle) as error:
             if isinstance(error, NotImplementedError) and not to_the_end:
                 raise
@@ -134,10 +136,6 @@ def train_hogwild(
     if not (failing_batch or to_the_end):
         for event in record.events("raised"):
             raise ChildFailed(f"{told_of(event)}; hogwild returned as if it had finished")
-        if went_on:
-            raise ReturnedEarly(
-                "hogwild returned while its processes still trained; it must join() each of them"
-            )
     wrote = record.events("wrote")
     # At the first meeting only: when one misses a later meeting, others give up on it.
     arrived = {event["thread"] for event in record.events("arrived") if event.get("meeting") == 0}
@@ -160,6 +158,7 @@ def train_hogwild(
         **stays_of(record),
         "num_failed": np.array([len(record.events("failed"))], dtype=np.int64),
         "raised": raised,
+        "is_early": np.array([is_early], dtype=np.int64),
     }
 
 

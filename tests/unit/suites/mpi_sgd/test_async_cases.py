@@ -199,6 +199,16 @@ def test_averaging_over_the_workers_is_told_by_its_factor() -> None:
         assert_replays(case, serve(case, 4, step_factor=1 / 3))
 
 
+def test_scaled_steps_cost_nothing_at_the_end_of_training() -> None:
+    case = uneven()
+    found = serve(case, 4, step_factor=1 / 3)
+    assert_rank_0_holds_the_result(case, found, "weights")
+    assert_rank_0_holds_the_result(case, found, "biases")
+    found = serve(case, 4, step_factor=1 / 3, gathers=False)
+    with raising(WrongAnswer, "async.final_values_missing", name="weights[1]"):
+        assert_rank_0_holds_the_result(case, found, "weights")
+
+
 def test_without_the_final_gather_only_rank_0_is_wrong() -> None:
     case = uneven()
     found = serve(case, 4, gathers=False)

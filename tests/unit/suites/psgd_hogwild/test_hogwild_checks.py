@@ -81,6 +81,7 @@ def run_of(case=CASE, *, move=None, parts=None, owners=None, change=None, share=
         "waited": "",
         "shared": "",
         "num_failed": np.array([0]),
+        "is_early": np.array([0]),
         "raised": "",
         **(change or {}),
     }

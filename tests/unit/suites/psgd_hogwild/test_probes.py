@@ -171,6 +171,26 @@ def test_hogwild_passes_every_check(probes) -> None:
             hogwild_checks.assert_serial(case, outcome)
 
 
+def test_a_hogwild_that_does_not_wait_for_its_processes_is_told(probes) -> None:
+    import hogwild
+    import torch.multiprocessing as mp
+
+    def early(model, dataset, *, num_processes, **settings):
+        model.share_memory()
+        for number in range(num_processes):
+            given = (model, dataset, number, num_processes)
+            mp.Process(target=hogwild.train_part, args=given, kwargs=settings).start()
+        return model
+
+    case = hogwild_cases.cases()[0]
+    (given,) = inputs_of(case)
+    outcome = outcome_of(case, [given], [probes.train_hogwild(FakeStudent(early), None, **given)])
+    hogwild_checks.assert_parts_complete(case, outcome)
+    waiting_checks.assert_same_time(case, outcome)
+    with pytest.raises(WrongAnswer, match="returned while its processes still trained"):
+        hogwild_checks.assert_all_steps_count(case, outcome)
+
+
 def test_hogwild_notices_a_process_that_fails(probes) -> None:
     (case,) = (each for each in hogwild_cases.cases() if each.fails)
     (given,) = inputs_of(case)
