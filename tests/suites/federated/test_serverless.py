@@ -201,7 +201,7 @@ def test_first_step_is_right(run: Run, checks: StepChecks) -> None:
 
 @stage(10)
 def test_gradients_are_sent_but_not_used(run: Run, checks: StepChecks) -> None:
-    """sends the gradients of each slice in every step, but does not train with them"""
+    """sends the gradients of each step, but trains without them"""
     asked = checks.slice_sizes, checks.whole_batches, checks.epochs, checks.one_start
     for case, outcome in runs_of(run, *asked):
         for check in (*asked, checks.assert_own_gradients):

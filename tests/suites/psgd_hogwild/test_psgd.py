@@ -220,7 +220,7 @@ def test_ranks_train_apart(run):
 
 @stage(4)
 def test_ranks_take_no_step(run):
-    """computes each rank's gradients on its own part and exchanges weights, but takes no step"""
+    """computes gradients on its own part, but takes no step"""
     for case, outcome in run(3, CASES[3]).having(subject="values"):
         assert_parts_disjoint(case, outcome)
         assert_parts_complete(case, outcome)
