@@ -89,7 +89,8 @@ class Reporting:
         self.target = target
 
     def __call__(self, *arguments, **named):
-        """Call it; note what it raises, and raise it again."""
+        """Note that it is called; call it; note what it raises, and raise it again."""
+        self.record.add("began")
         try:
             return self.target(*arguments, **named)
         except Exception as error:

@@ -16,11 +16,16 @@ _PATIENCE_S = 3.0
 """For how long all others have to sleep, without a moment on a core, until they seem to wait."""
 _LIMIT_S = 15.0
 """The end of a meeting in any case: who waits for a turn by asking again and again never sleeps."""
+_START_LIMIT_S = 60.0
+"""The same while a process is being started: a spawned one first imports torch."""
 _POLL_S = 0.01
 _STEPS_MEANWHILE = 3
 """How many batches all others have to take while one process is held up in a step."""
 _OWN_S = 0.2
 """Who takes no batch in so much time of its own has stopped: a batch takes some milliseconds."""
+
+STARTS = ("starting", "started", "began", "arrived")
+"""The kinds of events that tell whether a process is being started."""
 
 
 class Record:
@@ -96,26 +101,28 @@ class Record:
         begin_ns = time.monotonic_ns()
         before, num_quiet = None, 0
         while True:
-            events = self.events("arrived", "gave up", "started", "stayed")
+            events = self.events(*STARTS, "gave up", "stayed")
             arrived = [event for event in events if event.get("meeting") == number]
             gave_up = any(event["kind"] == "gave up" for event in events)
             if len({event["thread"] for event in arrived}) >= self.meeting_of or gave_up:
                 break
             started = [event for event in events if event["kind"] == "started"]
+            is_starting = is_one_starting(events)
             known = {event[key] for event in started for key in ("process", "child")}
             others = known - {event["process"] for event in arrived}
             now = {other: activity(other) for other in others}
             if any(has_ended(now[other]) for other in others & self._at_first_meeting(events)):
                 break  # it had fewer steps: a part may be smaller than the others
             now_ns = time.monotonic_ns()
-            if now != before or any(is_running(state) for state, _ in filter(None, now.values())):
+            is_busy = any(is_running(state) for state, _ in filter(None, now.values()))
+            if now != before or is_busy or is_starting:
                 before, num_quiet = now, 0
             else:
                 num_quiet += 1
-            stayed = [event for event in events if event["kind"] == "stayed"]
-            last_ns = max([begin_ns, *(event["time_ns"] for event in started + stayed)])
+            last_ns = max(event["time_ns"] for event in events)
+            limit_s = _START_LIMIT_S if is_starting else _LIMIT_S
             # Looks are counted, not seconds: who got no core itself has not seen the others sleep.
-            if num_quiet * _POLL_S > _PATIENCE_S or now_ns - last_ns > _LIMIT_S * 1e9:
+            if num_quiet * _POLL_S > _PATIENCE_S or now_ns - last_ns > limit_s * 1e9:
                 self.add("gave up")
                 break
             time.sleep(_POLL_S)
@@ -177,3 +184,12 @@ class Record:
                 return
             time.sleep(_POLL_S)
         self.add("missed")
+
+
+def is_one_starting(events):
+    """Return whether a process that is being started has not come to the student's code yet."""
+    starters = [event["process"] for event in events if event["kind"] == "starting"]
+    came = {event["process"] for event in events if event["kind"] in ("began", "arrived")}
+    started = {event["child"] for event in events if event["kind"] == "started"}
+    came |= {child for child in started if has_ended(activity(child))}
+    return len(starters) > len(came - set(starters))

@@ -32,6 +32,7 @@ def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
     names = range(own_id + 1000, own_id + 1000 + num_processes)
     try:
         for name in names:
+            model.record.add("starting")
             model.record.add("started", child=name)
             for meeting in range(len(model.record.meeting_steps)):
                 model.record.add("arrived", process=name, thread=name, meeting=meeting)

@@ -35,6 +35,7 @@ def processes_reported(record):
             process._target = Reporting(process._target, record)
         elif process._start_method in (None, "fork"):
             process.run = Reporting(process.run, record)  # of a class that has its own run
+        record.add("starting")
         start(process)
         record.add("started", child=process.pid)
 
@@ -45,6 +46,8 @@ def processes_reported(record):
 @contextlib.contextmanager
 def ended_when_idle(record):
     """Kill what was started, and raise Idle in here, once no process does anything any more."""
+    from record import STARTS, is_one_starting
+
     num_done = num_looks = num_asleep = 0
 
     def look(number, frame):
@@ -52,7 +55,8 @@ def ended_when_idle(record):
         done = record.file.stat().st_size if record.file.exists() else 0
         states = [activity(event["child"]) for event in record.events("started")]
         is_asleep = not any(is_running(state) for state, _ in filter(None, states))
-        is_new, num_done = done != num_done, done
+        is_new = done != num_done or is_one_starting(record.events(*STARTS))
+        num_done = done
         num_looks = 0 if is_new else num_looks + 1
         num_asleep = num_asleep + 1 if is_asleep and not is_new else 0
         if num_asleep >= _LOOKS_ASLEEP or num_looks >= _MOST_LOOKS:

@@ -142,7 +142,7 @@ def train_hogwild(
     gave_up = record.events("gave up")
     started = [
         event
-        for event in record.events("started")
+        for event in record.events("starting")
         if not gave_up or event["time_ns"] < gave_up[0]["time_ns"]
     ]
     told = trained_and_seen(model, trained, "hogwild")

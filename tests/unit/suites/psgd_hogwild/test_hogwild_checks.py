@@ -455,19 +455,6 @@ def test_processes_that_start_when_others_have_ended_are_told():
     assert facts_of(error, "hogwild.started_one_by_one") == {"num_started": 1}
 
 
-def test_one_of_many_spawned_processes_may_start_late():
-    """A large model is trained by four: three of them may wait for the last in vain, not two."""
-    large = replace(CASE, num_processes=4, is_real_size=True)
-    changes = ({"meeting": [n, 1, n], "processes": 2 * [0, 1, 2, 3]} for n in (3, 2))
-    three, two = (
-        replace(run_of(change={k: np.array(v) for k, v in each.items()}), num_processes_at_once=4)
-        for each in changes
-    )
-    assert_same_time(large, three)
-    with pytest.raises(RuleViolation, match="Only 2 processes had started"):
-        assert_same_time(large, two)
-
-
 # Process 1 ends its batches, two an epoch, at 1500, 3500, 5500 and 7500.
 STOPPED = ((0, 2000, 3000, 1), (0, 6000, 7000, 1))
 
