@@ -3,9 +3,9 @@
 The verdicts do not depend on how busy the machine is. Some steps of each epoch are drawn for all to
 meet in: a process that comes to one stays in it until the others are in theirs. While they are
 ready to run, or have had a moment on a core, it goes on waiting (15 s at most; to come takes a
-forked one 0.1 s of CPU time); only when it has seen all of them asleep for 3 s, as whoever waits
-for a lock is, it gives up. A lock around the step cannot pass: its holder stays, so nobody else can
-ever come. Besides, a process is held up in a step now and then, drawn as it comes to it and told to
+forked one 0.1 s of CPU time). While one is being started, it waits 60 s: a spawned process imports
+torch first. It gives up when it has seen all others asleep for 3 s, as whoever waits for a lock is.
+A lock around the step cannot pass: its holder stays, so nobody else can ever come. Besides, a process is held up in a step now and then, drawn as it comes to it and told to
 nobody. Each other one has 0.2 s of its own to take a batch, asleep or on a core, so that busy cores
 only make it longer; who does not, in the midst of an epoch and twice in a training, seems to wait.
 A lock around another part of the batch is asked whether it is held at every forward pass,
