@@ -15,17 +15,17 @@ from waiting import OwnTime, activity, has_ended, is_running
 _PATIENCE_S = 3.0
 """For how long all others have to sleep, without a moment on a core, until they seem to wait."""
 _LIMIT_S = 15.0
-"""The end of a meeting in any case: who waits for a turn by asking again and again never sleeps."""
+"""The end of a meeting: who waits for a turn by asking again and again never sleeps."""
 _START_LIMIT_S = 60.0
-"""The same while a process is being started: a spawned one first imports torch."""
+"""The same while a process has not come to the student's code: a spawned one imports torch."""
 _POLL_S = 0.01
 _STEPS_MEANWHILE = 3
 """How many batches all others have to take while one process is held up in a step."""
 _OWN_S = 0.2
 """Who takes no batch in so much time of its own has stopped: a batch takes some milliseconds."""
 
-STARTS = ("starting", "started", "began", "arrived")
-"""The kinds of events that tell whether a process is being started."""
+STARTS = ("starting", "started", "not started", "began")
+"""The kinds of events about how processes start; `began` is the first of the process itself."""
 
 
 class Record:
@@ -95,19 +95,18 @@ class Record:
         Processes that never wait for each other can do this. When the others do not come, because
         they wait for this one to finish its step, it goes on all the same. A process that waits
         sleeps; one that is merely slow, since others keep the cores busy, is ready to run, and does
-        a little now and then. So a busy machine makes a meeting longer and never makes it fail.
+        a little now and then. So a busy machine makes a meeting longer, and does not make it fail.
         """
         self.add("arrived", meeting=number)
         begin_ns = time.monotonic_ns()
         before, num_quiet = None, 0
         while True:
-            events = self.events(*STARTS, "gave up", "stayed")
+            events = self.events("arrived", "gave up", "stayed", *STARTS)
             arrived = [event for event in events if event.get("meeting") == number]
             gave_up = any(event["kind"] == "gave up" for event in events)
             if len({event["thread"] for event in arrived}) >= self.meeting_of or gave_up:
                 break
             started = [event for event in events if event["kind"] == "started"]
-            is_starting = is_one_starting(events)
             known = {event[key] for event in started for key in ("process", "child")}
             others = known - {event["process"] for event in arrived}
             now = {other: activity(other) for other in others}
@@ -115,12 +114,14 @@ class Record:
                 break  # it had fewer steps: a part may be smaller than the others
             now_ns = time.monotonic_ns()
             is_busy = any(is_running(state) for state, _ in filter(None, now.values()))
-            if now != before or is_busy or is_starting:
+            if now != before or is_busy or is_in_start(events):
                 before, num_quiet = now, 0
             else:
                 num_quiet += 1
-            last_ns = max(event["time_ns"] for event in events)
-            limit_s = _START_LIMIT_S if is_starting else _LIMIT_S
+            last_ns = max(
+                [begin_ns, *(each["time_ns"] for each in events if each["kind"] != "arrived")]
+            )
+            limit_s = _START_LIMIT_S if _is_one_loading(events) else _LIMIT_S
             # Looks are counted, not seconds: who got no core itself has not seen the others sleep.
             if num_quiet * _POLL_S > _PATIENCE_S or now_ns - last_ns > limit_s * 1e9:
                 self.add("gave up")
@@ -186,10 +187,14 @@ class Record:
         self.add("missed")
 
 
-def is_one_starting(events):
-    """Return whether a process that is being started has not come to the student's code yet."""
-    starters = [event["process"] for event in events if event["kind"] == "starting"]
+def is_in_start(events):
+    """Return whether a process waits in start() for the one that it starts."""
+    num_of = Counter(event["kind"] for event in events)
+    return num_of["starting"] > num_of["started"] + num_of["not started"]
+
+
+def _is_one_loading(events):
+    """Return whether a process that is being started has not come to the student's code."""
     came = {event["process"] for event in events if event["kind"] in ("began", "arrived")}
-    started = {event["child"] for event in events if event["kind"] == "started"}
-    came |= {child for child in started if has_ended(activity(child))}
-    return len(starters) > len(came - set(starters))
+    children = {event["child"] for event in events if event["kind"] == "started"}
+    return is_in_start(events) or any(not has_ended(activity(each)) for each in children - came)

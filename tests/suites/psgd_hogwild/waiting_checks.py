@@ -1,11 +1,12 @@
 """Whether the processes of hogwild train at the same time, and whether one waits for another.
 
-The verdicts do not depend on how busy the machine is. Some steps of each epoch are drawn for all to
+The verdicts hardly depend on how busy the machine is. Some steps of each epoch are drawn for all to
 meet in: a process that comes to one stays in it until the others are in theirs. While they are
-ready to run, or have had a moment on a core, it goes on waiting (15 s at most; to come takes a
-forked one 0.1 s of CPU time). While one is being started, it waits 60 s: a spawned process imports
-torch first. It gives up when it has seen all others asleep for 3 s, as whoever waits for a lock is.
-A lock around the step cannot pass: its holder stays, so nobody else can ever come. Besides, a process is held up in a step now and then, drawn as it comes to it and told to
+ready to run, or have had a moment on a core, it goes on waiting, for 15 s at most: to come takes a
+forked one 0.1 s of CPU time. While one is being started, it waits for 60 s at most: a spawned
+process imports torch first. It gives up only when it has seen all others asleep for 3 s, as whoever
+waits for a lock is. A lock around the step cannot pass: its holder stays, so nobody else can come.
+Besides, a process is held up in a step now and then, drawn as it comes to it and told to
 nobody. Each other one has 0.2 s of its own to take a batch, asleep or on a core, so that busy cores
 only make it longer; who does not, in the midst of an epoch and twice in a training, seems to wait.
 A lock around another part of the batch is asked whether it is held at every forward pass,
@@ -31,7 +32,7 @@ from .sources import LOCKS, WAITS, first_named
 def assert_same_time(case: Hogwild, outcome: Outcome) -> None:
     """Assert that processes train, and that none had to end before the others were started.
 
-    Raises RuleViolation with how many had been started; NotProven when none was seen in a step, or
+    Raises RuleViolation with how many starts had begun; NotProven when none was seen in a step, or
     fewer were there at one moment than are said to have been.
     """
     assert_processes(case, outcome)
@@ -161,7 +162,7 @@ def assert_failure_noticed(case: Hogwild, outcome: Outcome) -> None:
 
 
 def _meeting(outcome: Outcome) -> tuple[int, int, int]:
-    """Return how many processes came to the meeting, gave up on it, and had been started by then.
+    """Return how many processes came to the meeting, gave up on it, and were being started by then.
 
     Raises NotProven when none came.
     """

@@ -293,7 +293,7 @@ def test_who_has_ended_is_not_waited_for_at_a_later_meeting(given, tmp_path, mon
 
 @pytest.mark.parametrize(("comes", "gives_up"), [(True, False), (False, True)])
 def test_who_is_being_started_is_waited_for(given, tmp_path, monkeypatch, comes, gives_up):
-    """A spawned process imports torch before it runs the student's code."""
+    """In start(), a process waits until the spawned one has imported torch."""
     monkeypatch.setattr(given["record"], "_PATIENCE_S", 0.05)
     monkeypatch.setattr(given["record"], "_START_LIMIT_S", 30 if comes else 0.2)
     record = given["record"].Record(tmp_path, 2, (1,))
@@ -310,19 +310,16 @@ def test_who_is_being_started_is_waited_for(given, tmp_path, monkeypatch, comes,
     assert bool(record.events("gave up")) == gives_up
 
 
-def test_who_has_begun_or_ended_is_not_being_started(given, tmp_path):
-    """Nor is whoever starts the others, also where it trains itself."""
-    record, is_one_starting = given["record"].Record(tmp_path), given["record"].is_one_starting
-    ended = os.fork()
-    if ended == 0:
-        os._exit(0)
-    os.waitpid(ended, 0)
-    record.add("arrived", meeting=0)
-    for child, kind in ((1, "began"), (ended, "started")):
-        record.add("starting")
-        assert is_one_starting(record.events(*given["record"].STARTS))
-        record.add(kind, **({"process": child} if kind == "began" else {"child": child}))
-        assert not is_one_starting(record.events(*given["record"].STARTS))
+@pytest.mark.parametrize("last", ["started", "not started"])
+def test_a_start_ends_when_it_returns_or_fails(given, tmp_path, last):
+    """Also where the process that is started starts another one, or never says it has begun."""
+    record, is_in_start = given["record"].Record(tmp_path), given["record"].is_in_start
+    for kind in ("starting", "started", "starting"):
+        assert not is_in_start(record.events(*given["record"].STARTS)) or kind == "started"
+        record.add(kind, child=os.getpid())
+    assert is_in_start(record.events(*given["record"].STARTS))
+    record.add(last, child=os.getpid())
+    assert not is_in_start(record.events(*given["record"].STARTS))
 
 
 def test_a_step_has_written_all_weights_when_its_process_meets_others(given, problem, monkeypatch):

@@ -36,7 +36,11 @@ def processes_reported(record):
         elif process._start_method in (None, "fork"):
             process.run = Reporting(process.run, record)  # of a class that has its own run
         record.add("starting")
-        start(process)
+        try:
+            start(process)
+        except BaseException:
+            record.add("not started")
+            raise
         record.add("started", child=process.pid)
 
     with replaced(BaseProcess, "start", reporting_start):
@@ -45,17 +49,18 @@ def processes_reported(record):
 
 @contextlib.contextmanager
 def ended_when_idle(record):
-    """Kill what was started, and raise Idle in here, once no process does anything any more."""
-    from record import STARTS, is_one_starting
+    """Kill what was started, and raise Idle in here, once no process does anything or starts."""
+    from record import STARTS, is_in_start
 
     num_done = num_looks = num_asleep = 0
 
     def look(number, frame):
         nonlocal num_done, num_looks, num_asleep
         done = record.file.stat().st_size if record.file.exists() else 0
-        states = [activity(event["child"]) for event in record.events("started")]
+        starts = record.events(*STARTS)
+        states = [activity(each["child"]) for each in starts if each["kind"] == "started"]
         is_asleep = not any(is_running(state) for state, _ in filter(None, states))
-        is_new = done != num_done or is_one_starting(record.events(*STARTS))
+        is_new = done != num_done or is_in_start(starts)
         num_done = done
         num_looks = 0 if is_new else num_looks + 1
         num_asleep = num_asleep + 1 if is_asleep and not is_new else 0

@@ -140,7 +140,7 @@ def train_hogwild(
     # At the first meeting only: when one misses a later meeting, others give up on it.
     arrived = {event["thread"] for event in record.events("arrived") if event.get("meeting") == 0}
     gave_up = record.events("gave up")
-    started = [
+    starting = [
         event
         for event in record.events("starting")
         if not gave_up or event["time_ns"] < gave_up[0]["time_ns"]
@@ -154,7 +154,7 @@ def train_hogwild(
         "written": numbered([{"memory": ""}, *wrote], "memory")[1:] - 1,
         "written_size": np.array([event["size"] for event in wrote], dtype=np.int64),
         **{kind: _first_place(record.events(kind)) for kind in ("held", "waited", "shared")},
-        "meeting": np.array([len(arrived), len(gave_up), len(started)], dtype=np.int64),
+        "meeting": np.array([len(arrived), len(gave_up), len(starting)], dtype=np.int64),
         **stays_of(record),
         "num_failed": np.array([len(record.events("failed"))], dtype=np.int64),
         "raised": raised,
