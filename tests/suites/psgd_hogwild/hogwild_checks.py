@@ -359,13 +359,20 @@ def _moved_and_steps(case: Hogwild, outcome: Outcome) -> tuple[Vector, Vector]:
 
 
 def _missing_steps(case: Hogwild, outcome: Outcome) -> list[Finding]:
-    """Return the mistake that leads to exactly these weights; none for an unknown one."""
+    """Return the mistake that leads to these weights; none for an unknown one."""
     moved, steps = _moved_and_steps(case, outcome)
     (processes,) = outcome["processes"]
-    by_process = [steps[processes == number].sum(axis=0) for number in sorted(set(processes))]
+    steps_of_each = [steps[processes == number] for number in sorted(set(processes))]
+    by_process = [own.sum(axis=0) for own in steps_of_each]
     if np.allclose(moved, 0, atol=ATOL):
         text = "The returned weights are the start weights: they contain no steps."
         return [found("hogwild.start_weights_returned", text)]
+    piled_up = np.sum([own.cumsum(axis=0).sum(axis=0) for own in steps_of_each], axis=0)
+    off, by_which = (np.linalg.norm(each - piled_up) for each in (moved, steps.sum(axis=0)))
+    if off < TYPICAL_MARGIN * by_which:
+        text = "The steps used earlier batches' gradients again."
+        helps = "where does your code set gradients to zero before backward() adds to them?"
+        return [found("hogwild.gradients_pile_up", text, help=helps)]
     if len(by_process) == 1:
         return []
     if np.allclose(moved, steps.sum(axis=0) / len(by_process), atol=ATOL):

@@ -196,18 +196,24 @@ def test_some_lost_writes_are_forgiven(check):
     check(CASE, run_of(move=lambda steps, who: steps.sum(axis=0) - is_lost * steps[:2].sum(axis=0)))
 
 
+def piled_up(steps, who):
+    """Return the sum of all steps of processes that never set a gradient to zero."""
+    return sum(steps[who == each].cumsum(axis=0).sum(axis=0) for each in set(who.tolist()))
+
+
 @pytest.mark.parametrize(
     ("move", "key", "distance"),
     [
         (lambda steps, who: np.zeros(NUM_PARAMETERS), "hogwild.start_weights_returned", 1),
         (lambda steps, who: steps.sum(axis=0) / 2, "hogwild.steps_averaged", 0.5),
+        (piled_up, "hogwild.gradients_pile_up", 1.64),
         (lambda steps, who: steps[who == 1].sum(axis=0), "hogwild.steps_of_one_process", None),
         (lambda steps, who: 3 * steps.sum(axis=0), "hogwild.steps_do_not_add_up", 2),
         (lambda steps, who: 0.74 * steps.sum(axis=0), "hogwild.steps_do_not_add_up", 0.26),
     ],
 )
 def test_steps_that_do_not_add_up_are_told(move, key, distance):
-    """None, half, one process's, too many, all of them too short."""
+    """None, half, piled up, one process's, too many, all of them too short."""
     with pytest.raises(WrongAnswer) as error:
         assert_all_steps_count(CASE, run_of(move=move))
     assert key_of(error) == key
