@@ -65,7 +65,7 @@ def test_aggregate_averages_parameters(run: Run) -> None:
         assert_weighted_means(case, outcome, PARAMETERS)
 
 
-@points(0.5)
+@points(1)
 def test_aggregate_averages_buffers_of_floats(run: Run) -> None:
     """averages floating-point buffers in Aggregator.aggregate"""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
@@ -128,7 +128,7 @@ def test_local_steps_are_those_of_sgd(run: Run, checks: RoundChecks) -> None:
         checks.local_sgd(case, outcome)
 
 
-@points(2, requires=test_training_uses_what_is_sent)
+@points(1.5, requires=test_training_uses_what_is_sent)
 def test_clients_begin_each_round_with_the_global_model(run: Run, checks: RoundChecks) -> None:
     """begins each round with the global model on all clients"""
     for case, outcome in runs_of(run):
