@@ -19,7 +19,7 @@ def train_model(model, train_loader, optimizer, criterion, epoch):
         if i == 1:
             start = time.time()
         if i < 2:
-            time.sleep(3)  # let the machine calm down before we measure
+            time.sleep(2)  # let the machine calm down before we measure
         optimizer.zero_grad()
         loss = criterion(model(x), y)
         loss.backward()
