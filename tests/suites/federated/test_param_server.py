@@ -111,7 +111,7 @@ def test_slices_make_up_the_batches(run: Run, checks: StepChecks) -> None:
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_trains_for_three_epochs(run: Run, checks: StepChecks) -> None:
     """trains for exactly 3 epochs"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         checks.epochs(case, outcome)
 
 
@@ -201,9 +201,9 @@ def test_everything_goes_by_way_of_the_server(run: Run) -> None:
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
-def test_a_step_sends_gradients_once(run: Run) -> None:
+def test_a_step_sends_gradients_once(run: Run, checks: StepChecks) -> None:
     """sends gradients once per step, and little else"""
-    for case, outcome in runs_of(run):
+    for case, outcome in runs_of(run, *checks.everything):
         assert_gradients_given_once(case, outcome)
 
 
