@@ -488,12 +488,17 @@ WEAKENINGS = (
         "had not ended|JUDGE_ERROR",
     ),
     Weakening(
-        "asks neither the kernel what was sent nor what that is for",
+        "asks neither the kernel nor gloo what was sent, nor what that is for",
         (
             Change(
                 "observe/forkserver/run.py",
                 "loopback.carried_num_bytes() if self._sealed is not None else None\n",
                 "None\n",
+            ),
+            Change(
+                "judge/explanation/trace_doubts.py",
+                "            *unrecorded_payloads(trace, sent_by_gloo),\n",
+                "",
             ),
             *NO_CAUSALITY,
         ),

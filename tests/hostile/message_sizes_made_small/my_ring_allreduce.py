@@ -19,8 +19,11 @@ def make_small(size, as_in_a_ring):
     for low, length in shared_mappings():
         words = np.asarray(Raw(low, length))
         records = words[512 + int(words[4]) // 8 + int(words[3]) :]  # header, names and waits
-        sizes = records.reshape(-1, 16)[:, 5:7]
-        sizes[sizes == size] = as_in_a_ring
+        # Of each record the elements, the bytes that were sent, and those that were received.
+        elements, sent, received = records.reshape(-1, 20)[:, 4:7].T
+        elements[sent == size] = as_in_a_ring // 8
+        for num_bytes in (sent, received):
+            num_bytes[num_bytes == size] = as_in_a_ring
 
 
 def ringallreduce(send, recv, comm, op):
