@@ -19,11 +19,12 @@ def make_small(sizes, as_in_a_ring):
     for low, length in shared_mappings():
         words = np.asarray(Raw(low, length))
         records = words[512 + int(words[4]) // 8 + int(words[3]) :]  # header, names and waits
-        # Of each record the elements, the bytes that were sent, and those that were received.
-        elements, sent, received = records.reshape(-1, 20)[:, 4:7].T
-        elements[np.isin(sent, sizes)] = as_in_a_ring // 8
-        for num_bytes in (sent, received):
-            num_bytes[np.isin(num_bytes, sizes)] = as_in_a_ring
+        # Of each record the elements, the bytes sent and received, and those that were sampled.
+        calls = records.reshape(-1, 20)
+        is_whole = np.isin(calls[:, 5], sizes)
+        calls[is_whole, 4], calls[is_whole, 16] = as_in_a_ring // 8, 0
+        for column in (5, 6):
+            calls[np.isin(calls[:, column], sizes), column] = as_in_a_ring
 
 
 def ringallreduce(send, recv, comm, op):
