@@ -6,6 +6,7 @@ from pathlib import Path
 SUITES = Path(__file__).parents[1] / "suites"
 WHAT_ELSE_DECIDES = {
     "counts_server": "the formula's answer beside it",
+    "is_early": "nothing does, but one call of join() earns the same points",
     "num_failed": "hogwild itself has to raise",
     "optimizer_steps": "the server's messages carry the model that the worker goes on with",
 }
