@@ -16,6 +16,7 @@ from grader.course.course import Course
 from grader.course.secret import recording_key, require_kept, sealed_secret
 from grader.model.errors import GraderError
 from grader.model.report import Report
+from grader.observe.interposer.build import cache_folder
 from grader.recording.recording import parse, write_packed
 from grader.report import json_report
 from grader.report.files import require_writable
@@ -47,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
             secret=secret.data,
             limits=_limits(options),
             on_recording=None if options.recording is None else recordings.append,
+            refusals=cache_folder() / "selftest",
         )
     report = replace(json_report.parse(data), seed=secret.seed)
     exit_code = finish(_as_named(report, options), options)

@@ -104,7 +104,9 @@ def _selftest_notes(task: GradingTask, launcher: Launcher) -> tuple[str, ...]:
 
     settings, data = task.settings, task.settings.data.folder
     needed = [Path(task.placement.submission.origin), *([data] if data is not None else [])]
-    protections = examine(launcher, _material(settings), needed)
+    protections = examine(
+        launcher, _material(settings), needed, kernel_is_tried=settings.kernel_is_tried
+    )
     reason = refusal(protections, flags_are_ours=settings.flags_are_ours)
     if reason:
         raise GraderError(reason)

@@ -15,6 +15,8 @@ import pytest
 from docker.errors import DockerException
 from this_checkout import GRADE, IMAGE, ROOT
 
+from grader.sealed.container.kernel_refusals import VARIABLE, boot_id
+
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
 LIMIT_S = 900
 CAPABILITIES = "--cap-drop ALL --cap-add SETUID --cap-add SETGID --cap-add KILL"
@@ -76,6 +78,16 @@ def test_everything_holds_in_a_container_of_grade_run():
     assert "MISSING" not in done.stdout
     assert done.stdout.count("holds    ") >= 25
     assert done.stdout.endswith("All checks passed. You can grade.\n")
+
+
+@pytest.mark.parametrize(("told", "is_known"), [(boot_id(), "True"), ("another boot", "False")])
+def test_a_container_knows_its_own_boot(told, is_known):
+    """Then it need not try again what the kernel has refused."""
+    module = "grader.sealed.container.kernel_refusals"
+    code = f"from {module} import is_known_to_refuse; print(is_known_to_refuse())"
+    flags = ("-e", f"{VARIABLE}={told}", "--entrypoint", "python")
+    done = docker_run("-c", code, flags=flags)
+    assert done.stdout.strip() == is_known, done.stderr
 
 
 def test_plain_docker_run_names_exactly_what_its_flags_leave_out():

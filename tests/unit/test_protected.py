@@ -22,8 +22,8 @@ def grade(monkeypatch: pytest.MonkeyPatch):
     examined = []
 
     def grade(*protections: Protection, has_solution: bool = True, **settings):
-        def examine(launch, material, needed):
-            examined.append(launch)
+        def examine(launch, material, needed, *, kernel_is_tried):
+            examined.append(kernel_is_tried)
             return protections
 
         monkeypatch.setattr("grader.sealed.selftest.examine.examine", examine)

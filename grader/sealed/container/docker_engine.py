@@ -15,6 +15,7 @@ import docker.types
 import requests.exceptions
 
 from grader.model.errors import GraderError
+from grader.sealed.container.kernel_refusals import VARIABLE
 from grader.sealed.container.plan import (
     CLIENT_LABEL,
     DATA_IN_CONTAINER,
@@ -63,6 +64,7 @@ class DockerEngine:
                 plan.image,
                 list(plan.command),
                 labels={CLIENT_LABEL: client()},
+                environment={VARIABLE: plan.kernel_refused},
                 hostname="grader",
                 # With these two the end of the connection is the end of its standard input.
                 stdin_open=True,

@@ -38,6 +38,8 @@ class ContainerPlan:
     limits: ContainerLimits
     data: Path | None = None
     """A folder that it may read at DATA_IN_CONTAINER."""
+    kernel_refused: str = ""
+    """Since which boot its selftest need not try what the kernel refuses; empty to try."""
 
 
 def client(pid: int | None = None) -> str:

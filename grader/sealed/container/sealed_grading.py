@@ -16,6 +16,7 @@ from grader.model.report import NEEDS_REVIEW
 from grader.recording import journal
 from grader.recording.journal import Failing, Finished
 from grader.recording.recording import MAX_NUM_BYTES
+from grader.sealed.container import kernel_refusals
 from grader.sealed.container.docker_engine import Attached, DockerEngine
 from grader.sealed.container.plan import DATA_IN_CONTAINER, ContainerLimits, ContainerPlan
 from grader.sealed.container.resume import (
@@ -38,6 +39,7 @@ def grade_in_container(
     *,
     courses: Courses,
     image: str,
+    refusals: Path,
     options: Sequence[str] = (),
     assignment: str | None = None,
     data: Path | None = None,
@@ -50,8 +52,9 @@ def grade_in_container(
     """Grade a folder or zip in a container of `image`; return the JSON report it prints.
 
     secret: from which the inputs follow; empty for the public ones. on_recording: gets what was
-    seen of the ranks, as a recording that nobody has signed. Raises UsageError, GraderError.
-    Whatever happens, the container is gone afterwards.
+    seen of the ranks, as a recording that nobody has signed. refusals: the folder of
+    `kernel_refusals`. Raises UsageError, GraderError. Whatever happens, the container is gone
+    afterwards.
     """
     limits = limits or ContainerLimits()
     found = intake.read(submission, courses.wanted(assignment))
@@ -62,8 +65,10 @@ def grade_in_container(
     command += [] if on_recording is None else ["--send-recording"]
     command += [] if assignment is None else ["--assignment", assignment]
     command += [] if data is None else ["--data", DATA_IN_CONTAINER]
-    plan = ContainerPlan(image, [*command, *options], limits, data=data)
     engine = DockerEngine.connect()
+    image_id = engine.image_id(image)
+    boot = kernel_refusals.known(refusals, image_id)
+    plan = ContainerPlan(image, [*command, *options], limits, data=data, kernel_refused=boot)
     record = Record(on_finished, Watchdog(limits.first_word_s))
 
     def grade_once() -> bytes:
@@ -71,11 +76,14 @@ def grade_in_container(
         return _run(engine, plan, sent, on_progress, record, on_recording)
 
     try:
-        return until_reported(record, grade_once)
+        report = until_reported(record, grade_once)
     except UsageError as error:
         if any(words in str(error) for words in _UNKNOWN_THERE):
             _require_only_here(found, assignment, courses, image)
         raise
+    # Where the selftest found something missing, there is no report.
+    kernel_refusals.remember(refusals, image_id)
+    return report
 
 
 def _require_only_here(found: Submission, name: str | None, courses: Courses, image: str) -> None:

@@ -35,26 +35,32 @@ def examine(
     launch: Callable[[LaunchPlan], LaunchResult],
     material: Sequence[Path] = (),
     needed: Sequence[Path] = (),
+    *,
+    kernel_is_tried: bool = True,
 ) -> tuple[Protection, ...]:
     """Try what must be impossible; return what holds and what does not.
 
     launch: as a submission is launched. material: folders that it must not read.
-    needed: files and folders of this grading that may be mounted.
+    needed: files and folders of this grading that may be mounted. kernel_is_tried: also make the
+    attempts that end the same way until the machine boots.
     Raises GraderError when a run itself fails.
     """
+    attempts = hostile_attempts.names(of_the_kernel=kernel_is_tried)
     with _canary() as (canary, address):
         forbidden = [*material, _JUDGES_FOLDER, canary.parent, canary]
         secret = os.environ.get("GRADER_SECRET_FILE")
         values = {
             "material": [*map(str, forbidden), *([secret] if secret else [])],
             "canary_address": address,
+            "attempts": attempts,
             "ours": [*map(str, [*forbidden, *_places(needed)])],
         }
         ended = _ended(launch, "attempt", values, "found", Limits(case_s=_PATIENCE_S))
     if not isinstance(ended, Outcome):
         raise _could_not_run(ended)
     found = json.loads(ended.results[0]["found"])
-    return (*protections(found, look_around(), os.getpid()), watch_on_memory(launch))
+    seen = look_around()
+    return (*protections(found, seen, os.getpid(), attempts), watch_on_memory(launch))
 
 
 def watch_on_memory(launch: Callable[[LaunchPlan], LaunchResult]) -> Protection:

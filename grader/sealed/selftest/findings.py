@@ -27,11 +27,14 @@ _WRITABLE = ("/tmp", "/dev/shm")  # noqa: S108 - where ranks write
 _NO_LANDLOCK = "it needs Linux 5.13 or newer, and a profile that allows it"
 
 
-def protections(found: Mapping[str, Any], seen: Surroundings, judge: int) -> tuple[Protection, ...]:
+def protections(
+    found: Mapping[str, Any], seen: Surroundings, judge: int, attempts: Sequence[str]
+) -> tuple[Protection, ...]:
     """Return every protection.
 
-    found: what the probe told. seen: what the judge sees. judge: its process number. Raises
-    GraderError when the probe left something out, which no submission can bring about.
+    found: what the probe told. seen: what the judge sees. judge: its process number. attempts:
+    the names of those that it was to make. Raises GraderError when it left something out, which
+    no submission can bring about.
     """
     if judge not in found["foreign"]:
         raise GraderError(
@@ -39,7 +42,7 @@ def protections(found: Mapping[str, Any], seen: Surroundings, judge: int) -> tup
             "not tried"
         )
     return (
-        *_attempted(found["attempts"]),
+        *_attempted(found["attempts"], attempts),
         *_of_the_ranks(found, seen.status),
         *_of_the_judge(seen.status),
         *_of_the_engine(seen),
@@ -48,11 +51,10 @@ def protections(found: Mapping[str, Any], seen: Surroundings, judge: int) -> tup
     )
 
 
-def _attempted(outcomes: Mapping[str, Any]) -> Iterator[Protection]:
+def _attempted(outcomes: Mapping[str, Any], names: Sequence[str]) -> Iterator[Protection]:
     """Yield one protection for each attempt, whose docstring says what has to hold."""
-    for name, attempt in vars(hostile_attempts).items():
-        if not name.startswith("try_"):
-            continue
+    for name in names:
+        attempt = getattr(hostile_attempts, name)
         num_steps, succeeded = outcomes[name]["num_steps"], outcomes[name]["succeeded"]
         if not num_steps:
             raise GraderError(f"the selftest tried nothing in {name}")

@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, {"ApiVersion": "1.41", "MinAPIVersion": "1.24"})
         elif image[1] in daemon.images:
             labels = {"grader.engine-digest": daemon.images[image[1]]}
-            self._answer(200, {"Config": {"Labels": labels}})
+            self._answer(200, {"Id": f"sha256:{image[1]}", "Config": {"Labels": labels}})
         else:
             self._answer(404, {"message": f"No such image: {image[1]}:latest"})
 

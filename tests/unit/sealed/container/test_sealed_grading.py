@@ -17,6 +17,7 @@ from grader.model.errors import GraderError, UsageError
 from grader.recording import journal
 from grader.sealed.container import stream_demux as container_output
 from grader.sealed.container.docker_engine import DockerEngine
+from grader.sealed.container.kernel_refusals import boot_id
 from grader.sealed.container.plan import ContainerLimits, client
 from grader.sealed.container.sealed_grading import grade_in_container
 
@@ -52,6 +53,7 @@ def grade(submission: Path, *options: str, image: str = "grade", **more) -> tupl
         submission,
         courses=find_courses(),
         image=image,
+        refusals=submission.parent / "refusals",
         options=options,
         on_progress=lines.append,
         **more,
@@ -294,7 +296,11 @@ def test_an_interrupt_ends_the_container(submission, daemon):
     running = daemon(process)
     with pytest.raises(KeyboardInterrupt):
         grade_in_container(
-            submission, courses=find_courses(), image="grade", options=[], on_progress=interrupt
+            submission,
+            courses=find_courses(),
+            image="grade",
+            refusals=submission.parent,
+            on_progress=interrupt,
         )
     assert running.removed.is_set()
     assert input_ended.wait(10)
@@ -313,6 +319,24 @@ def test_what_killed_clients_left_unstarted_is_removed(submission, daemon):
     grade(submission)
     assert "left" in running.removals
     assert not {"ours", "theirs"} & set(running.removals)
+
+
+def test_the_kernel_is_tried_until_one_report_has_come(submission, daemon):
+    """A grading that was refused proves nothing; after a report the next container is told."""
+
+    def told(exit_code, *said) -> str:
+        running.process = says(exit_code, *said)
+        try:
+            grade(submission)
+        except GraderError:
+            assert exit_code == 3
+        (variable,) = running.created["Env"]
+        return variable.removeprefix("GRADER_KERNEL_REFUSED=")
+
+    running = daemon(says(0))
+    assert told(3, (STDERR, b"grade: refusing to grade\n")) == ""
+    assert told(0, (STDOUT, b"{}")) == ""
+    assert told(0, (STDOUT, b"{}")) == boot_id() != ""
 
 
 def test_a_missing_image_says_how_to_build_it(submission, daemon):

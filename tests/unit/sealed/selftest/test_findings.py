@@ -58,7 +58,7 @@ PLAIN = replace(
     interfaces=("lo", "eth0"),
     max_ended_connections="8192",
 )
-NAMES = [name for name in vars(hostile_attempts) if name.startswith("try_")]
+NAMES = hostile_attempts.names(of_the_kernel=True)
 
 
 def told(**changes):
@@ -75,16 +75,25 @@ def told(**changes):
 
 def found(seen=SEEN, **changes):
     """Return what is missing, by name."""
-    every = protections(told(**changes), seen, JUDGE)
+    every = protections(told(**changes), seen, JUDGE, NAMES)
     return {each.name: each for each in every if not each.holds}
 
 
 def test_a_hardened_container_has_them_all():
     """Nothing is missing, and every attempt has its protection."""
     assert found() == {}
-    every = protections(told(), SEEN, JUDGE)
+    every = protections(told(), SEEN, JUDGE, NAMES)
     assert len(every) == len({each.name for each in every}) == len(NAMES) + 22
     assert all(each.found for each in every)
+
+
+def test_every_attempt_is_made():
+    """Until the kernel is known to refuse; then those on the judge's files and processes."""
+    assert set(NAMES) == {name for name in vars(hostile_attempts) if name.startswith("try_")}
+    assert hostile_attempts.names(of_the_kernel=False) == NAMES[:2]
+    attempts = {name: told()["attempts"][name] for name in NAMES[:2]}
+    every = protections(told(attempts=attempts), SEEN, JUDGE, NAMES[:2])
+    assert len(every) == 2 + 22
 
 
 @pytest.mark.parametrize("name", NAMES)
