@@ -38,7 +38,7 @@ from grader.recording import journal
 from grader.recording.journal import Journal, Resume
 from grader.recording.recording import Recording, packed, write
 from grader.report.files import require_writable
-from grader.sealed.container.kernel_refusals import is_known_to_refuse
+from grader.sealed.container.kernel_refusals import has_passed_here
 from grader.sealed.container.stream_demux import RECORDING_MARK
 
 
@@ -84,7 +84,7 @@ def _check_stdin(options: argparse.Namespace) -> int:
         settings,
         secret=secret or settings.secret,
         flags_are_ours=True,
-        kernel_is_tried=not is_known_to_refuse(),
+        kernel_is_tried=not has_passed_here(),
         # Each in its own line: the client decides what is shown of it, and how.
         progress=say_visibly,
         journal=Journal(resume, say),

@@ -44,6 +44,6 @@ class Settings(SuiteSettings):
     flags_are_ours: bool = False
     """`grade run` started the container we are in: every protection has to hold."""
     kernel_is_tried: bool = True
-    """The selftest also makes attempts that end the same way until the machine boots."""
+    """The selftest also makes attempts that end the same way until the machine reboots."""
     notes: tuple[str, ...] = ()
     """What the report is to say of the grading as a whole, before its own notes."""

@@ -14,7 +14,6 @@ from docker.errors import DockerException
 from this_checkout import IMAGE, ROOT
 
 from grader.course.courses import find_courses
-from grader.observe.interposer.build import cache_folder
 from grader.sealed.container import sealed_grading
 from grader.sealed.container.plan import CLIENT_LABEL, client
 from grader.sealed.container.resume import Record
@@ -68,12 +67,7 @@ def grade(submission: Path, *parts: str) -> tuple[dict, list[str]]:
     shown: list[str] = []
     options = [option for part in parts for option in ("--part", part)]
     report = sealed_grading.grade_in_container(
-        submission,
-        courses=find_courses(),
-        image=IMAGE,
-        refusals=cache_folder() / "selftest",
-        options=options,
-        on_progress=shown.append,
+        submission, courses=find_courses(), image=IMAGE, options=options, on_progress=shown.append
     )
     return json.loads(report), shown
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import docker
 import pytest
 from docker.errors import DockerException
-from this_checkout import GRADE, IMAGE, ROOT
+from this_checkout import GRADE, IMAGE, ROOT, TAG
 
-from grader.sealed.container.kernel_refusals import VARIABLE, boot_id
+from grader.sealed.container.kernel_refusals import VARIABLE, known_boot, remember
 
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
 LIMIT_S = 900
@@ -80,14 +80,57 @@ def test_everything_holds_in_a_container_of_grade_run():
     assert done.stdout.endswith("All checks passed. You can grade.\n")
 
 
-@pytest.mark.parametrize(("told", "is_known"), [(boot_id(), "True"), ("another boot", "False")])
-def test_a_container_knows_its_own_boot(told, is_known):
-    """Then it need not try again what the kernel has refused."""
-    module = "grader.sealed.container.kernel_refusals"
-    code = f"from {module} import is_known_to_refuse; print(is_known_to_refuse())"
-    flags = ("-e", f"{VARIABLE}={told}", "--entrypoint", "python")
-    done = docker_run("-c", code, flags=flags)
-    assert done.stdout.strip() == is_known, done.stderr
+def test_a_container_knows_its_own_boot():
+    """Under which it need not try again what the kernel has refused."""
+
+    def in_container(function: str, told: str = "") -> str:
+        module = "grader.sealed.container.kernel_refusals"
+        code = f"from {module} import {function}; print({function}())"
+        flags = ("-e", f"{VARIABLE}={told}", "--entrypoint", "python")
+        done = docker_run("-c", code, flags=flags)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    assert in_container("has_passed_here") == "False"
+    assert in_container("has_passed_here", in_container("boot_id")) == "True"
+
+
+def test_grade_run_tries_the_kernel_only_while_it_must(engine, tmp_path):
+    """An image in which one attempt succeeds grades only if it is said to have passed before."""
+    attempts = (ROOT / "grader" / "sealed" / "selftest" / "hostile_attempts.py").read_text()
+    line = '    yield "mount", '
+    assert attempts.count(line) == 1
+    (tmp_path / "hostile_attempts.py").write_text(
+        attempts.replace(line, f'    yield "nothing", int\n{line}')
+    )
+    (tmp_path / "none.pyc").touch()  # so that the source is read
+    folder = "/opt/grader/grader/sealed/selftest"
+    (tmp_path / "Dockerfile").write_text(
+        f"FROM {IMAGE}\nCOPY hostile_attempts.py {folder}/\n"
+        f"COPY none.pyc {folder}/__pycache__/hostile_attempts.cpython-311.pyc\n"
+    )
+    image, _ = engine.images.build(path=str(tmp_path), tag=f"grade-open:{TAG}", rm=True)
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*GRADE, "run", str(TEMPLATE), "--image", f"grade-open:{TAG}", "--json", "-"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+            timeout=LIMIT_S,
+        )
+
+    try:
+        refused = run()
+        assert (refused.returncode, refused.stdout) == (3, "")
+        assert "not refused: nothing" in refused.stderr
+        assert known_boot(tmp_path / "cache" / "grader" / "selftest", image.id) == ""
+        remember(tmp_path / "cache" / "grader" / "selftest", image.id)
+        graded = run()
+        assert graded.returncode == 1, graded.stderr
+        assert json.loads(graded.stdout)["score"] == 0
+    finally:
+        engine.images.remove(image.id, force=True)
 
 
 def test_plain_docker_run_names_exactly_what_its_flags_leave_out():

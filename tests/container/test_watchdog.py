@@ -18,7 +18,6 @@ from red_team import images
 from this_checkout import IMAGE, ROOT, TAG
 
 from grader.course.courses import find_courses
-from grader.observe.interposer.build import cache_folder
 from grader.sealed.container import sealed_grading
 from grader.sealed.container.plan import CLIENT_LABEL, client
 
@@ -130,7 +129,6 @@ def test_a_stopped_judge_of_grade_run(stop_judges, submission):
         submission,
         courses=find_courses(),
         image=IMPATIENT,
-        refusals=cache_folder() / "selftest",
         options=["--part", "naive_allreduce"],
         on_progress=lambda line: None,
     )

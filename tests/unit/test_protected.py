@@ -32,22 +32,26 @@ def grade(monkeypatch: pytest.MonkeyPatch):
             mpi_sgd = replace(mpi_sgd, reference=mpi_sgd.folder / "none")
         chosen = Settings(parts=["ring_allreduce"], **settings)
         submission = Submission(origin="anna", files={"my_naive_allreduce.py": b""}, digest="d")
-        return pipeline.grade_submission(submission, mpi_sgd, chosen), len(examined)
+        return pipeline.grade_submission(submission, mpi_sgd, chosen), examined
 
     return grade
 
 
 def test_a_grading_that_is_not_sealed_needs_no_selftest(grade):
     """`grade check` runs as the student."""
-    report, num_examined = grade(OPEN)
-    assert (num_examined, report.notes) == (0, ())
+    report, examined = grade(OPEN)
+    assert (examined, report.notes) == ([], ())
 
 
+@pytest.mark.parametrize("kernel_is_tried", [True, False])
 @pytest.mark.parametrize("flags_are_ours", [True, False])
-def test_a_sealed_grading_where_everything_holds_says_nothing(grade, flags_are_ours):
+def test_a_sealed_grading_where_everything_holds_says_nothing(
+    grade, flags_are_ours, kernel_is_tried
+):
     """It is examined once."""
-    report, num_examined = grade(HOLDS, sealed=True, flags_are_ours=flags_are_ours)
-    assert (num_examined, report.notes) == (1, ())
+    how = {"flags_are_ours": flags_are_ours, "kernel_is_tried": kernel_is_tried}
+    report, examined = grade(HOLDS, sealed=True, **how)
+    assert (examined, report.notes) == ([kernel_is_tried], ())
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ class DockerEngine:
         with clear_sentences(plan.image):
             self._remove_stale()
             made = self._api.create_container(
-                plan.image,
+                plan.image_id or plan.image,
                 list(plan.command),
                 labels={CLIENT_LABEL: client()},
                 environment={VARIABLE: plan.kernel_refused},

@@ -36,10 +36,12 @@ class ContainerPlan:
     image: str
     command: Sequence[str]
     limits: ContainerLimits
+    image_id: str = ""
+    """What the name stood for; empty for what it stands for when the container is made."""
+    kernel_refused: str = ""
+    """The boot under which this image has passed the attempts on the kernel; empty for none."""
     data: Path | None = None
     """A folder that it may read at DATA_IN_CONTAINER."""
-    kernel_refused: str = ""
-    """Since which boot its selftest need not try what the kernel refuses; empty to try."""
 
 
 def client(pid: int | None = None) -> str:

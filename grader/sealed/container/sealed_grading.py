@@ -39,7 +39,6 @@ def grade_in_container(
     *,
     courses: Courses,
     image: str,
-    refusals: Path,
     options: Sequence[str] = (),
     assignment: str | None = None,
     data: Path | None = None,
@@ -48,13 +47,14 @@ def grade_in_container(
     secret: bytes = b"",
     limits: ContainerLimits | None = None,
     on_recording: Callable[[bytes], None] | None = None,
+    refusals: Path | None = None,
 ) -> bytes:
     """Grade a folder or zip in a container of `image`; return the JSON report it prints.
 
     secret: from which the inputs follow; empty for the public ones. on_recording: gets what was
     seen of the ranks, as a recording that nobody has signed. refusals: the folder of
-    `kernel_refusals`. Raises UsageError, GraderError. Whatever happens, the container is gone
-    afterwards.
+    `kernel_refusals`; None to try everything. Raises UsageError, GraderError. Whatever happens,
+    the container is gone afterwards.
     """
     limits = limits or ContainerLimits()
     found = intake.read(submission, courses.wanted(assignment))
@@ -67,8 +67,8 @@ def grade_in_container(
     command += [] if data is None else ["--data", DATA_IN_CONTAINER]
     engine = DockerEngine.connect()
     image_id = engine.image_id(image)
-    boot = kernel_refusals.known(refusals, image_id)
-    plan = ContainerPlan(image, [*command, *options], limits, data=data, kernel_refused=boot)
+    boot = kernel_refusals.known_boot(refusals, image_id)
+    plan = ContainerPlan(image, [*command, *options], limits, image_id, boot, data)
     record = Record(on_finished, Watchdog(limits.first_word_s))
 
     def grade_once() -> bytes:

@@ -42,10 +42,10 @@ def examine(
 
     launch: as a submission is launched. material: folders that it must not read.
     needed: files and folders of this grading that may be mounted. kernel_is_tried: also make the
-    attempts that end the same way until the machine boots.
+    attempts that end the same way until the machine reboots.
     Raises GraderError when a run itself fails.
     """
-    attempts = hostile_attempts.names(of_the_kernel=kernel_is_tried)
+    attempts = hostile_attempts.names(with_kernel=kernel_is_tried)
     with _canary() as (canary, address):
         forbidden = [*material, _JUDGES_FOLDER, canary.parent, canary]
         secret = os.environ.get("GRADER_SECRET_FILE")

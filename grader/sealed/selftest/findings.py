@@ -84,7 +84,7 @@ def _of_the_ranks(found: Mapping[str, Any], judges: str) -> Iterator[Protection]
     yield _essential("Ranks gain no new privileges", privileges == "1", f"NoNewPrivs {privileges}")
     mode, filters = status_field(status, "Seccomp"), status_field(status, "Seccomp_filters")
     ours = status_field(judges, "Seccomp_filters")
-    # Before Linux 5.9 the kernel does not say how many; what they refuse is tried anyway.
+    # Before Linux 5.9 the kernel does not say how many; what they refuse has been tried.
     has_own = not filters or int(filters) > int(ours or "0")
     yield _essential(
         "Ranks have their own system call filter",

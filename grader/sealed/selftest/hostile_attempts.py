@@ -46,7 +46,7 @@ _BIT_OF_OTHERS = {"x86_64": 30}
 """What means another set of numbers where a call's number has it: x32."""
 _ON_JUDGE = ("try_reading_files", "try_reading_processes")
 _ON_KERNEL = ("try_namespaces", "try_system_calls", "try_sockets")
-"""Kernel and image decide how they end, until the machine boots."""
+"""Under one kernel and image they end the same way until the machine reboots."""
 _PR_SET_DUMPABLE = 4
 _PTRACE_SEIZE = 0x4206
 libc = ctypes.CDLL(None, use_errno=True)
@@ -115,9 +115,9 @@ def try_sockets(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], o
     yield "a socket that lingers", _make_linger
 
 
-def names(*, of_the_kernel: bool) -> list[str]:
+def names(*, with_kernel: bool) -> list[str]:
     """Return the names of the attempts to make."""
-    return [*_ON_JUDGE, *(_ON_KERNEL if of_the_kernel else ())]
+    return [*_ON_JUDGE, *(_ON_KERNEL if with_kernel else ())]
 
 
 def foreign_processes() -> list[int]:

@@ -133,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
         name = self._container()
         if name == "create":
             configuration = json.loads(body)
-            if configuration["Image"] not in daemon.images:
+            if configuration["Image"].removeprefix("sha256:") not in daemon.images:
                 self._answer(404, {"message": f"No such image: {configuration['Image']}:latest"})
                 return
             name = f"c{len(daemon.containers) + 1}"

@@ -85,7 +85,6 @@ def grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             submission,
             courses=find_courses(),
             image="grade",
-            refusals=tmp_path,
             on_progress=shown.append,
             limits=ContainerLimits(**limits) if limits else None,
         )

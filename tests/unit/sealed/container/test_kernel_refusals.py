@@ -1,51 +1,54 @@
-"""What the kernel refused is remembered for one boot and one image, and no longer."""
+"""An image that has passed the attempts on the kernel is remembered until the machine reboots."""
 
 import pytest
 
+from grader.commands import running
 from grader.sealed.container import kernel_refusals
-from grader.sealed.container.kernel_refusals import VARIABLE, is_known_to_refuse, known, remember
+from grader.sealed.container.kernel_refusals import (
+    VARIABLE,
+    has_passed_here,
+    known_boot,
+    remember,
+)
 
 
 @pytest.fixture
 def boot(tmp_path, monkeypatch):
     """Boot the machine under another name, or under none."""
 
-    def boot(name: str | None) -> None:
-        file = tmp_path / "boot_id"
-        file.unlink(missing_ok=True)
-        if name is not None:
-            file.write_text(f"{name}\n")
-        monkeypatch.setattr(kernel_refusals, "_BOOT_ID", file)
+    def boot(name: str) -> None:
+        (tmp_path / "boot_id").write_text(f"{name}\n")
 
+    monkeypatch.setattr(kernel_refusals, "_BOOT_ID", tmp_path / "boot_id")
     boot("first")
     return boot
 
 
-def test_it_is_known_of_the_image_that_was_tried(tmp_path, boot):
+def test_an_image_is_remembered_until_the_next_boot(tmp_path, boot):
     """Nothing is known before, and nothing of another image."""
     folder = tmp_path / "cache" / "selftest"
-    assert known(folder, "sha256:1") == ""
+    assert known_boot(folder, "sha256:1") == ""
     remember(folder, "sha256:1")
-    remember(folder, "sha256:1")
-    assert (known(folder, "sha256:1"), known(folder, "sha256:2")) == ("first", "")
-
-
-def test_it_is_forgotten_with_the_next_boot(tmp_path, boot):
-    """What an earlier boot left is removed."""
-    folder = tmp_path / "selftest"
-    remember(folder, "sha256:1")
+    assert (known_boot(folder, "sha256:1"), known_boot(folder, "sha256:2")) == ("first", "")
     boot("second")
-    assert known(folder, "sha256:1") == ""
-    remember(folder, "sha256:2")
-    assert [each.name for each in folder.iterdir()] == ["second sha256:2"]
+    assert known_boot(folder, "sha256:1") == ""
+    remember(folder, "sha256:1")
+    assert known_boot(folder, "sha256:1") == "second"
+
+
+def test_a_kernel_without_a_name_is_always_tried(tmp_path, boot):
+    """As where /proc hides it."""
+    boot("")
+    remember(tmp_path / "selftest", "sha256:1")
+    assert known_boot(tmp_path / "selftest", "sha256:1") == ""
 
 
 def test_what_cannot_be_written_is_tried_again(tmp_path, boot):
-    """A file is where the folder should be."""
-    folder = tmp_path / "selftest"
-    folder.touch()
-    remember(folder, "sha256:1")
-    assert known(folder, "sha256:1") == ""
+    """A file is where the folder should be, or there is no folder for it."""
+    (tmp_path / "selftest").touch()
+    for folder in (tmp_path / "selftest", None):
+        remember(folder, "sha256:1")
+        assert known_boot(folder, "sha256:1") == ""
 
 
 @pytest.mark.parametrize(
@@ -55,15 +58,29 @@ def test_what_cannot_be_written_is_tried_again(tmp_path, boot):
         ("first", "second", False),
         ("", "first", False),
         (None, "first", False),
-        ("", None, False),
+        ("", "", False),
     ],
 )
-def test_a_container_believes_what_it_is_told_of_its_own_boot(
-    boot, monkeypatch, told, ours, expected
-):
-    """On another machine, or where the kernel gives no name, the selftest tries everything."""
+def test_a_container_compares_boots(boot, monkeypatch, told, ours, expected):
+    """On another machine, or where the kernel has no name, the selftest tries everything."""
     boot(ours)
     monkeypatch.delenv(VARIABLE, raising=False)
     if told is not None:
         monkeypatch.setenv(VARIABLE, told)
-    assert is_known_to_refuse() is expected
+    assert has_passed_here() is expected
+
+
+def test_only_this_machines_own_engine_is_remembered(monkeypatch, tmp_path):
+    """Another engine can have another kernel; a user without a home has no cache."""
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert running._refusals() == tmp_path / "grader" / "selftest"
+    monkeypatch.setenv("DOCKER_HOST", "ssh://elsewhere")
+    assert running._refusals() is None
+    monkeypatch.delenv("DOCKER_HOST")
+
+    def cache_folder():
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr(running, "cache_folder", cache_folder)
+    assert running._refusals() is None

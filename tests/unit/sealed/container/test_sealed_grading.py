@@ -15,9 +15,9 @@ from grader.course.courses import find_courses
 from grader.intake.stream import read_secret, read_submission
 from grader.model.errors import GraderError, UsageError
 from grader.recording import journal
+from grader.sealed.container import kernel_refusals
 from grader.sealed.container import stream_demux as container_output
 from grader.sealed.container.docker_engine import DockerEngine
-from grader.sealed.container.kernel_refusals import boot_id
 from grader.sealed.container.plan import ContainerLimits, client
 from grader.sealed.container.sealed_grading import grade_in_container
 
@@ -53,7 +53,6 @@ def grade(submission: Path, *options: str, image: str = "grade", **more) -> tupl
         submission,
         courses=find_courses(),
         image=image,
-        refusals=submission.parent / "refusals",
         options=options,
         on_progress=lines.append,
         **more,
@@ -296,11 +295,7 @@ def test_an_interrupt_ends_the_container(submission, daemon):
     running = daemon(process)
     with pytest.raises(KeyboardInterrupt):
         grade_in_container(
-            submission,
-            courses=find_courses(),
-            image="grade",
-            refusals=submission.parent,
-            on_progress=interrupt,
+            submission, courses=find_courses(), image="grade", options=[], on_progress=interrupt
         )
     assert running.removed.is_set()
     assert input_ended.wait(10)
@@ -321,22 +316,25 @@ def test_what_killed_clients_left_unstarted_is_removed(submission, daemon):
     assert not {"ours", "theirs"} & set(running.removals)
 
 
-def test_the_kernel_is_tried_until_one_report_has_come(submission, daemon):
+def test_the_kernel_is_tried_until_one_report_has_come(submission, daemon, tmp_path, monkeypatch):
     """A grading that was refused proves nothing; after a report the next container is told."""
 
     def told(exit_code, *said) -> str:
         running.process = says(exit_code, *said)
         try:
-            grade(submission)
+            grade(submission, refusals=tmp_path / "selftest")
         except GraderError:
             assert exit_code == 3
+        assert running.created["Image"] == "sha256:grade"
         (variable,) = running.created["Env"]
         return variable.removeprefix("GRADER_KERNEL_REFUSED=")
 
+    (tmp_path / "boot_id").write_text("a boot\n")
+    monkeypatch.setattr(kernel_refusals, "_BOOT_ID", tmp_path / "boot_id")
     running = daemon(says(0))
     assert told(3, (STDERR, b"grade: refusing to grade\n")) == ""
     assert told(0, (STDOUT, b"{}")) == ""
-    assert told(0, (STDOUT, b"{}")) == boot_id() != ""
+    assert told(0, (STDOUT, b"{}")) == "a boot"
 
 
 def test_a_missing_image_says_how_to_build_it(submission, daemon):

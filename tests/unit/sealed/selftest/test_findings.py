@@ -58,7 +58,7 @@ PLAIN = replace(
     interfaces=("lo", "eth0"),
     max_ended_connections="8192",
 )
-NAMES = hostile_attempts.names(of_the_kernel=True)
+NAMES = hostile_attempts.names(with_kernel=True)
 
 
 def told(**changes):
@@ -90,7 +90,7 @@ def test_a_hardened_container_has_them_all():
 def test_every_attempt_is_made():
     """Until the kernel is known to refuse; then those on the judge's files and processes."""
     assert set(NAMES) == {name for name in vars(hostile_attempts) if name.startswith("try_")}
-    assert hostile_attempts.names(of_the_kernel=False) == NAMES[:2]
+    assert hostile_attempts.names(with_kernel=False) == NAMES[:2]
     attempts = {name: told()["attempts"][name] for name in NAMES[:2]}
     every = protections(told(attempts=attempts), SEEN, JUDGE, NAMES[:2])
     assert len(every) == 2 + 22
