@@ -57,6 +57,7 @@ setup: .venv/.ready
 	{ echo "the packages of requirements.lock could not be installed; the lines above say why"; \
 	exit 1; }
 	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation --editable .
+	@echo "done; \`. .venv/bin/activate\` makes \`grade\` a command in this shell"
 	@touch $@
 
 .venv/.ready-to-develop: .venv/.ready requirements-dev.lock requirements-class.lock

@@ -15,6 +15,7 @@ from grader.commands.reporting import (
     require_reports_writable,
 )
 from grader.course.course import Course
+from grader.course.courses import bundled, bundled_root, how_to_build
 from grader.course.secret import recording_key, require_kept, sealed_secret
 from grader.model.errors import GraderError
 from grader.model.report import Report
@@ -85,13 +86,13 @@ def _as_named(report: Report, options: argparse.Namespace) -> Report:
             f"the image {options.image!r} graded with its course {report.versions.course}, not "
             f"with {named[0].name}; with --image, name the image that `grade build` made"
         )
-    for course in named:
+    for course in named or ([bundled()] if bundled_root() else []):
         found = (report.versions.course, report.versions.course_digest)
         if course.name == found[0] and course.digest() != found[1]:
             text = (
                 f"the version of the course {course.name} in the image {options.image!r} differs "
-                "from the one in the --course folder. The mark comes from the image; `grade "
-                "build` makes a new image"
+                f"from the one in {course.root}. The mark comes from the image. For a new one, "
+                f"{how_to_build(course)}"
             )
             report = replace(report, notes=(text, *report.notes))
     is_default = options.image == DEFAULT_IMAGE

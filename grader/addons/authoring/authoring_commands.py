@@ -29,7 +29,8 @@ def write_template(options: argparse.Namespace) -> int:
     output: Path = options.output
     template.write(courses_of(options).assignment(options.assignment), output, options.part)
     courses = "".join(f"--course {folder} " for folder in named_courses(options))
-    again = f"`grade {courses}check {output}`"
+    part = f" --part {options.part}" if options.part else ""
+    again = f"`grade {courses}check {output}{part}`"
     if is_sealed():
         again = "starting the image again with this folder mounted at /submission"
     print(f"{output} is ready; {again} shows what is left to do")

@@ -53,8 +53,15 @@ class Pair:
 def near_identical(
     sources: Mapping[str, Mapping[str, str]], template: Mapping[str, str]
 ) -> list[Pair]:
-    """Return the pairs, the most alike first."""
+    """Return the pairs, the most alike first.
+
+    A file in a folder of the student's own counts as that of the template whose name it has.
+    """
     found = []
+    sources = {
+        student: {_place(name, template): text for name, text in files.items()}
+        for student, files in sources.items()
+    }
     names = sorted({name for files in sources.values() for name in files})
     for name in names:
         prints = dict(_fingerprints(name, sources, template))
@@ -67,6 +74,12 @@ def near_identical(
                 ]
                 found.append(Pair((sides[0], sides[1]), name, share))
     return sorted(found, key=lambda pair: (-pair.share, pair.file, pair.students))
+
+
+def _place(name: str, template: Mapping[str, str]) -> str:
+    """Return the longest name in the template with which this one ends, else the name itself."""
+    ends = [each for each in template if f"/{name}".endswith(f"/{each}")]
+    return max(ends, key=len, default=name)
 
 
 def _side(student: str, text: str, places: Any) -> Side:

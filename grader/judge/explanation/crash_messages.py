@@ -10,8 +10,10 @@ from grader.judge.explanation.crash_hints import Crash, started_as
 from grader.model.finding import Fact, Finding, found
 from grader.model.report import RunFailure, Verdict
 from grader.recording.observation import RankEnd
+from grader.trace.functions import CLASSES
 
 _MAX_CHARS = 600
+_MPI_NAMES = sorted(frozenset[str]().union(*CLASSES))
 
 
 def text_of(values: Mapping[str, Any], name: str, length: int = _MAX_CHARS) -> str:
@@ -125,11 +127,24 @@ def _told(
         return crash("crash.gpu", text, "leave tensors and models on the CPU", detail=detail)
     asked = "" if file else f"; this part requires {entry}"
     text = f"rank {rank} raised {name}: {message}{where}{asked}"
-    meant = text_of(values, "meant")
+    meant = _as_in_mpi(message) or text_of(values, "meant")
     if meant.isidentifier() and not hint:
         facts["meant"] = meant
         hint = f"did you mean {meant}?"
     return crash(f"crash.{_words(name)}", text, hint, detail=detail)
+
+
+def _as_in_mpi(message: str) -> str:
+    """Return the name of MPI that has the same letters as what an object lacks; empty for none.
+
+    Of Isend and isend, the one in which more letters agree.
+    """
+    lacked = re.search(r"mpi4py.* has no attribute '(\w+)'", message)
+    if not lacked:
+        return ""
+    name = lacked[1]
+    same = [each for each in _MPI_NAMES if each.lower() == name.lower()]
+    return max(same, key=lambda each: sum(map(str.__eq__, each, name)), default="")
 
 
 def _words(name: str) -> str:

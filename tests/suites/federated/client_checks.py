@@ -25,17 +25,40 @@ def assert_own_examples(rounds: Rounds) -> None:
         for number, epoch in enumerate(rounds.epochs[rank]):
             rows = np.concatenate([batches[batch] for batch in epoch])
             _assert_own(rank, number, rows, mine)
-    together = {rank: np.unique(np.concatenate(trained.batches(rank))) for rank in rounds.clients}
     # Each has all of one client's part and nothing else: what two share is a whole part.
-    if shared := shared_example(together):
-        told = f"{ranks_text(shared.ranks).capitalize()} both trained on the same part of the data."
-        facts = {"ranks": shared.ranks, "example": shared.example}
-        raise WrongAnswer(found("split.same_part", told, help=_SPLIT, **facts))
+    assert_parts_differ(rounds)
+    together = _examples(rounds)
     everything = np.arange(trained.num_training)
     left_out = np.setdiff1d(everything, np.concatenate(list(together.values())))
     if number := len(left_out):
         told = f"The clients left out {some_text(left_out, len(everything))}."
         raise WrongAnswer(found("split.examples_left_out", told, help=_SPLIT, number=number))
+
+
+def assert_parts_differ(rounds: Rounds) -> None:
+    """Assert that no two clients train on the same part. Raises WrongAnswer."""
+    shared = shared_example(_examples(rounds))
+    if shared and shared.is_all:
+        told = f"{ranks_text(shared.ranks).capitalize()} both trained on the same part of the data."
+        facts = {"ranks": shared.ranks, "example": shared.example}
+        raise WrongAnswer(found("split.same_part", told, help=_SPLIT, **facts))
+
+
+def assert_half_of_parts(rounds: Rounds) -> None:
+    """Assert that each client trains on half of its part or more. Raises WrongAnswer."""
+    for rank, rows in _examples(rounds).items():
+        mine = np.flatnonzero(rounds.trained.client_of == rounds.trained.client_of[rows[0]])
+        left_out = np.setdiff1d(mine, rows)
+        if 2 * len(left_out) > len(mine):
+            told = f"{ranks_text([rank]).capitalize()} left out {some_text(left_out, len(mine))}."
+            facts = {"rank": rank, "number": len(left_out)}
+            raise WrongAnswer(found("split.most_left_out", told, help=_SPLIT, **facts))
+
+
+def _examples(rounds: Rounds) -> dict[int, Rows]:
+    """Return the numbers of the examples that each client trained on, in order."""
+    batches = {rank: rounds.trained.batches(rank) for rank in rounds.clients}
+    return {rank: np.unique(np.concatenate(own)) for rank, own in batches.items()}
 
 
 def _assert_own(rank: int, epoch: int, rows: Rows, mine: Rows) -> None:

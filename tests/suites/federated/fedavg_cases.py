@@ -9,15 +9,23 @@ import numpy as np
 from grader.api import Attempt, Outcome, WrongAnswer, case_context, found, holds
 
 from .aggregation import FILE
-from .client_checks import assert_five_rounds, assert_local_sgd, assert_own_examples
+from .client_checks import (
+    assert_five_rounds,
+    assert_half_of_parts,
+    assert_local_sgd,
+    assert_own_examples,
+    assert_parts_differ,
+)
 from .contents import assert_contents
 from .gathering import assert_gives, assert_gives_once, assert_server_gives, assert_star
 from .image_contents import assert_images_given
 from .round_checks import (
     assert_common_starts,
     assert_equal_weights,
+    assert_global_model_used,
     assert_means,
     assert_model_kept,
+    assert_several_in_global_models,
     assert_weights,
     ranks_in_global_models,
 )
@@ -68,9 +76,13 @@ class RoundChecks:
     def __init__(self) -> None:
         self._rounds: dict[int, Rounds] = {}
         self.own_examples = self._of_rounds(assert_own_examples)
+        self.parts_differ = self._of_rounds(assert_parts_differ)
+        self.half_of_parts = self._of_rounds(assert_half_of_parts)
         self.five_rounds = self._of_rounds(assert_five_rounds)
         self.local_sgd = self._of_rounds(assert_local_sgd)
         self.common_starts = self._of_rounds(assert_common_starts)
+        self.global_model_used = self._of_rounds(assert_global_model_used)
+        self.several_in_global_models = self._of_rounds(assert_several_in_global_models)
         self.means = self._of_rounds(assert_means)
         self.weights = self._of_rounds(assert_weights)
         self.equal_weights = self._of_rounds(assert_equal_weights)

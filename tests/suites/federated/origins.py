@@ -1,6 +1,6 @@
 """Whether training comes from the messages: some are altered on their way, and what follows?"""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -79,9 +79,12 @@ class Faults:
         with case_context(self.case, self.outcome):
             trace = self.outcome.trace
             given = {rank: given_num_bytes(trace, rank) for rank in givers}
-            silent = [rank for rank in givers if given[rank] < _LEAST_NUM_BYTES]
-            if len(givers) - len(silent) < least:
-                rank, num_bytes = silent[0], given[silent[0]]
+            zeros = {rank: _zeros_num_bytes(trace, rank) for rank in givers}
+            heard = [rank for rank in givers if given[rank] - zeros[rank] >= _LEAST_NUM_BYTES]
+            if len(heard) < least:
+                rank = next(rank for rank in givers if rank not in heard)
+                _assert_no_zeros(rank, given[rank], zeros[rank])
+                num_bytes = given[rank]
                 text = (
                     f"Rank {rank} sent the other ranks only {num_bytes:,} bytes during training. "
                     f"A single gradient or model takes {lenet.MODEL_NUM_BYTES:,} bytes."
@@ -89,10 +92,9 @@ class Faults:
                 raise RuleViolation(
                     found("traffic.gives_nothing", text, rank=rank, num_bytes=num_bytes)
                 )
-            _assert_no_zeros(trace, given)
             by_givers, influencing = [], set()
             for effect in self.effects():
-                if effect.message.rank in givers:
+                if effect.message.rank in heard:
                     by_givers.append(effect)
                     if effect.happened and effect.influenced and not effect.noticed:
                         influencing.add(effect.message.rank)
@@ -140,22 +142,24 @@ class Faults:
                 assert_messages_matter(self.outcome.trace, chosen)
 
 
-def _assert_no_zeros(trace: Trace, given: Mapping[int, int]) -> None:
-    """Assert that half a model's bytes of what each rank gives are in no zeros. Raises NotProven.
+def _zeros_num_bytes(trace: Trace, rank: int) -> int:
+    """Return how many bytes of a rank are in messages and collectives that contain only zeros.
 
-    Zeros may take most: an all-gather can be made of one Allreduce for each rank. given: its bytes
-    by rank; who gives less says nothing.
+    They may be most: an all-gather can be made of one Allreduce for each rank.
     """
-    for rank, num_bytes in given.items():
-        calls = trace.ranks[rank].calls
-        zeros = sum(call.num_bytes for call in calls if is_zeros(call) and not prepares_only(call))
-        if num_bytes - zeros < _LEAST_NUM_BYTES <= num_bytes:
-            text = (
-                f"Rank {rank} sent the other ranks {num_bytes:,} bytes, {zeros:,} of them in "
-                "messages and collectives that contained only zeros. The trained model might not "
-                "come from messages; your instructor reviews this part."
-            )
-            raise NotProven(found("evidence.zeros_given", text, rank=rank, num_bytes=zeros))
+    calls = trace.ranks[rank].calls
+    return sum(call.num_bytes for call in calls if is_zeros(call) and not prepares_only(call))
+
+
+def _assert_no_zeros(rank: int, num_bytes: int, zeros: int) -> None:
+    """Assert that a rank that gives half a model or more gives something. Raises NotProven."""
+    if num_bytes >= _LEAST_NUM_BYTES:
+        text = (
+            f"Rank {rank} sent the other ranks {num_bytes:,} bytes, {zeros:,} of them in "
+            "messages and collectives that contained only zeros. The trained model might not "
+            "come from messages; your instructor reviews this part."
+        )
+        raise NotProven(found("evidence.zeros_given", text, rank=rank, num_bytes=zeros))
 
 
 def drawn_run(runs: Iterable[tuple[Training, Outcome]]) -> tuple[Training, Outcome]:

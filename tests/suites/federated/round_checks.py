@@ -11,6 +11,7 @@ from .explaining import Mixture, near
 from .rounds import Average, Rounds
 
 _RECEIVE = "does each client receive and load the global model before it begins the round?"
+_SET = "does the server set the aggregate as its model, and send that in the next round?"
 _START = "what does the sum contain before the first client's model is added?"
 
 
@@ -26,6 +27,30 @@ def assert_common_starts(rounds: Rounds) -> None:
                 text = f"Ranks {first} and {rank} began round {number} with different models."
                 reason = found("round.starts_differ", text, help=_RECEIVE, rank=rank, round=number)
                 raise WrongAnswer(reason, difference(other, start, ranks=(rank, first)))
+
+
+def assert_global_model_used(rounds: Rounds) -> None:
+    """Assert that clients begin later rounds with models that come from those of others.
+
+    Raises WrongAnswer if each always goes on with its own, or begins anew with its first one.
+    """
+    later = range(1, rounds.number)
+    first = rounds.starts(0)
+    goes_on = begins_anew = bool(later)
+    for number in later:
+        before, ends = rounds.starts(number - 1), rounds.ends(number - 1)
+        one = next(iter(ends))
+        # The mean of models that are alike is each of them.
+        differ = any(not fits(each, ends[one], before[one]) for each in ends.values())
+        for rank, start in rounds.starts(number).items():
+            goes_on = goes_on and differ and fits(start, ends[rank], before[rank])
+            begins_anew = begins_anew and np.array_equal(start, first[rank])
+    if goes_on:
+        text = "In each round, every client continued with its own model, not the global model."
+        raise WrongAnswer(found("round.global_model_unused", text, help=_RECEIVE))
+    if begins_anew:
+        text = "In each round, every client began again with its first model."
+        raise WrongAnswer(found("round.global_model_unchanged", text, help=_SET))
 
 
 def assert_means(rounds: Rounds) -> None:
@@ -107,6 +132,16 @@ def ranks_in_global_models(rounds: Rounds) -> frozenset[int]:
         elif not average.is_last and len(rounds.clients) > 1:
             used |= set(rounds.clients)
     return frozenset(used)
+
+
+def assert_several_in_global_models(rounds: Rounds) -> None:
+    """Assert that not only one of several clients is in the global models. Raises WrongAnswer."""
+    used = ranks_in_global_models(rounds)
+    if len(used) == 1 < len(rounds.clients):
+        (rank,) = used
+        text = f"Each global model is that of rank {rank}, without the other clients."
+        helps = "does the loop over the clients add to the sum, or overwrite it?"
+        raise WrongAnswer(found("global.one_client", text, help=helps, rank=rank))
 
 
 def _known(rounds: Rounds) -> Sequence[Average]:

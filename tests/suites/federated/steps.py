@@ -44,6 +44,14 @@ class Step:
     """How many steps of the training this is, where only the first and the last model are known."""
 
 
+def assert_gradients_computed(trained: Trained, ranks: Sequence[int]) -> None:
+    """Assert that each of these ranks computes gradients. Raises WrongAnswer."""
+    for rank in ranks:
+        if not trained.batches(rank):
+            text = f"Rank {rank} computed no gradient of Net; it must compute one in each step."
+            raise WrongAnswer(found("gradient.none_computed", text, rank=rank))
+
+
 class Steps:
     """The steps that can be seen of one run."""
 
@@ -51,10 +59,7 @@ class Steps:
         """computing: the ranks that compute gradients. Raises WrongAnswer where one has none."""
         self.trained = trained
         self.computing = tuple(computing)
-        for rank in computing:
-            if not trained.batches(rank):
-                text = f"Rank {rank} computed no gradient of Net; it must compute one in each step."
-                raise WrongAnswer(found("gradient.none_computed", text, rank=rank))
+        assert_gradients_computed(trained, computing)
         self.number = min(len(trained.batches(rank)) for rank in computing)
         self._of: dict[int, list[Step]] = {}
         self._left: dict[int, Mixture | None] = {}

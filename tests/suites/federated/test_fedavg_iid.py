@@ -88,8 +88,11 @@ def test_aggregator_takes_in_and_gives_out_the_model(run: Run) -> None:
 
 @points(0.5)
 def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
-    """trains with what the clients send"""
-    assert_clients_matter(faults_of(run, checks), checks)
+    """trains with the models that are sent"""
+    faults = faults_of(run, checks)
+    assert_clients_matter(faults, checks)
+    checks.global_model_used(faults.case, faults.outcome)
+    checks.several_in_global_models(faults.case, faults.outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
@@ -198,6 +201,24 @@ def test_rounds_are_right(run: Run, checks: RoundChecks) -> None:
         assert_weighted_means(case, outcome, PARAMETERS)
     seen = begun(run, CASES, runs_of(run), MORE_THAN_ALL, checks.training)
     assert_clients_matter(faults_in(run, *seen, checks.everything), checks)
+
+
+@stage(8)
+def test_clients_keep_their_own_models(run: Run, checks: RoundChecks) -> None:
+    """trains and averages correctly, but never uses the global model"""
+    faults = faults_of(run, checks)
+    assert_clients_matter(faults, checks)
+    for check in (checks.own_examples, checks.local_sgd, checks.means, checks.weights):
+        check(faults.case, faults.outcome)
+
+
+@stage(5)
+def test_one_client_trains(run: Run, checks: RoundChecks) -> None:
+    """trains correctly, but keeps only one client's model"""
+    faults = faults_of(run, checks)
+    assert_clients_matter(faults, checks)
+    for check in (checks.own_examples, checks.local_sgd, checks.common_starts):
+        check(faults.case, faults.outcome)
 
 
 @stage(5)

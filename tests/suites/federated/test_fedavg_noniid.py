@@ -45,7 +45,7 @@ def assert_clients_matter(faults: Faults, checks: RoundChecks) -> None:
     faults.assert_contents(checks.assert_contents)
 
 
-@points(3)
+@points(4.5)
 def test_aggregate_weighs_by_examples(run: Run) -> None:
     """weights clients by example count in Aggregator.aggregate"""
     for case, outcome in run(1, AGGREGATIONS):
@@ -54,8 +54,10 @@ def test_aggregate_weighs_by_examples(run: Run) -> None:
 
 @points(0.5)
 def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
-    """trains with what the clients send"""
-    assert_clients_matter(faults_of(run, checks), checks)
+    """trains with the models that are sent"""
+    faults = faults_of(run, checks)
+    assert_clients_matter(faults, checks)
+    checks.global_model_used(faults.case, faults.outcome)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
@@ -66,7 +68,7 @@ def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
             check(case, outcome)
 
 
-@points(0.5, requires=test_training_uses_what_is_sent)
+@points(0.25, requires=test_training_uses_what_is_sent)
 @pytest.mark.parametrize("ranks", CASES)
 def test_trains_with_any_number_of_clients(run: Run, checks: RoundChecks, ranks: int) -> None:
     """works the same way with any number of clients"""
@@ -80,49 +82,52 @@ def test_clients_train_on_all_of_their_examples(run: Run, checks: RoundChecks) -
         checks.own_examples(case, outcome)
 
 
-@points(0.5, requires=test_training_uses_what_is_sent)
+@points(0.25, requires=test_training_uses_what_is_sent)
 def test_trains_for_five_rounds(run: Run, checks: RoundChecks) -> None:
     """trains for 5 rounds of 1 epoch in batches of 32"""
     for case, outcome in runs_of(run, *checks.everything):
         checks.five_rounds(case, outcome)
 
 
-@points(1, requires=test_training_uses_what_is_sent)
+@points(0.75, requires=test_training_uses_what_is_sent)
 def test_local_steps_are_those_of_sgd(run: Run, checks: RoundChecks) -> None:
     """takes SGD steps with learning rate 0.01 and momentum 0.9"""
     for case, outcome in runs_of(run, *checks.everything):
         checks.local_sgd(case, outcome)
 
 
-@points(2, requires=test_training_uses_what_is_sent)
+@points(2.25, requires=test_training_uses_what_is_sent)
 def test_clients_begin_each_round_with_the_global_model(run: Run, checks: RoundChecks) -> None:
     """begins each round with the global model on all clients"""
     for case, outcome in runs_of(run):
         checks.common_starts(case, outcome)
 
 
-@points(3, requires=test_training_uses_what_is_sent)
+@points(2.5, requires=test_training_uses_what_is_sent)
 def test_global_model_holds_all_clients(run: Run, checks: RoundChecks) -> None:
     """makes each global model a mean of all clients' models"""
     for case, outcome in runs_of(run):
+        checks.parts_differ(case, outcome)
         checks.means(case, outcome)
 
 
-@points(2.5, requires=test_training_uses_what_is_sent)
+@points(3.75, requires=test_training_uses_what_is_sent)
 def test_clients_count_by_their_examples(run: Run, checks: RoundChecks) -> None:
     """weights clients by example count in each global model"""
     for case, outcome in runs_of(run, *checks.everything):
+        checks.parts_differ(case, outcome)
+        checks.half_of_parts(case, outcome)
         checks.weights(case, outcome)
 
 
-@points(0.5, requires=test_training_uses_what_is_sent)
+@points(0.25, requires=test_training_uses_what_is_sent)
 def test_model_holds_the_global_model(run: Run, checks: RoundChecks) -> None:
     """leaves the last global model in `model` on rank 0"""
     for case, outcome in runs_of(run):
         checks.model_kept(case, outcome)
 
 
-@points(1.5, requires=test_training_uses_what_is_sent)
+@points(1, requires=test_training_uses_what_is_sent)
 def test_server_gives_out_data_and_model(run: Run, checks: RoundChecks) -> None:
     """sends the data and every model from the server"""
     for case, outcome in runs_of(run):
@@ -132,7 +137,7 @@ def test_server_gives_out_data_and_model(run: Run, checks: RoundChecks) -> None:
     faults.assert_each_matters([0], num_clients * checks.num_rounds(faults.case, faults.outcome))
 
 
-@points(1.5, requires=test_training_uses_what_is_sent)
+@points(1, requires=test_training_uses_what_is_sent)
 def test_models_go_by_way_of_the_server(run: Run, checks: RoundChecks) -> None:
     """sends each client's model every round, to the server only"""
     for case, outcome in runs_of(run):
@@ -143,7 +148,7 @@ def test_models_go_by_way_of_the_server(run: Run, checks: RoundChecks) -> None:
         faults.assert_each_matters(clients, checks.num_rounds(faults.case, faults.outcome))
 
 
-@points(0.5, requires=test_training_uses_what_is_sent)
+@points(0.25, requires=test_training_uses_what_is_sent)
 def test_a_round_sends_each_model_once(run: Run, checks: RoundChecks) -> None:
     """sends each model once per round, and little else"""
     for case, outcome in runs_of(run):
@@ -157,7 +162,7 @@ def test_the_label_distribution_is_drawn(run: Run) -> None:
         assert_figure(case, outcome)
 
 
-@points(0.5, requires=test_training_uses_what_is_sent)
+@points(0.25, requires=test_training_uses_what_is_sent)
 def test_works_when_no_message_is_buffered(run: Run, checks: RoundChecks) -> None:
     """works without message buffering"""
     for case, outcome in run(3, CASES[3]).having(synchronous_sends=True):
@@ -171,6 +176,15 @@ def test_rounds_are_right(run: Run, checks: RoundChecks) -> None:
         assert_weighted_means(case, outcome, PARAMETERS)
     seen = begun(run, CASES, runs_of(run), MORE_THAN_ALL, checks.training)
     assert_clients_matter(faults_in(run, *seen, checks.everything), checks)
+
+
+@stage(10)
+def test_clients_keep_their_own_models(run: Run, checks: RoundChecks) -> None:
+    """trains and averages correctly, but never uses the global model"""
+    faults = faults_of(run, checks)
+    assert_clients_matter(faults, checks)
+    for check in (checks.own_examples, checks.local_sgd, checks.means, checks.weights):
+        check(faults.case, faults.outcome)
 
 
 @stage(5)

@@ -240,7 +240,10 @@ def _beginning(run: Run, cases: Cases, fits: Callable[[First], bool]) -> list[Ou
     for launch in plain:
         answers = dict(launch.answers())
         for case, attempt in launch.attempts():
-            made += _mended(run, case, attempt) or [(case, attempt, answers[case])]
+            if _hangs_before_a_send(attempt):
+                made += _unwaited(run, case, attempt, answers[case])
+            else:
+                made += _mended(run, case, attempt) or [(case, attempt, answers[case])]
     if any(plain_is_right(run, cases, ranks) for ranks in _RANKS):
         assert_results_come_from_messages(run, cases)
     if any(_goes_another_way(answer) for launch in plain for _, answer in launch.answers()):
@@ -287,6 +290,26 @@ def _is_cut_short(answer: Outcome | RunFailure) -> bool:
         return True
     is_constant = all(len(np.unique(recv)) <= 1 for recv in answer["recv"])
     return receive_left(answer.trace) is not None and not is_constant
+
+
+def _hangs_before_a_send(attempt: Attempt) -> bool:
+    is_stuck = attempt.failure is not None and attempt.failure.verdict is Verdict.DEADLOCK
+    return is_stuck and not any(bytes_sent(attempt.trace))
+
+
+def _unwaited(
+    run: Run, case: Reduction, attempt: Attempt, answer: Outcome | RunFailure
+) -> list[tuple[Reduction, Attempt, Outcome | RunFailure]]:
+    """Return what a run that hangs before it sends would send if it waited for nothing.
+
+    It has to be half of what an all-reduce takes: anybody can ask for a message.
+    """
+    unwaited = replace(case, probe="reduce_unwaited", subject="", call="unwaited")
+    least = (attempt.ranks - 1) * case.num_elements * case.item_num_bytes
+    attempts = run(attempt.ranks, (unwaited,)).attempts()
+    return [
+        (unwaited, each, answer) for _, each in attempts if sum(bytes_sent(each.trace)) >= least
+    ]
 
 
 def _mended(

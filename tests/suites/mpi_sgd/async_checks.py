@@ -22,6 +22,7 @@ from .fit_cases import (
     RTOL,
     Fit,
     assert_batch_size,
+    assert_batches_vary,
     counted,
     dropped_request,
     examples,
@@ -190,6 +191,7 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
                     expected=asked,
                 )
             )
+        assert_batches_vary(case, outcome, list(numbers))
     assert_every_worker_trains(case, outcome)
 
 

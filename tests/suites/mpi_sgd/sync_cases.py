@@ -25,6 +25,7 @@ from .fit_cases import (
     RTOL,
     Fit,
     assert_batch_size,
+    assert_batches_vary,
     counted,
     dropped_request,
     timed,
@@ -160,6 +161,7 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
                 )
             formula = f"mini_batch_size // size = {case.mini_batch_size} // {outcome.ranks}"
             assert_batch_size(case, outcome, rank, share, formula)
+        assert_batches_vary(case, outcome, range(outcome.ranks))
 
 
 def assert_gradients_come_together_somewhere(

@@ -258,7 +258,7 @@ def test_keeps_up_with_mpi(run):
         )
 
 
-@stage(16)
+@stage(11)
 def test_whole_arrays_go_around(run):
     """sends whole arrays around a ring, with correct results"""
     assert_whole_arrays_go_around(run, CASES)

@@ -96,7 +96,7 @@ def test_weights_of_all_ranks_come_together(run, ranks):
 
 
 # Whoever trains on all data without a word to the others runs no parallel SGD.
-@points(0.75, requires=(test_parts_are_disjoint, test_weights_of_all_ranks_come_together))
+@points(1, requires=(test_parts_are_disjoint, test_weights_of_all_ranks_come_together))
 @pytest.mark.parametrize("ranks", ENOUGH_RANKS)
 def test_each_rank_runs_sgd(run, ranks):
     """runs plain SGD on each rank, with the loss from training.py"""
@@ -104,7 +104,7 @@ def test_each_rank_runs_sgd(run, ranks):
         assert_sgd(case, outcome)
 
 
-@points(0.75)
+@points(0.5)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_parts_are_complete(run, ranks):
     """trains on every example once per epoch, across ranks"""
@@ -133,7 +133,7 @@ def test_unequal_parts_count_equally(run, ranks):
 
 
 # Readers pay 84 % without it.
-@points(1.25, requires=test_weights_of_all_ranks_come_together)
+@points(1, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_all_ranks_start_from_rank_0s_weights(run, ranks):
     """starts every rank from rank 0's weights"""
@@ -141,7 +141,7 @@ def test_all_ranks_start_from_rank_0s_weights(run, ranks):
         assert_come_together(case, outcome)
 
 
-@points(1.25, requires=test_weights_of_all_ranks_come_together)
+@points(2.25, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_nothing_is_exchanged_between_the_steps(run, ranks):
     """exchanges nothing between the first and the last step"""
@@ -165,7 +165,7 @@ def test_one_rank_is_plain_sgd(run, ranks):
 
 
 # A fair person pays 88 % where COMM_WORLD stands in place of comm.
-@points(1)
+@points(0.75)
 @pytest.mark.parametrize("ranks", [GROUPED_RANKS])
 def test_any_communicator(run, ranks):
     """trains correctly on the ranks of any communicator"""
@@ -183,7 +183,7 @@ def test_works_without_buffering(run, ranks):
         assert_come_together(case, outcome)
 
 
-@points(0.75)
+@points(0.5)
 @pytest.mark.parametrize("ranks", MANY_RANKS)
 def test_many_ranks(run, ranks):
     """trains correctly on 8 and 16 ranks, without buffering"""
@@ -192,7 +192,7 @@ def test_many_ranks(run, ranks):
 
 
 # Readers pay 90 % where the call returns something else.
-@points(0.75, requires=test_weights_of_all_ranks_come_together)
+@points(0.5, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", ENOUGH_RANKS)
 def test_the_given_model_is_trained_and_returned(run, ranks):
     """trains and returns the given model"""

@@ -11,6 +11,7 @@ from .reducing import (
     reduce_watched,
 )
 from .training import fit, fit_beside_a_slow_worker
+from .unwaited import reduce_unwaited
 from .yardsticks import mpi_reduces_long, serial_fit
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "reduce_long",
     "reduce_mended",
     "reduce_once",
+    "reduce_unwaited",
     "reduce_watched",
     "reduce_with_long_delays",
     "serial_fit",

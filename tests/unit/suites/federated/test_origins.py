@@ -215,6 +215,14 @@ def test_who_gives_zeros_only_proves_nothing(calls_of):
         Collectives(calls_of).faults().assert_some_matter(WORKERS, 1, others=lambda: True)
 
 
+def test_one_who_gives_zeros_is_wrong_but_proves_what_others_give():
+    """As a rank 0 that computes nothing; it counts as one that gives nothing."""
+    faults = Collectives(lambda rank: [given("Allreduce", is_zeros=rank == 1)] * NUM_STEPS).faults()
+    faults.assert_some_matter(WORKERS, len(WORKERS) - 1, others=lambda: True)
+    with raises("evidence.zeros_given", kind=NotProven, rank=1):
+        faults.assert_some_matter(WORKERS, len(WORKERS), others=lambda: True)
+
+
 def test_a_script_that_never_trains_twice_alike_is_judged_by_its_checks():
     """Which hold without an alteration, and do not with one."""
     numbers = iter(range(1, 100))

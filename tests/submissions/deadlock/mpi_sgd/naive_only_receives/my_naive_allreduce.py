@@ -1,0 +1,2 @@
+def allreduce(send, recv, comm, op):
+    comm.Recv(recv)
