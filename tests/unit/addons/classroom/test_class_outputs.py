@@ -370,6 +370,15 @@ def test_what_the_template_gives_is_no_copy():
     assert near_identical(sources, {"another.py": COPIED}) != []
 
 
+def test_a_folder_of_the_students_own_hides_no_copy_and_makes_none():
+    """What the template has is that file, wherever it lies."""
+    sources = {"a": {"my work/ring.py": COPIED}, "b": {"ring.py": RENAMED}}
+    (found,) = near_identical(sources, {"ring.py": OTHER})
+    assert (found.students, found.file) == (("a", "b"), "ring.py")
+    sources = {each: {"my work/ring.py": COPIED} for each in ("a", "b")}
+    assert near_identical(sources, {"ring.py": COPIED}) == []
+
+
 def regraded(before, now, marks=None, policy=None):
     both = (
         standing(grading(each), marks={"anna": marks or {}}, policy=policy)

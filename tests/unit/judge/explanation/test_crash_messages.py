@@ -4,7 +4,12 @@ import sys
 
 import pytest
 
-from grader.judge.explanation.crash_messages import newer_syntax, remarks_of, slip_text
+from grader.judge.explanation.crash_messages import (
+    failure_of_problem,
+    newer_syntax,
+    remarks_of,
+    slip_text,
+)
 
 FILES = {
     "ring.py": b"import numpy\nimport pandas\n\nbreakpoint()\nos.system('echo')\nrun(['x'])\n",
@@ -176,3 +181,19 @@ def test_what_no_python_reads_has_no_sign(source):
 def test_a_hostile_line_is_looked_at_quickly(piece):
     """As long as a rank can send one."""
     newer_syntax("", (piece * 600)[:600], (3, 11))
+
+
+@pytest.mark.parametrize(
+    ("message", "meant", "expected"),
+    [
+        ("'mpi4py.MPI.Intracomm' object has no attribute 'ISend'", "Send", "Isend"),
+        ("'mpi4py.MPI.Intracomm' object has no attribute 'IRECV'", "", "Irecv"),
+        ("'mpi4py.MPI.Intracomm' object has no attribute 'Sned'", "Send", "Send"),
+        ("'Ring' object has no attribute 'ISend'", "send", "send"),
+    ],
+)
+def test_a_name_of_mpi_in_other_letters_is_meant(message, meant, expected):
+    """Python's own guess goes by the number of changed letters."""
+    problem = {"type": "AttributeError", "message": message, "meant": meant}
+    (told,) = failure_of_problem(0, problem, "ring.py", python=(3, 11)).findings
+    assert told.help == f"did you mean {expected}?"

@@ -38,15 +38,17 @@ class Code:
     """An all-reduce by its calls and its results.
 
     calls: of a rank of n. answer: the recv of a rank, of what is right and whether it was altered.
-    ended: why no plain case has an answer. mended: the calls with misspelt names mended.
+    ended: why no plain case has an answer. mended: the calls with misspelt names mended. unwaited:
+    those that are made if nothing is waited for.
     """
 
-    def __init__(self, calls, answer=None, ended=None, mended=None):
-        self.calls, self.answer, self.ended, self.mended = calls, answer, ended, mended
+    def __init__(self, calls, answer=None, ended=None, mended=None, unwaited=None):
+        self.calls, self.answer, self.ended = calls, answer, ended
+        self.again = {"reduce_mended": mended, "reduce_unwaited": unwaited}
 
     def run(self, ranks, cases):
-        if cases[0].probe == "reduce_mended" and self.mended is not None:
-            return Code(self.mended, self.answer).run(ranks, cases)
+        if calls := self.again.get(cases[0].probe):
+            return Code(calls, self.answer or wrong).run(ranks, cases)
         answers, unfinished = [], {}
         for number, case in enumerate(cases):
             inputs = inputs_of(case, ranks)
@@ -57,7 +59,7 @@ class Code:
         return make_launch(cases, answers, ranks, unfinished)
 
     def outcome(self, case, inputs, trace):
-        if case.probe not in ("reduce_once", "reduce_watched", "reduce_mended"):
+        if case.probe not in ("reduce_once", "reduce_watched", *self.again):
             return outcome(case, inputs, [{}] * len(inputs))
         right, fault = case.reduce_serially(inputs), case.message_fault
         recvs = [self.answer(right, fault is not None) for _ in inputs]
@@ -168,8 +170,19 @@ def test_receives_come_first_in_some_rings():
     def receives(rank, ranks):
         return ring(1)(rank, ranks)[1:]
 
-    assert holds(assert_ring_has_begun, Code(receives, ended=HANGS))
-    assert not holds(assert_neighbours_are_sent_to, Code(receives, ended=HANGS))
+    hangs = Code(receives, ended=HANGS, unwaited=ring(None))
+    assert holds(assert_ring_has_begun, hangs)
+
+
+@pytest.mark.parametrize("stage", [assert_ring_has_begun, assert_exchange_has_begun])
+@pytest.mark.parametrize("unwaited", [nothing, ring(1)])
+def test_who_only_asks_for_messages_has_not_begun(stage, unwaited):
+    """Without waiting, too little would be sent."""
+
+    def receives(rank, ranks):
+        return [call("Recv", ARRAY // ranks, peer=(rank - 1) % ranks)]
+
+    assert not holds(stage, Code(receives, ended=HANGS, unwaited=unwaited))
 
 
 def test_a_ring_is_complete():

@@ -310,6 +310,16 @@ def test_different_numbers_of_batches_have_their_own_message() -> None:
         assert_batches(case, found)
 
 
+def test_the_same_batch_in_all_steps_is_told() -> None:
+    def first_batch(rows: np.ndarray) -> np.ndarray:
+        return np.tile(rows[:SHARE], len(rows) // SHARE)
+
+    case, found = trained(mark=first_batch)
+    facts = {"rank": 0, "different": 1, "steps": 3}
+    with raising(WrongAnswer, "fit.same_batch", **facts):
+        assert_batches(case, found)
+
+
 def test_whole_batches_on_every_rank_are_told() -> None:
     case, found = trained(batch_size=16)
     facts = {"rank": 0, "batch": 0, "examples": 16, "expected": 5}
