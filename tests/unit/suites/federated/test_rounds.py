@@ -149,7 +149,6 @@ def test_less_than_half_of_a_part_is_told():
 
 def test_clients_that_are_alike_use_the_global_model():
     """The mean of equal models is each of them: nobody has kept its own."""
-
     case = Training("train", file="x.py", num_training=128, client_sizes=(64, 64))
     examples = np.flatnonzero(trained(case, [Rank() for _ in range(3)]).client_of == 0)
     failed = failures(federated(case, rows=lambda client, mine: examples))
