@@ -205,7 +205,7 @@ def test_rounds_are_right(run: Run, checks: RoundChecks) -> None:
 
 @stage(8)
 def test_clients_keep_their_own_models(run: Run, checks: RoundChecks) -> None:
-    """trains and averages correctly, but never uses the global model"""
+    """trains and averages, but ignores the global model"""
     faults = faults_of(run, checks)
     assert_clients_matter(faults, checks)
     for check in (checks.own_examples, checks.local_sgd, checks.means, checks.weights):
