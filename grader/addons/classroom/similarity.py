@@ -58,10 +58,7 @@ def near_identical(
     A file in a folder of the student's own counts as that of the template whose name it has.
     """
     found = []
-    sources = {
-        student: {_place(name, template): text for name, text in files.items()}
-        for student, files in sources.items()
-    }
+    sources = {student: _placed(files, template) for student, files in sources.items()}
     names = sorted({name for files in sources.values() for name in files})
     for name in names:
         prints = dict(_fingerprints(name, sources, template))
@@ -76,10 +73,17 @@ def near_identical(
     return sorted(found, key=lambda pair: (-pair.share, pair.file, pair.students))
 
 
-def _place(name: str, template: Mapping[str, str]) -> str:
-    """Return the longest name in the template with which this one ends, else the name itself."""
-    ends = [each for each in template if f"/{name}".endswith(f"/{each}")]
-    return max(ends, key=len, default=name)
+def _placed(files: Mapping[str, str], template: Mapping[str, str]) -> dict[str, str]:
+    """Return the files by the name in the template with which theirs ends, if no other does."""
+    placed: dict[str, list[str]] = {}
+    for name in files:
+        ends = [each for each in template if f"/{name}".endswith(f"/{each}")]
+        placed.setdefault(max(ends, key=len, default=name), []).append(name)
+    return {
+        place if len(names) == 1 else name: files[name]
+        for place, names in placed.items()
+        for name in names
+    }
 
 
 def _side(student: str, text: str, places: Any) -> Side:

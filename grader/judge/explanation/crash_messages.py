@@ -10,10 +10,16 @@ from grader.judge.explanation.crash_hints import Crash, started_as
 from grader.model.finding import Fact, Finding, found
 from grader.model.report import RunFailure, Verdict
 from grader.recording.observation import RankEnd
-from grader.trace.functions import CLASSES
+from grader.trace.functions import (
+    BLOCKING_COLLECTIVES,
+    BLOCKING_POINT_TO_POINT,
+    NONBLOCKING_POINT_TO_POINT,
+)
 
 _MAX_CHARS = 600
-_MPI_NAMES = sorted(frozenset[str]().union(*CLASSES))
+_SENDS_AND_RECEIVES = sorted(
+    BLOCKING_POINT_TO_POINT | NONBLOCKING_POINT_TO_POINT | BLOCKING_COLLECTIVES
+)
 
 
 def text_of(values: Mapping[str, Any], name: str, length: int = _MAX_CHARS) -> str:
@@ -135,15 +141,15 @@ def _told(
 
 
 def _as_in_mpi(message: str) -> str:
-    """Return the name of MPI that has the same letters as what an object lacks; empty for none.
+    """Return the name of MPI that has the same letters as what a communicator lacks, or nothing.
 
     Of Isend and isend, the one in which more letters agree.
     """
-    lacked = re.search(r"mpi4py.* has no attribute '(\w+)'", message)
+    lacked = re.search(r"mpi4py\.MPI\.\w*comm' .* has no attribute '(\w+)'", message)
     if not lacked:
         return ""
     name = lacked[1]
-    same = [each for each in _MPI_NAMES if each.lower() == name.lower()]
+    same = [each for each in _SENDS_AND_RECEIVES if each.lower() == name.lower() != each]
     return max(same, key=lambda each: sum(map(str.__eq__, each, name)), default="")
 
 

@@ -35,5 +35,5 @@ def remember(folder: Path | None, image_id: str) -> None:
 def _text(file: Path) -> str:
     try:
         return file.read_text().strip()
-    except OSError:
+    except (OSError, ValueError):
         return ""

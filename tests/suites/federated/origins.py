@@ -82,9 +82,10 @@ class Faults:
             zeros = {rank: _zeros_num_bytes(trace, rank) for rank in givers}
             heard = [rank for rank in givers if given[rank] - zeros[rank] >= _LEAST_NUM_BYTES]
             if len(heard) < least:
-                rank = next(rank for rank in givers if rank not in heard)
-                _assert_no_zeros(rank, given[rank], zeros[rank])
+                unheard = [rank for rank in givers if rank not in heard]
+                rank = min(unheard, key=lambda rank: given[rank] >= _LEAST_NUM_BYTES)
                 num_bytes = given[rank]
+                _assert_no_zeros(rank, num_bytes, zeros[rank])
                 text = (
                     f"Rank {rank} sent the other ranks only {num_bytes:,} bytes during training. "
                     f"A single gradient or model takes {lenet.MODEL_NUM_BYTES:,} bytes."

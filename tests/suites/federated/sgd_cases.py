@@ -78,7 +78,7 @@ class StepChecks:
         self.epochs = self._of_data(assert_epochs)
         self.only_workers = self._of_data(assert_only)
         self.one_start = self._of_steps(assert_one_start)
-        self.summed = self._of_all(assert_summed)
+        self.summed = self._of_holders(assert_summed)
         self.divided = self._of_holders(assert_divided)
         self.steps_use_all = self._of_all(assert_steps_use_all)
         self.every_parameter = self._of_holders(assert_every_parameter)

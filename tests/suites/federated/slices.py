@@ -118,7 +118,10 @@ def assert_only(trained: Trained, computing: Sequence[int]) -> None:
 
 
 def slices_of(trained: Trained, computing: Sequence[int]) -> list[Mapping[int, Rows]]:
-    """Return the rows by rank of each step that all of these ranks took part in."""
-    batches = {rank: trained.batches(rank) for rank in computing}
-    num_steps = min(map(len, batches.values()))
+    """Return the rows by rank of each step that all of these ranks took part in.
+
+    Ranks without any batch are left out.
+    """
+    batches = {rank: own for rank in computing if (own := trained.batches(rank))}
+    num_steps = min(map(len, batches.values()), default=0)
     return [{rank: own[step] for rank, own in batches.items()} for step in range(num_steps)]

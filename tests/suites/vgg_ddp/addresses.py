@@ -19,7 +19,7 @@ _ADDRESS_IN_CODE = re.compile(
 def joined_where_needed(
     run: Callable[..., Launch], cases: tuple[Training, ...]
 ) -> Callable[..., Launch]:
-    """Return `run`; on 4 nodes it joins those of a program that ignores --master-ip.
+    """Return `run`; on 4 nodes it joins those of a program that ignores --master-ip, as `helped`.
 
     Not for the whole program, which has to start as the handout says. cases: of the part, on 4
     nodes; the first tells.

@@ -56,11 +56,13 @@ def reduce_unwaited(student, comm, **settings):
         def recv(self, *arguments, **options):
             return one.copy()
 
+    def take_back():
+        for receive in receives:
+            receive.Cancel()
+        MPI.Request.Waitall(receives)
+
     with contextlib.ExitStack() as stack:
+        stack.callback(take_back)
         stack.enter_context(replaced(MPI, "COMM_WORLD", UnwaitedIntracomm(MPI.COMM_WORLD)))
         stack.enter_context(replaced(MPI, "Request", Unwaited))
-        found = reduce_once(student, UnwaitedIntracomm(comm), **settings)
-    for receive in receives:
-        receive.Cancel()
-    MPI.Request.Waitall(receives)
-    return found
+        return reduce_once(student, UnwaitedIntracomm(comm), **settings)
