@@ -42,7 +42,9 @@ class Weakening:
 
 NO_SELFTEST = Change(
     "grading/pipeline.py",
-    "    protections = examine(launcher, _material(settings), needed)\n",
+    "    protections = examine(\n"
+    "        launcher, _material(settings), needed, kernel_is_tried=settings.kernel_is_tried\n"
+    "    )\n",
     "    protections = ()\n",
 )
 """Which would refuse to grade with most of these."""
