@@ -65,14 +65,14 @@ def test_aggregate_averages_parameters(run: Run) -> None:
         assert_weighted_means(case, outcome, PARAMETERS)
 
 
-@points(1)
+@points(0.5)
 def test_aggregate_averages_buffers_of_floats(run: Run) -> None:
     """averages floating-point buffers in Aggregator.aggregate"""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_weighted_means(case, outcome, STATISTICS)
 
 
-@points(0.5)
+@points(1.25)
 def test_aggregate_keeps_whole_numbers(run: Run) -> None:
     """keeps whole-number entries in Aggregator.aggregate"""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=True):
@@ -95,7 +95,7 @@ def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
     checks.several_in_global_models(faults.case, faults.outcome)
 
 
-@points(0.5, requires=test_training_uses_what_is_sent)
+@points(1.5, requires=test_training_uses_what_is_sent)
 def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
     """reaches the correct global model after every round"""
     for case, outcome in runs_of(run, *checks.everything):
@@ -110,7 +110,7 @@ def test_trains_with_any_number_of_clients(run: Run, checks: RoundChecks, ranks:
     assert_ends_alike(run, CASES, ranks, checks.everything)
 
 
-@points(1, requires=test_training_uses_what_is_sent)
+@points(0.5, requires=test_training_uses_what_is_sent)
 def test_clients_train_on_all_of_their_examples(run: Run, checks: RoundChecks) -> None:
     """trains each client on all of its part of the data"""
     for case, outcome in runs_of(run, *checks.everything):
@@ -131,14 +131,14 @@ def test_local_steps_are_those_of_sgd(run: Run, checks: RoundChecks) -> None:
         checks.local_sgd(case, outcome)
 
 
-@points(1.5, requires=test_training_uses_what_is_sent)
+@points(1, requires=test_training_uses_what_is_sent)
 def test_clients_begin_each_round_with_the_global_model(run: Run, checks: RoundChecks) -> None:
     """begins each round with the global model on all clients"""
     for case, outcome in runs_of(run):
         checks.common_starts(case, outcome)
 
 
-@points(2, requires=test_training_uses_what_is_sent)
+@points(1.25, requires=test_training_uses_what_is_sent)
 def test_global_model_is_the_mean_of_the_clients(run: Run, checks: RoundChecks) -> None:
     """averages all clients' models after each round"""
     for case, outcome in runs_of(run, *checks.everything):
@@ -173,7 +173,7 @@ def test_models_go_by_way_of_the_server(run: Run, checks: RoundChecks) -> None:
         faults.assert_each_matters(clients, checks.num_rounds(faults.case, faults.outcome))
 
 
-@points(0.5, requires=test_training_uses_what_is_sent)
+@points(1, requires=test_training_uses_what_is_sent)
 def test_the_label_distribution_is_drawn(run: Run) -> None:
     """saves a figure under figures/"""
     for case, outcome in runs_of(run):

@@ -45,14 +45,14 @@ def assert_clients_matter(faults: Faults, checks: RoundChecks) -> None:
     faults.assert_contents(checks.assert_contents)
 
 
-@points(4.5)
+@points(4.25)
 def test_aggregate_weighs_by_examples(run: Run) -> None:
     """weights clients by example count in Aggregator.aggregate"""
     for case, outcome in run(1, AGGREGATIONS):
         assert_weighted_means(case, outcome, PARAMETERS)
 
 
-@points(0.5)
+@points(0.25)
 def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
     """trains with the models that are sent"""
     faults = faults_of(run, checks)
@@ -60,7 +60,7 @@ def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
     checks.global_model_used(faults.case, faults.outcome)
 
 
-@points(1, requires=test_training_uses_what_is_sent)
+@points(2.5, requires=test_training_uses_what_is_sent)
 def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
     """reaches the correct global model after every round"""
     for case, outcome in runs_of(run, *checks.everything):
@@ -89,21 +89,21 @@ def test_trains_for_five_rounds(run: Run, checks: RoundChecks) -> None:
         checks.five_rounds(case, outcome)
 
 
-@points(0.75, requires=test_training_uses_what_is_sent)
+@points(0.25, requires=test_training_uses_what_is_sent)
 def test_local_steps_are_those_of_sgd(run: Run, checks: RoundChecks) -> None:
     """takes SGD steps with learning rate 0.01 and momentum 0.9"""
     for case, outcome in runs_of(run, *checks.everything):
         checks.local_sgd(case, outcome)
 
 
-@points(2.25, requires=test_training_uses_what_is_sent)
+@points(2.75, requires=test_training_uses_what_is_sent)
 def test_clients_begin_each_round_with_the_global_model(run: Run, checks: RoundChecks) -> None:
     """begins each round with the global model on all clients"""
     for case, outcome in runs_of(run):
         checks.common_starts(case, outcome)
 
 
-@points(2.5, requires=test_training_uses_what_is_sent)
+@points(3.25, requires=test_training_uses_what_is_sent)
 def test_global_model_holds_all_clients(run: Run, checks: RoundChecks) -> None:
     """makes each global model a mean of all clients' models"""
     for case, outcome in runs_of(run):
@@ -111,7 +111,7 @@ def test_global_model_holds_all_clients(run: Run, checks: RoundChecks) -> None:
         checks.means(case, outcome)
 
 
-@points(3.75, requires=test_training_uses_what_is_sent)
+@points(2.75, requires=test_training_uses_what_is_sent)
 def test_clients_count_by_their_examples(run: Run, checks: RoundChecks) -> None:
     """weights clients by example count in each global model"""
     for case, outcome in runs_of(run, *checks.everything):
@@ -137,7 +137,7 @@ def test_server_gives_out_data_and_model(run: Run, checks: RoundChecks) -> None:
     faults.assert_each_matters([0], num_clients * checks.num_rounds(faults.case, faults.outcome))
 
 
-@points(1, requires=test_training_uses_what_is_sent)
+@points(0.25, requires=test_training_uses_what_is_sent)
 def test_models_go_by_way_of_the_server(run: Run, checks: RoundChecks) -> None:
     """sends each client's model every round, to the server only"""
     for case, outcome in runs_of(run):

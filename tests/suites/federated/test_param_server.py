@@ -73,7 +73,7 @@ def assert_models_matter(faults: Faults, checks: StepChecks) -> None:
     faults.assert_each_matters([0], num_models)
 
 
-@points(0.5)
+@points(0.25)
 def test_training_uses_what_is_sent(run: Run, checks: StepChecks) -> None:
     """trains with what the workers send"""
     assert_workers_matter(faults_of(run, checks), checks)
@@ -87,7 +87,7 @@ def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
             check(case, outcome)
 
 
-@points(1, requires=test_training_uses_what_is_sent)
+@points(0.5, requires=test_training_uses_what_is_sent)
 @pytest.mark.parametrize("ranks", [*CASES, *ONE_WORKER])
 def test_trains_with_any_number_of_workers(run: Run, checks: StepChecks, ranks: int) -> None:
     """works the same way with any number of workers"""
@@ -108,14 +108,14 @@ def test_slices_make_up_the_batches(run: Run, checks: StepChecks) -> None:
         checks.whole_batches(case, outcome)
 
 
-@points(0.5, requires=test_training_uses_what_is_sent)
+@points(0.25, requires=test_training_uses_what_is_sent)
 def test_trains_for_three_epochs(run: Run, checks: StepChecks) -> None:
     """trains for exactly 3 epochs"""
     for case, outcome in runs_of(run, *checks.everything):
         checks.epochs(case, outcome)
 
 
-@points(1, requires=test_training_uses_what_is_sent)
+@points(0.75, requires=test_training_uses_what_is_sent)
 def test_server_computes_no_gradients(run: Run, checks: StepChecks) -> None:
     """computes no gradients on the server"""
     for case, outcome in runs_of(run, *checks.everything):
@@ -129,7 +129,7 @@ def test_workers_start_with_the_servers_model(run: Run, checks: StepChecks) -> N
         checks.one_start(case, outcome)
 
 
-@points(1.5, requires=test_training_uses_what_is_sent)
+@points(1.25, requires=test_training_uses_what_is_sent)
 def test_server_uses_the_gradients_of_all_workers(run: Run, checks: StepChecks) -> None:
     """weights all workers' gradients equally"""
     for case, outcome in runs_of(run, *checks.everything):
@@ -143,7 +143,7 @@ def test_server_divides_the_sum(run: Run, checks: StepChecks) -> None:
         checks.divided(case, outcome)
 
 
-@points(1, requires=test_training_uses_what_is_sent)
+@points(0.5, requires=test_training_uses_what_is_sent)
 def test_every_parameter_gets_its_gradient(run: Run, checks: StepChecks) -> None:
     """updates each parameter with its own gradient"""
     for case, outcome in runs_of(run, *checks.everything):
@@ -168,14 +168,14 @@ def test_workers_get_the_new_model_in_every_step(run: Run, checks: StepChecks) -
     faults.assert_contents(checks.assert_models_given)
 
 
-@points(0.5, requires=test_training_uses_what_is_sent)
+@points(0.25, requires=test_training_uses_what_is_sent)
 def test_model_holds_the_trained_network(run: Run, checks: StepChecks) -> None:
     """leaves the trained network in `model` on rank 0"""
     for case, outcome in runs_of(run):
         checks.model_kept(case, outcome)
 
 
-@points(3, requires=test_training_uses_what_is_sent)
+@points(4.5, requires=test_training_uses_what_is_sent)
 def test_server_gives_out_the_examples(run: Run, checks: StepChecks) -> None:
     """sends each worker its examples from the server"""
     for case, outcome in runs_of(run, *checks.everything):
@@ -207,7 +207,7 @@ def test_a_step_sends_gradients_once(run: Run, checks: StepChecks) -> None:
         assert_gradients_given_once(case, outcome)
 
 
-@points(0.5, requires=test_training_uses_what_is_sent)
+@points(1.25, requires=test_training_uses_what_is_sent)
 def test_works_when_no_message_is_buffered(run: Run, checks: StepChecks) -> None:
     """works without message buffering"""
     for case, outcome in run(3, CASES[3]).having(synchronous_sends=True):

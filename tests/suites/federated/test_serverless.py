@@ -64,7 +64,7 @@ def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
             check(case, outcome)
 
 
-@points(1.5, requires=test_training_uses_what_the_ranks_send)
+@points(0.75, requires=test_training_uses_what_the_ranks_send)
 @pytest.mark.parametrize("ranks", CASES)
 def test_trains_on_any_number_of_processes(run: Run, checks: StepChecks, ranks: int) -> None:
     """works the same way on any number of ranks"""
@@ -158,14 +158,14 @@ def test_gradients_are_sent_in_every_step(run: Run, checks: StepChecks) -> None:
         faults.assert_each_matters(range(faults.outcome.ranks), num_steps_of(faults.outcome))
 
 
-@points(1, requires=test_training_uses_what_the_ranks_send)
+@points(1.25, requires=test_training_uses_what_the_ranks_send)
 def test_one_process_trains_like_the_baseline(run: Run, checks: StepChecks) -> None:
     """works on a single rank"""
     for case, outcome in run(1, ONE_PROCESS[1]):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)
 
 
-@points(0.5, requires=test_training_uses_what_the_ranks_send)
+@points(1, requires=test_training_uses_what_the_ranks_send)
 def test_keeps_up_with_centralized_training(run: Run, checks: StepChecks) -> None:
     """takes at most 10x the time of centralized training"""
 

@@ -37,7 +37,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-@points(1)
+@points(0.75)
 def test_own_rows_in_the_example(run):
     """assigns each PE the work of its own rows (example's size)"""
     assert_all(assert_own_rows, run(1, CONVOLUTIONS).having(subject=EXAMPLE))
@@ -55,13 +55,13 @@ def test_operands_exist_in_the_example(run):
     assert_all(assert_operands_exist, run(1, CONVOLUTIONS).having(subject=EXAMPLE))
 
 
-@points(1.5)
+@points(1)
 def test_operands_exist_in_any_size(run):
     """uses no operand before it exists (other sizes)"""
     assert_all(assert_operands_exist, run(1, CONVOLUTIONS).having(subject=ANY_SIZE))
 
 
-@points(1)
+@points(0.75)
 def test_values_in_the_example(run):
     """reports the correct value of each operation (example's size)"""
     assert_all(assert_values, run(1, CONVOLUTIONS).having(subject=EXAMPLE))
@@ -73,7 +73,7 @@ def test_values_in_any_size(run):
     assert_all(assert_values, run(1, CONVOLUTIONS).having(subject=ANY_SIZE))
 
 
-@points(1.75)
+@points(1.25)
 def test_outputs_of_the_example_leave_on_time(run):
     """completes the outputs on time (example's size)"""
     assert_all(assert_outputs_leave_on_time, run(1, CONVOLUTIONS).having(subject=EXAMPLE))
@@ -113,19 +113,19 @@ def test_operations_of_any_size(run):
     assert_all(assert_counts, run(1, CONVOLUTIONS).having(subject=ANY_SIZE))
 
 
-@points(0.75, requires=SCHEDULED)
+@points(1, requires=SCHEDULED)
 def test_one_operation_a_cycle_in_the_example(run):
     """does one operation per PE and cycle (example's size)"""
     assert_all(assert_one_operation_a_cycle, run(1, CONVOLUTIONS).having(subject=EXAMPLE))
 
 
-@points(0.75, requires=SCHEDULED)
+@points(1, requires=SCHEDULED)
 def test_one_operation_a_cycle_in_any_size(run):
     """does one operation per PE and cycle (other sizes)"""
     assert_all(assert_one_operation_a_cycle, run(1, CONVOLUTIONS).having(subject=ANY_SIZE))
 
 
-@points(0.5, requires=SCHEDULED)
+@points(0.75, requires=SCHEDULED)
 def test_cycles_count_from_one(run):
     """counts cycles from 1"""
     assert_all(assert_cycles_count_from_one, run(1, CONVOLUTIONS).having(subject=EXAMPLE))
@@ -156,14 +156,14 @@ def test_narrow_shapes(run):
             check(case, outcome)
 
 
-@points(0.75)
+@points(1.25)
 def test_sequential_cycles_of_the_example(run):
     """counts the cycles of a single PE (example's size)"""
     for case, outcome in run(1, COUNTS).having(subject=EXAMPLE):
         assert_sequential_cycles(case, outcome)
 
 
-@points(0.75)
+@points(1)
 def test_sequential_cycles_of_any_size(run):
     """counts the cycles of a single PE (other sizes)"""
     for case, outcome in run(1, COUNTS).having(subject=ANY_SIZE):

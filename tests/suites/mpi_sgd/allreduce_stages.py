@@ -23,7 +23,6 @@ from grader.api import (
     WrongAnswer,
     assert_answers_follow,
     assert_messages_matter,
-    assert_one_neighbour,
     bytes_sent,
     calls_by_rank,
     every_contribution_fault,
@@ -147,15 +146,6 @@ def assert_name_is_misspelt(run: Run, cases: Cases) -> None:
                 if _sends_sums(case, mended):
                     return
     _not_shown()
-
-
-def assert_whole_arrays_go_around(run: Run, cases: Cases) -> None:
-    """Assert that whole arrays go from neighbour to neighbour, and that results are right."""
-    proof = assert_right_by_messages(run, cases)
-    trace = proof.outcome.trace
-    if not any(call.num_bytes > proof.num_bytes / 2 for call in sends_of(trace, 0)):
-        _not_shown()
-    assert_one_neighbour(trace)
 
 
 def assert_right_by_messages(run: Run, cases: Cases) -> Proof:

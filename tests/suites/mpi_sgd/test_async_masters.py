@@ -120,7 +120,7 @@ def test_two_masters_step_then_reply(run, ranks):
     assert_small_trainings_replay(run, CASES)
 
 
-@points(2, requires=test_two_masters_step_then_reply)
+@points(1.25, requires=test_two_masters_step_then_reply)
 def test_large_layers(run):
     """applies the gradients before it replies (large layers)"""
     for case, outcome in run(4, CASES[4]).having(group=LARGE):
@@ -170,7 +170,7 @@ def test_every_master_serves_any_worker(run):
     assert_others_went_on_later(run(5, CASES[5]))
 
 
-@points(5, requires=test_two_masters_step_then_reply)
+@points(5.25, requires=test_two_masters_step_then_reply)
 @pytest.mark.parametrize("ranks", [8, 16])
 def test_many_masters_and_workers(run, ranks):
     """serves any worker, with large layers, on up to 16 ranks"""
@@ -223,7 +223,7 @@ def test_every_layer_belongs_to_one_master(run):
     assert_training_comes_from_messages(run, CASES)
 
 
-@points(0.5, requires=test_two_masters_step_then_reply)
+@points(1, requires=test_two_masters_step_then_reply)
 @pytest.mark.parametrize("ranks", [3, 5])
 def test_works_when_no_message_is_buffered(run, ranks):
     """works without message buffering"""

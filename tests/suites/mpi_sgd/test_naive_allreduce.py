@@ -47,7 +47,7 @@ def test_results_come_from_the_messages(run):
     assert_results_come_from_messages(run, CASES)
 
 
-@points(2.5, requires=test_results_come_from_the_messages)
+@points(2.25, requires=test_results_come_from_the_messages)
 def test_every_rank_sends_its_array_to_every_other(run):
     """sends each array once to every other rank"""
     assert_rule(
@@ -89,7 +89,7 @@ def test_any_number_of_processes(run, ranks):
 RIGHT = (test_three_processes, test_two_and_four_processes)
 
 
-@points(1.5, requires=RIGHT)
+@points(2, requires=RIGHT)
 def test_all_inputs_and_numbers_of_processes(run):
     """works for all lengths, ops, and dtypes, on 1 to 16 ranks"""
     assert_all_abilities(run, CASES)
@@ -101,7 +101,7 @@ def test_any_length(run):
     assert_ability(run, CASES, "any length", "fewer elements")
 
 
-@points(0.5, requires=RIGHT)
+@points(0.25, requires=RIGHT)
 def test_no_elements(run):
     """accepts an empty array"""
     assert_ability(run, CASES, "no elements")
@@ -131,7 +131,7 @@ def test_every_dtype(run):
     assert_ability(run, CASES, "dtype", hint=WRONG_DTYPE)
 
 
-@points(0.75, requires=RIGHT)
+@points(1.25, requires=RIGHT)
 def test_any_op(run):
     """works for any op, not only np.add"""
     assert_ability(run, CASES, "op")
@@ -149,7 +149,7 @@ def test_works_when_no_message_is_buffered(run):
     assert_ability(run, CASES, "unbuffered")
 
 
-@points(1.25, requires=RIGHT)
+@points(1.5, requires=RIGHT)
 def test_calls_in_a_row(run):
     """survives repeated calls with late ranks"""
     assert_ability(run, CASES, "in a row")
@@ -208,7 +208,7 @@ def test_receives_are_completed(run):
     )
 
 
-@points(2.5, requires=test_results_come_from_the_messages)
+@points(1.75, requires=test_results_come_from_the_messages)
 def test_sends_are_completed(run):
     """waits for every send before returning"""
     assert_rule(

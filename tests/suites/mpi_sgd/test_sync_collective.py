@@ -37,23 +37,23 @@ def assert_come_together(run: Run, used: Check, least_ranks: int) -> None:
     assert_gradients_come_through_mpi(run, CASES, used)
 
 
-@points(1)
+@points(0.75)
 def test_gradients_come_together(run):
     """gives every rank the gradients of all ranks"""
     assert_come_together(run, assert_every_rank_gets_all_gradients, least_ranks=3)
     assert_stays_together(run, CASES)
 
 
-test_every_process_takes_the_summed_step = points(0.75, requires=test_gradients_come_together)(
+test_every_process_takes_the_summed_step = points(0.5, requires=test_gradients_come_together)(
     SHARED.test_every_process_takes_the_summed_step
 )
 test_several_steps = points(0.5, requires=test_every_process_takes_the_summed_step)(
     SHARED.test_several_steps
 )
-test_several_epochs = points(0.5, requires=test_every_process_takes_the_summed_step)(
+test_several_epochs = points(1.25, requires=test_every_process_takes_the_summed_step)(
     SHARED.test_several_epochs
 )
-test_many_processes = points(0.5, requires=test_every_process_takes_the_summed_step)(
+test_many_processes = points(0.25, requires=test_every_process_takes_the_summed_step)(
     SHARED.test_many_processes
 )
 test_one_process = points(1, requires=test_gradients_come_together)(SHARED.test_one_process)

@@ -31,21 +31,21 @@ CASES = (
 )
 
 
-@points(0.5)
+@points(0.25)
 def test_all_layers_are_there(run):
     """has the twelve layers of the handout, in any order"""
     for case, outcome in run(1, CASES).having(probe="run_layers"):
         assert_all_layers(case, outcome)
 
 
-@points(0.75)
+@points(1)
 def test_convolutional_half_is_in_order(run):
     """runs the first eight layers in order (conv1 to max pool)"""
     for case, outcome in run(1, CASES).having(probe="run_layers"):
         assert_convolutional_half(case, outcome)
 
 
-@points(0.75)
+@points(0.5)
 def test_classifying_half_is_in_order(run):
     """runs the last four layers in order (fc1 to softmax)"""
     for case, outcome in run(1, CASES).having(probe="run_layers"):
@@ -80,7 +80,7 @@ def test_dropout_ends_with_training(run):
         assert_dropout_only_in_training(case, outcome)
 
 
-@needs_layers(0.5)
+@needs_layers(0.75)
 def test_one_image(run):
     """works for a batch of one image"""
     launch = run(1, CASES)

@@ -113,7 +113,7 @@ def test_parts_are_complete(run, ranks):
             assert_parts_complete(case, outcome)
 
 
-@points(0.5, requires=test_weights_of_all_ranks_come_together)
+@points(0.25, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_every_rank_returns_the_mean(run, ranks):
     """returns the mean of all ranks' weights on every rank"""
@@ -124,7 +124,7 @@ def test_every_rank_returns_the_mean(run, ranks):
         assert_whole(case, outcome)
 
 
-@points(0.5, requires=test_weights_of_all_ranks_come_together)
+@points(0.25, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_unequal_parts_count_equally(run, ranks):
     """counts every rank equally, whatever the size of its part"""
@@ -133,7 +133,7 @@ def test_unequal_parts_count_equally(run, ranks):
 
 
 # Readers pay 84 % without it.
-@points(1, requires=test_weights_of_all_ranks_come_together)
+@points(0.75, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_all_ranks_start_from_rank_0s_weights(run, ranks):
     """starts every rank from rank 0's weights"""
@@ -141,7 +141,7 @@ def test_all_ranks_start_from_rank_0s_weights(run, ranks):
         assert_come_together(case, outcome)
 
 
-@points(2.25, requires=test_weights_of_all_ranks_come_together)
+@points(2.5, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_nothing_is_exchanged_between_the_steps(run, ranks):
     """exchanges nothing between the first and the last step"""
@@ -165,7 +165,7 @@ def test_one_rank_is_plain_sgd(run, ranks):
 
 
 # A fair person pays 88 % where COMM_WORLD stands in place of comm.
-@points(0.75)
+@points(1.25)
 @pytest.mark.parametrize("ranks", [GROUPED_RANKS])
 def test_any_communicator(run, ranks):
     """trains correctly on the ranks of any communicator"""
@@ -175,7 +175,7 @@ def test_any_communicator(run, ranks):
         assert_in_each_communicator(is_right, case, outcome)
 
 
-@points(1.5, requires=test_weights_of_all_ranks_come_together)
+@points(1.25, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_works_without_buffering(run, ranks):
     """works without message buffering"""
@@ -183,7 +183,7 @@ def test_works_without_buffering(run, ranks):
         assert_come_together(case, outcome)
 
 
-@points(0.5)
+@points(1)
 @pytest.mark.parametrize("ranks", MANY_RANKS)
 def test_many_ranks(run, ranks):
     """trains correctly on 8 and 16 ranks, without buffering"""
@@ -192,7 +192,7 @@ def test_many_ranks(run, ranks):
 
 
 # Readers pay 90 % where the call returns something else.
-@points(0.5, requires=test_weights_of_all_ranks_come_together)
+@points(0.25, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", ENOUGH_RANKS)
 def test_the_given_model_is_trained_and_returned(run, ranks):
     """trains and returns the given model"""

@@ -30,7 +30,7 @@ PRINTING = (Printing("print_losses", file=FILE, num_full_batches=41),)
 """In a launch of its own: it takes longer than all the others, which can be told before."""
 
 
-@points(4)
+@points(5)
 def test_backward_leaves_the_gradient_of_the_batch(run):
     """uses only the batch's own gradient in each step"""
     assert_all_hold(epoch_of(run(1, CASES)), assert_own_gradients)
@@ -40,7 +40,7 @@ def test_backward_leaves_the_gradient_of_the_batch(run):
     )
 
 
-@points(3)
+@points(3.5)
 def test_each_step_is_sgd(run):
     """uses SGD (lr 0.1, momentum 0.9, weight decay 1e-4)"""
     assert_all_hold(epoch_of(run(1, CASES)), assert_sgd_steps)
@@ -50,7 +50,7 @@ def test_each_step_is_sgd(run):
 TRAINS = (test_backward_leaves_the_gradient_of_the_batch, test_each_step_is_sgd)
 
 
-@points(1, requires=TRAINS)
+@points(0.5, requires=TRAINS)
 def test_batches_have_256_examples(run):
     """trains on batches of 256 examples"""
     assert_all_hold(epoch_of(run(1, CASES)), assert_batch_sizes)
@@ -62,7 +62,7 @@ def test_program_comes_to_its_end(run):
     assert_all_hold(run(1, PRINTING))
 
 
-@points(2, requires=test_program_comes_to_its_end)
+@points(1.5, requires=test_program_comes_to_its_end)
 def test_training_is_one_epoch(run):
     """trains for exactly one epoch, last batch included"""
     assert_all_hold(run(1, PRINTING), assert_one_epoch)
@@ -74,7 +74,7 @@ def test_losses_are_printed(run):
     assert_all_hold(run(1, PRINTING), assert_loss_printed)
 
 
-@points(2, requires=TRAINS)
+@points(1.5, requires=TRAINS)
 def test_one_node_sends_nothing(run):
     """calls no torch.distributed operation"""
     for case, outcome in epoch_of(run(1, CASES)):
