@@ -68,13 +68,13 @@ class Faults:
                     yield effect
 
     def assert_some_matter(
-        self, givers: Collection[int], least: int, others: Callable[[], bool]
+        self, givers: Collection[int], least: int, num_used: Callable[[], int]
     ) -> None:
         """Assert that what the givers computed came to others by MPI, and changed something there.
 
         least: how many of them have to give something of a model's size that changes something.
-        others: whether it does as far as the numbers tell; asked where too little could be altered.
-        Raises RuleViolation, NotProven.
+        num_used: how many ranks' results are in the model of another, as far as the numbers tell.
+        Raises RuleViolation, NotProven; WrongAnswer where each trains with its own results only.
         """
         with case_context(self.case, self.outcome):
             trace = self.outcome.trace
@@ -101,8 +101,12 @@ class Faults:
                         influencing.add(effect.message.rank)
                     if len(influencing) >= least:
                         return
+            if not (number := num_used()):
+                text = "No rank's results changed another rank's model."
+                helps = "which line uses what the other ranks sent?"
+                raise WrongAnswer(found("training.on_own_results", text, help=helps))
             assert_answers_follow(trace, by_givers) if by_givers else None
-            if not others():
+            if number < least:
                 text = (
                     "This run does not show that one rank's results change another rank's model. "
                     "Your instructor reviews this part."

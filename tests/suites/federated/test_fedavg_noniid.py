@@ -40,7 +40,7 @@ def assert_clients_matter(faults: Faults, checks: RoundChecks) -> None:
     faults.assert_some_matter(
         range(1, outcome.ranks),
         least=1,
-        others=lambda: bool(checks.ranks_used_by_others(case, outcome)),
+        num_used=lambda: len(checks.ranks_used_by_others(case, outcome)),
     )
     faults.assert_contents(checks.assert_contents)
 

@@ -62,7 +62,7 @@ def assert_workers_matter(faults: Faults, checks: StepChecks) -> None:
     faults.assert_some_matter(
         checks.computing(outcome),
         least=1,
-        others=lambda: bool(checks.ranks_used_by_others(case, outcome)),
+        num_used=lambda: len(checks.ranks_used_by_others(case, outcome)),
     )
     faults.assert_contents(checks.assert_contents)
 

@@ -45,7 +45,7 @@ def assert_ranks_matter(faults: Faults, checks: StepChecks) -> None:
         range(outcome.ranks),
         # Who copies rank 0's model uses the gradients of one rank only.
         least=min(2, outcome.ranks - 1),
-        others=lambda: len(checks.ranks_used_by_others(case, outcome)) > 1,
+        num_used=lambda: len(checks.ranks_used_by_others(case, outcome)),
     )
     faults.assert_contents(checks.assert_contents)
 
@@ -192,14 +192,16 @@ def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)
 
 
-@stage(10.5)
+# Readers pay 40 % in one file, and 60 % in another that also works on one rank.
+@stage(12)
 def test_first_step_is_right(run: Run, checks: StepChecks) -> None:
     """takes a correct first step before an error stops it"""
     seen = begun(run, CASES, runs_of(run), 1, checks.first_step)
     assert_ranks_matter(faults_in(run, *seen, checks.everything), checks)
 
 
-@stage(10)
+# Two readers pay 20 and 25 %.
+@stage(7)
 def test_gradients_are_sent_but_not_used(run: Run, checks: StepChecks) -> None:
     """sends the gradients of each step, but trains without them"""
     asked = checks.slice_sizes, checks.whole_batches, checks.epochs, checks.one_start

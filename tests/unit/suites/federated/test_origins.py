@@ -107,7 +107,7 @@ def test_training_that_depends_on_messages_is_proven(lengths):
     """Each sender's longer messages are altered together, and numbers beside them are not."""
     script = Script({1: lengths, 2: lengths})
     faults = script.faults()
-    faults.assert_some_matter(WORKERS, 1, others=lambda: False)
+    faults.assert_some_matter(WORKERS, 1, num_used=lambda: 0)
     faults.assert_each_matters(WORKERS, NUM_STEPS)
     assert {order.rank for order in script.orders} == {1, 2}
     assert all(order.number is None for order in script.orders)
@@ -119,7 +119,7 @@ def test_of_many_messages_a_third_is_altered_after_the_first_third():
     drawn = set()
     for seed in range(30):
         script = Script({1: 9 * GRADIENTS[:2], 2: 9 * GRADIENTS[:2]}, seed=seed)
-        script.faults().assert_some_matter(WORKERS, 2, others=lambda: False)
+        script.faults().assert_some_matter(WORKERS, 2, num_used=lambda: 0)
         assert {order.num_messages for order in script.orders} == {3}
         drawn |= {order.number for order in script.orders}
     assert drawn == {3, 4, 5}
@@ -129,7 +129,7 @@ def test_training_that_does_not_is_not_proven():
     """The first sender is named, with the line of its first message of that length."""
     faults = Script({1: GRADIENTS, 2: GRADIENTS}, depends=False).faults()
     for judge in (
-        lambda: faults.assert_some_matter(WORKERS, 1, others=lambda: True),
+        lambda: faults.assert_some_matter(WORKERS, 1, num_used=lambda: 1),
         lambda: faults.assert_each_matters(WORKERS, NUM_STEPS),
     ):
         with pytest.raises(NotProven, match=r"\(.* Send at dist.py:11\)") as error:
@@ -139,10 +139,17 @@ def test_training_that_does_not_is_not_proven():
         assert cause.facts["rank"] in WORKERS
 
 
+def test_training_on_own_results_is_only_wrong():
+    """Messages without effect leave no doubt where the numbers show that nobody used them."""
+    faults = Script({1: GRADIENTS, 2: GRADIENTS}, depends=False).faults()
+    with raises("training.on_own_results", kind=WrongAnswer):
+        faults.assert_some_matter(WORKERS, 1, num_used=lambda: 0)
+
+
 def test_other_senders_wait_until_the_first_was_in_vain():
     """Whether anything depends on messages is known from one; each is asked about later."""
     script = Script({1: GRADIENTS, 2: GRADIENTS})
-    script.faults().assert_some_matter(WORKERS, 1, others=lambda: False)
+    script.faults().assert_some_matter(WORKERS, 1, num_used=lambda: 0)
     assert [order.rank for order in script.orders] == [2]
 
     class OnlyTheFirstIsUsed(Script):
@@ -151,7 +158,7 @@ def test_other_senders_wait_until_the_first_was_in_vain():
             return super().outcome(case)
 
     script = OnlyTheFirstIsUsed({1: GRADIENTS, 2: GRADIENTS})
-    script.faults().assert_some_matter(WORKERS, 1, others=lambda: False)
+    script.faults().assert_some_matter(WORKERS, 1, num_used=lambda: 0)
     assert {order.rank for order in script.orders} == {1, 2}
     with raises("evidence.altered_message_without_effect", kind=NotProven, rank=2):
         script.faults().assert_each_matters(WORKERS, NUM_STEPS)
@@ -164,7 +171,7 @@ def test_a_last_model_that_nobody_needs_is_left_alone():
 
 def test_who_gives_nothing_is_told_with_what_a_model_has():
     with raises("traffic.gives_nothing", "248,024", RuleViolation, rank=1, num_bytes=16):
-        Script({1: (8, 8)}).faults().assert_some_matter(WORKERS, 1, others=lambda: True)
+        Script({1: (8, 8)}).faults().assert_some_matter(WORKERS, 1, num_used=lambda: 1)
 
 
 def given(function, *, is_zeros):
@@ -200,7 +207,7 @@ def gathered_by_sums(rank):
 
 @pytest.mark.parametrize("calls_of", [persistent, gathered_by_sums])
 def test_zeros_beside_what_is_needed_are_right(calls_of):
-    Collectives(calls_of).faults().assert_some_matter(WORKERS, 1, others=lambda: True)
+    Collectives(calls_of).faults().assert_some_matter(WORKERS, 1, num_used=lambda: 1)
 
 
 @pytest.mark.parametrize(
@@ -212,15 +219,15 @@ def test_zeros_beside_what_is_needed_are_right(calls_of):
 )
 def test_who_gives_zeros_only_proves_nothing(calls_of):
     with raises("evidence.zeros_given", kind=NotProven, rank=1):
-        Collectives(calls_of).faults().assert_some_matter(WORKERS, 1, others=lambda: True)
+        Collectives(calls_of).faults().assert_some_matter(WORKERS, 1, num_used=lambda: 1)
 
 
 def test_one_who_gives_zeros_is_wrong_but_proves_what_others_give():
     """As a rank 0 that computes nothing; it counts as one that gives nothing."""
     faults = Collectives(lambda rank: [given("Allreduce", is_zeros=rank == 1)] * NUM_STEPS).faults()
-    faults.assert_some_matter(WORKERS, len(WORKERS) - 1, others=lambda: True)
+    faults.assert_some_matter(WORKERS, len(WORKERS) - 1, num_used=lambda: 1)
     with raises("evidence.zeros_given", kind=NotProven, rank=1):
-        faults.assert_some_matter(WORKERS, len(WORKERS), others=lambda: True)
+        faults.assert_some_matter(WORKERS, len(WORKERS), num_used=lambda: 1)
 
 
 def test_a_script_that_never_trains_twice_alike_is_judged_by_its_checks():
@@ -246,7 +253,7 @@ def test_a_script_that_never_trains_twice_alike_is_judged_by_its_checks():
 def test_contents_are_looked_for_in_one_more_run(shown_by, holds):
     """Samples are drawn anew for each run, and a few may miss what is new in a model."""
     faults = Script({1: GRADIENTS, 2: GRADIENTS}).faults()
-    faults.assert_some_matter(WORKERS, 1, others=lambda: False)
+    faults.assert_some_matter(WORKERS, 1, num_used=lambda: 0)
     seen = []
 
     def check(_, outcome):
