@@ -338,8 +338,10 @@ def render_sheet(
     documents: Mapping[str, str],
     files: Mapping[str, bytes],
 ) -> str:
-    """Return the sheet, to be read, printed and filled in by hand."""
-    shown = [(name, _shown_lines(files[name])) for name in sorted(files) if name.endswith(_SHOWN)]
+    """Return the sheet, to be read, printed and filled in by hand: what was graded comes first."""
+    graded = {each.path for each in report.files if each.is_graded}
+    names = sorted(files, key=lambda name: (name not in graded, name))
+    shown = [(name, _shown_lines(files[name])) for name in names if name.endswith(_SHOWN)]
     return page(
         "addons/classroom/marking_sheet.html",
         f"{one_line(report.assignment)}: {student}",

@@ -37,7 +37,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-@points(0.75)
+@points(1)
 def test_own_rows_in_the_example(run):
     """assigns each PE the work of its own rows (example's size)"""
     assert_all(assert_own_rows, run(1, CONVOLUTIONS).having(subject=EXAMPLE))
@@ -73,7 +73,7 @@ def test_values_in_any_size(run):
     assert_all(assert_values, run(1, CONVOLUTIONS).having(subject=ANY_SIZE))
 
 
-@points(1.25)
+@points(1.5)
 def test_outputs_of_the_example_leave_on_time(run):
     """completes the outputs on time (example's size)"""
     assert_all(assert_outputs_leave_on_time, run(1, CONVOLUTIONS).having(subject=EXAMPLE))
@@ -125,7 +125,7 @@ def test_one_operation_a_cycle_in_any_size(run):
     assert_all(assert_one_operation_a_cycle, run(1, CONVOLUTIONS).having(subject=ANY_SIZE))
 
 
-@points(0.75, requires=SCHEDULED)
+@points(0.5, requires=SCHEDULED)
 def test_cycles_count_from_one(run):
     """counts cycles from 1"""
     assert_all(assert_cycles_count_from_one, run(1, CONVOLUTIONS).having(subject=EXAMPLE))
@@ -163,7 +163,7 @@ def test_sequential_cycles_of_the_example(run):
         assert_sequential_cycles(case, outcome)
 
 
-@points(1)
+@points(0.75)
 def test_sequential_cycles_of_any_size(run):
     """counts the cycles of a single PE (other sizes)"""
     for case, outcome in run(1, COUNTS).having(subject=ANY_SIZE):

@@ -27,7 +27,7 @@ from grader.addons.classroom.standing import Rules, Strays, Work, standings
 from grader.course.courses import Courses, bundled
 from grader.model.finding import Finding
 from grader.model.points import UNSIGNED
-from grader.model.report import Verdict
+from grader.model.report import HandedInFile, Verdict
 
 WRONG = Verdict.WRONG_ANSWER
 
@@ -496,14 +496,17 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     files = {
         "Report 1.PDF": b"%PDF",
         "../x.pdf": b"%PDF",
+        "given.py": b"",
         "ring.py": b"</pre><script>\nsecond line",
     }
-    marking.write_sheet(tmp_path / "s1", "s1", marked.report, found, files)
+    graded = replace(marked.report, files=(HandedInFile("ring.py", "ring.py", True, ""),))
+    marking.write_sheet(tmp_path / "s1", "s1", graded, found, files)
     names = sorted(path.name for path in (tmp_path / "s1").iterdir())
     assert names[2:] == ["report.html", "sheet.html"]
     assert len(names) == 4 and all(name.endswith(".pdf") for name in names[:2])
     assert marked.report.submission not in (tmp_path / "s1" / "report.html").read_text()
     page = (tmp_path / "s1" / "sheet.html").read_text()
+    assert page.index("<h2>ring.py</h2>") < page.index("<h2>given.py</h2>")  # graded first
     assert "<code>second line</code>" in page and "\\" not in page.partition("<body>")[2]
     assert "method/1" in page and "<script>" not in page
     assert page.count('role="img" aria-label="blank: points">&nbsp;</span>&nbsp;of&nbsp;') == 2
