@@ -23,6 +23,7 @@ from grader.api import (
     WrongAnswer,
     assert_answers_follow,
     assert_messages_matter,
+    assert_one_neighbour,
     bytes_sent,
     calls_by_rank,
     every_contribution_fault,
@@ -168,9 +169,19 @@ def assert_ring_is_complete(run: Run, cases: Cases) -> None:
     is_enough = outcome.ranks >= FEWEST_RANKS and _sends_enough(outcome, proof.num_bytes)
     if not is_enough or receive_left(outcome.trace):
         _not_shown()
-    if proof.is_right or not _sends_sums_of_chunks(proof):
+    if proof.is_right or not _sends_sums_of_chunks(proof, proof.outcome.ranks - 1):
         assert_results_come_from_messages(run, cases)
         assert_chunks_are_passed_on(run, cases)
+
+
+def assert_sums_go_around_a_ring(run: Run, cases: Cases) -> None:
+    """Assert that chunks are summed up around a ring, and that a collective does the rest."""
+    proof = prove(run, cases)
+    n = proof.outcome.ranks
+    if not proof.is_right or n < FEWEST_RANKS or not _sends_sums_of_chunks(proof, n - 2):
+        _not_shown()
+    assert_results_come_from_messages(run, cases)
+    assert_one_neighbour(proof.outcome.trace)
 
 
 def assert_ring_is_not_waited_for(run: Run, cases: Cases) -> None:
@@ -320,14 +331,13 @@ def _is_misspelt(failure: RunFailure) -> bool:
     return bool(meant & (_CALLS | functions.COMPLETION))
 
 
-def _sends_sums_of_chunks(proof: Proof) -> bool:
-    """Return whether ranks send chunks, and half of what a ring sends are sums of several ranks."""
+def _sends_sums_of_chunks(proof: Proof, num_arrays: int) -> bool:
+    """Return whether ranks send chunks, and in all so many arrays of sums of several ranks."""
     trace = proof.outcome.trace
     sent = [each for told in messages_with_contents(trace, proof.summed) for each in told]
     num_bytes = sum(each.num_bytes for each in sent if each.sets and max(map(len, each.sets)) > 1)
     longest_num_bytes = max((each.call.num_bytes for each in sent), default=0)
-    is_enough = num_bytes >= (proof.outcome.ranks - 1) * proof.num_bytes
-    return is_enough and 2 * longest_num_bytes <= proof.num_bytes
+    return num_bytes >= num_arrays * proof.num_bytes and 2 * longest_num_bytes <= proof.num_bytes
 
 
 def _sends_sums(case: Reduction, attempt: Attempt) -> bool:

@@ -34,6 +34,7 @@ from .allreduce_stages import (
     assert_ring_has_begun,
     assert_ring_is_complete,
     assert_ring_is_not_waited_for,
+    assert_sums_go_around_a_ring,
 )
 from .allreduce_values import assert_reduced_by_messages, assert_send_unchanged
 
@@ -261,6 +262,13 @@ def test_keeps_up_with_mpi(run):
 def test_ring_is_complete(run):
     """sends all the chunks a ring needs, and passes them on"""
     assert_ring_is_complete(run, CASES)
+
+
+# Two readers pay 49 %.
+@stage(12)
+def test_sums_go_around_a_ring(run):
+    """sums up chunks around a ring, and shares the sums by a collective"""
+    assert_sums_go_around_a_ring(run, CASES)
 
 
 @stage(10)

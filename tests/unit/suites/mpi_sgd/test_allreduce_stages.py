@@ -16,6 +16,7 @@ from mpi_sgd.allreduce_stages import (
     assert_ring_has_begun,
     assert_ring_is_complete,
     assert_ring_is_not_waited_for,
+    assert_sums_go_around_a_ring,
 )
 
 from grader.grading_plugin.launch_results import RunFailed, make_launch
@@ -190,6 +191,12 @@ def test_a_ring_is_complete():
     assert not holds(assert_ring_is_complete, Code(ring(3), wrong))
     assert not holds(assert_ring_is_complete, Code(ring(None), constant))
     assert not holds(assert_ring_is_complete, Code(ring(None), ended=HANGS))
+
+
+@pytest.mark.parametrize("calls", [ring(None), ring(3), exchange])
+def test_messages_of_unknown_contents_sum_nothing_up(calls):
+    """The labelled hand-in of this stage has its contents."""
+    assert not holds(assert_sums_go_around_a_ring, Code(calls, right))
 
 
 def test_a_ring_is_not_waited_for():
