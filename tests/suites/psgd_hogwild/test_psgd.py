@@ -113,7 +113,7 @@ def test_parts_are_complete(run, ranks):
             assert_parts_complete(case, outcome)
 
 
-@points(0.25, requires=test_weights_of_all_ranks_come_together)
+@points(0.75, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_every_rank_returns_the_mean(run, ranks):
     """returns the mean of all ranks' weights on every rank"""
@@ -141,7 +141,7 @@ def test_all_ranks_start_from_rank_0s_weights(run, ranks):
         assert_come_together(case, outcome)
 
 
-@points(2.5, requires=test_weights_of_all_ranks_come_together)
+@points(2.25, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_nothing_is_exchanged_between_the_steps(run, ranks):
     """exchanges nothing between the first and the last step"""
@@ -175,7 +175,7 @@ def test_any_communicator(run, ranks):
         assert_in_each_communicator(is_right, case, outcome)
 
 
-@points(1.25, requires=test_weights_of_all_ranks_come_together)
+@points(1, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_works_without_buffering(run, ranks):
     """works without message buffering"""
