@@ -60,7 +60,7 @@ def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
     checks.global_model_used(faults.case, faults.outcome)
 
 
-@points(2.5, requires=test_training_uses_what_is_sent)
+@points(2, requires=test_training_uses_what_is_sent)
 def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
     """reaches the correct global model after every round"""
     for case, outcome in runs_of(run, *checks.everything):
@@ -96,7 +96,7 @@ def test_local_steps_are_those_of_sgd(run: Run, checks: RoundChecks) -> None:
         checks.local_sgd(case, outcome)
 
 
-@points(2.75, requires=test_training_uses_what_is_sent)
+@points(2.5, requires=test_training_uses_what_is_sent)
 def test_clients_begin_each_round_with_the_global_model(run: Run, checks: RoundChecks) -> None:
     """begins each round with the global model on all clients"""
     for case, outcome in runs_of(run):
@@ -137,7 +137,7 @@ def test_server_gives_out_data_and_model(run: Run, checks: RoundChecks) -> None:
     faults.assert_each_matters([0], num_clients * checks.num_rounds(faults.case, faults.outcome))
 
 
-@points(0.25, requires=test_training_uses_what_is_sent)
+@points(1, requires=test_training_uses_what_is_sent)
 def test_models_go_by_way_of_the_server(run: Run, checks: RoundChecks) -> None:
     """sends each client's model every round, to the server only"""
     for case, outcome in runs_of(run):
