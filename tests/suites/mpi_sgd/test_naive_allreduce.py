@@ -89,7 +89,7 @@ def test_any_number_of_processes(run, ranks):
 RIGHT = (test_three_processes, test_two_and_four_processes)
 
 
-@points(2, requires=RIGHT)
+@points(1.5, requires=RIGHT)
 def test_all_inputs_and_numbers_of_processes(run):
     """works for all lengths, ops, and dtypes, on 1 to 16 ranks"""
     assert_all_abilities(run, CASES)
@@ -208,7 +208,7 @@ def test_receives_are_completed(run):
     )
 
 
-@points(1.75, requires=test_results_come_from_the_messages)
+@points(2.25, requires=test_results_come_from_the_messages)
 def test_sends_are_completed(run):
     """waits for every send before returning"""
     assert_rule(

@@ -29,7 +29,7 @@ def run(run):
 
 
 test_ranks_start_equal = points(1.5)(SHARED.test_ranks_start_equal)
-test_first_batches_are_different = points(1.5)(SHARED.test_first_batches_are_different)
+test_first_batches_are_different = points(2)(SHARED.test_first_batches_are_different)
 
 
 @points(1.5)
@@ -53,7 +53,7 @@ test_step_uses_the_mean = points(2.5, requires=test_backward_leaves_the_gradient
 test_each_step_is_sgd = averaged(3)(SHARED.test_each_step_is_sgd)
 
 
-@averaged(5.5)
+@averaged(5)
 def test_only_gather_and_scatter(run):
     """averages the gradients with gather and scatter alone"""
     assert_kept_to(run, CASES, assert_by_gather_and_scatter, where=assert_something_given)
