@@ -267,7 +267,7 @@ def test_ring_is_complete(run):
 # Two readers pay 49 %.
 @stage(12)
 def test_sums_go_around_a_ring(run):
-    """sums up chunks around a ring, and shares the sums by a collective"""
+    """sums chunks around a ring, and shares them by a collective"""
     assert_sums_go_around_a_ring(run, CASES)
 
 
