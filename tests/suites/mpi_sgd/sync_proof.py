@@ -59,9 +59,11 @@ def assert_gradients_come_from_messages(run: Run, cases: Cases, used: Check) -> 
     ranks = outcome.ranks
     effects = inject_faults(run, ranks, case, outcome, faults, check, tries_elsewhere=True)
     assert_answers_follow(outcome.trace, effects)
-    _assert_gradients_are_given(case, outcome)
     with case_context(case, outcome):
         assert_own_batches(case, outcome, range(outcome.ranks))
+    for each in _first_uses(run, cases, used):
+        with case_context(*each):
+            _assert_gradients_are_given(*each)
 
 
 def assert_gradients_come_through_mpi(run: Run, cases: Cases, used: Check) -> None:
@@ -69,11 +71,15 @@ def assert_gradients_come_through_mpi(run: Run, cases: Cases, used: Check) -> No
 
     Lower-case reductions are made of messages. Raises NotProven.
     """
+    uses = list(_first_uses(run, cases, used))
+    for case, outcome in uses:
+        with case_context(case, outcome):
+            share = (outcome.ranks - 1) / outcome.ranks
+            needed = case.num_steps * gradient_num_bytes(case) * share
+            assert_envelopes_too_small(outcome.trace, needed)
     case, outcome, check = _first_use(run, cases, used)
     ranks = outcome.ranks
     with case_context(case, outcome):
-        needed = case.num_steps * gradient_num_bytes(case) * (ranks - 1) / ranks
-        assert_envelopes_too_small(outcome.trace, needed)
         happened = []
         for every_fault in (every_contribution_fault, every_message_fault):
             faults = every_fault(outcome, range(ranks))
@@ -84,8 +90,10 @@ def assert_gradients_come_through_mpi(run: Run, cases: Cases, used: Check) -> No
                 break
         else:
             assert_answers_follow(outcome.trace, happened)
-        _assert_gradients_are_given(case, outcome)
         assert_own_batches(case, outcome, range(ranks))
+    for each in uses:
+        with case_context(*each):
+            _assert_gradients_are_given(*each)
 
 
 def _assert_gradients_are_given(case: Fit, outcome: Outcome) -> None:
@@ -185,6 +193,12 @@ def _drawn(run: Run, cases: Cases) -> Sequence[int]:
             if isinstance(answer, Outcome):
                 return in_drawn_order(answer, _DRAWN_RANKS)
     return _DRAWN_RANKS
+
+
+def _first_uses(run: Run, cases: Cases, used: Check) -> Iterator[tuple[Fit, Outcome]]:
+    """Yield the first steps that use gradients: what they hold costs no further launch."""
+    for ranks in _DRAWN_RANKS:
+        yield from launch_of(run, cases, ranks, FIRST_STEP).holding(used)
 
 
 def _first_use(run: Run, cases: Cases, used: Check) -> tuple[Fit, Outcome, Check]:
