@@ -178,7 +178,8 @@ def assert_sums_go_around_a_ring(run: Run, cases: Cases) -> None:
     """Assert that chunks are summed up around a ring, and that a collective does the rest."""
     proof = prove(run, cases)
     n = proof.outcome.ranks
-    if not proof.is_right or n < FEWEST_RANKS or not _sends_sums_of_chunks(proof, n - 2):
+    is_shared = proof.is_right and n >= FEWEST_RANKS and _others(proof.outcome)
+    if not is_shared or not _sends_sums_of_chunks(proof, n - 2):
         _not_shown()
     assert_results_come_from_messages(run, cases)
     assert_one_neighbour(proof.outcome.trace)
