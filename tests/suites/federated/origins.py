@@ -101,7 +101,8 @@ class Faults:
                         influencing.add(effect.message.rank)
                     if len(influencing) >= least:
                         return
-            if not (number := num_used()):
+            number = num_used()
+            if not number and not influencing and not any(each.noticed for each in by_givers):
                 text = "No rank's results changed another rank's model."
                 helps = "which line uses what the other ranks sent?"
                 raise WrongAnswer(found("training.on_own_results", text, help=helps))

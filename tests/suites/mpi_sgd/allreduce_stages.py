@@ -169,7 +169,9 @@ def assert_ring_is_complete(run: Run, cases: Cases) -> None:
     is_enough = outcome.ranks >= FEWEST_RANKS and _sends_enough(outcome, proof.num_bytes)
     if not is_enough or receive_left(outcome.trace):
         _not_shown()
-    if proof.is_right or not _sends_sums_of_chunks(proof, proof.outcome.ranks - 1):
+    if proof.is_right or not _sends_sums_of_chunks(
+        proof, proof.outcome.ranks - 1, proof.outcome.ranks
+    ):
         assert_results_come_from_messages(run, cases)
         assert_chunks_are_passed_on(run, cases)
 
@@ -179,7 +181,7 @@ def assert_sums_go_around_a_ring(run: Run, cases: Cases) -> None:
     proof = prove(run, cases)
     n = proof.outcome.ranks
     is_shared = proof.is_right and n >= FEWEST_RANKS and _others(proof.outcome)
-    if not is_shared or not _sends_sums_of_chunks(proof, n - 2):
+    if not is_shared or not _sends_sums_of_chunks(proof, n - 2, n - 1):
         _not_shown()
     assert_results_come_from_messages(run, cases)
     assert_one_neighbour(proof.outcome.trace)
@@ -332,11 +334,15 @@ def _is_misspelt(failure: RunFailure) -> bool:
     return bool(meant & (_CALLS | functions.COMPLETION))
 
 
-def _sends_sums_of_chunks(proof: Proof, num_arrays: int) -> bool:
-    """Return whether ranks send chunks, and in all so many arrays of sums of several ranks."""
+def _sends_sums_of_chunks(proof: Proof, num_arrays: int, most_ranks: int) -> bool:
+    """Return whether ranks send chunks, and so many arrays of sums of 2 to so many ranks."""
     trace = proof.outcome.trace
     sent = [each for told in messages_with_contents(trace, proof.summed) for each in told]
-    num_bytes = sum(each.num_bytes for each in sent if each.sets and max(map(len, each.sets)) > 1)
+    num_bytes = sum(
+        each.num_bytes
+        for each in sent
+        if any(1 < len(ranks) <= most_ranks for ranks in each.sets or ())
+    )
     longest_num_bytes = max((each.call.num_bytes for each in sent), default=0)
     return num_bytes >= num_arrays * proof.num_bytes and 2 * longest_num_bytes <= proof.num_bytes
 
