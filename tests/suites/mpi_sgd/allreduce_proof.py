@@ -286,7 +286,7 @@ def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
         text = f"{sent}; a correct result needs more."
         return found("messages.too_little_sent", text, num_elements=number)
     if not contribute(proof.outcome.trace, proof.summed):
-        text = "The ranks sent neither pieces of their arrays nor sums of such pieces."
+        text = "The ranks sent neither pieces of their arrays nor partial sums of them."
         return found("messages.no_contribution", text)
     happened = [effect for effect in proof.effects if effect.happened]
     changing = [effect for effect in happened if effect.influenced]
@@ -301,9 +301,18 @@ def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
 
 
 def contribute(trace: Trace, arrays: Sequence[Any]) -> bool:
-    """Return whether all ranks that send, but one at most, send contributions to this sum."""
+    """Return whether all ranks that send, but one at most, send contributions to this sum.
+
+    The whole sum is none: a collective may have brought it.
+    """
     contents = [sent for sent in messages_with_contents(trace, arrays) if sent]
-    gives = [any(message.is_contribution for message in sent) for sent in contents]
+    gives = [
+        any(
+            message.sets is None or any(len(ranks) < len(arrays) for ranks in message.sets)
+            for message in sent
+        )
+        for sent in contents
+    ]
     return sum(gives) >= len(gives) - 1
 
 
