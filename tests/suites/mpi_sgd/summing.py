@@ -115,15 +115,15 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
 def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
     """Assert that messages sent by hand could bring the gradients together, and no collective did.
 
-    Every gradient has to reach another rank, and n - 1 of n have to come back summed.
-    Raises RuleViolation, NotProven.
+    Every gradient that no collective carries has to reach another rank, and n - 1 of n have to
+    come back summed. Raises RuleViolation, NotProven.
     """
     trace = outcome.trace
     assert_not_truncated(trace)
-    step = gradient_num_bytes(case)
+    once = case.num_steps * gradient_num_bytes(case)
     for rank, seen in enumerate(trace.ranks):
         given = given_to_collectives(seen.calls)
-        if sum(max(call.num_bytes, 0) for call in given) >= case.num_steps * step / 2:
+        if _given_num_bytes(seen.calls) >= once / 2:
             raise RuleViolation(
                 found(
                     "sync_ring.collective_carries_gradients",
@@ -134,7 +134,7 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
                 )
             )
     sent = sum(call.num_bytes for _, call in sent_by_hand(trace))
-    least = case.num_steps * (outcome.ranks - 1) * step
+    least = (outcome.ranks - 1) * (once - max(_given_num_bytes(seen.calls) for seen in trace.ranks))
     if sent < least:
         text = (
             f"All ranks together sent {sent:,} bytes in messages; summing their gradients "
@@ -153,6 +153,10 @@ def given_to_collectives(calls: Sequence[Call]) -> list[Call]:
         for call in calls
         if is_collective(call.function) or (call.is_send and call.communicator in own)
     ]
+
+
+def _given_num_bytes(calls: Sequence[Call]) -> int:
+    return sum(max(call.num_bytes, 0) for call in given_to_collectives(calls))
 
 
 def brings_together(calls: Sequence[Call]) -> list[Call]:
@@ -194,7 +198,8 @@ def assert_ring_traffic(
     least_steps: so many steps will do, where the fit was cut short. most_times: what is sent may be
     so many times the most that rings need, since a ring may go on after all is done.
 
-    The least is 2 (n - 1) times all gradients, over all ranks and per step; the most allows every
+    The least is 2 (n - 1) times all gradients that no collective carries, over all ranks and per
+    step; the most allows every
     array, the two dummies included, to be a ring of its own with the last chunk padded. Pickling
     is not this part's concern.
     Raises RuleViolation with the bytes.
@@ -203,7 +208,9 @@ def assert_ring_traffic(
     dummies = [(1,), (case.sizes[0],)]
     # A chunk may be a number of whole rows, too.
     padded = [n * -(-rows // n) * prod(row) for rows, *row in (*case.shapes.values(), *dummies)]
-    least = 2 * (n - 1) * (least_steps or case.num_steps) * gradient_num_bytes(case)
+    given = max(_given_num_bytes(seen.calls) for seen in outcome.trace.ranks)
+    needed = (least_steps or case.num_steps) * gradient_num_bytes(case) - given
+    least = 2 * (n - 1) * needed
     most = 2 * (n - 1) * case.num_steps * FLOAT64_NUM_BYTES * sum(padded)
     pickled = [call for seen in outcome.trace.ranks for call in seen.calls if call.pickled]
     most += PICKLE_NUM_BYTES * len(pickled)
