@@ -22,6 +22,7 @@ from grader.api import (
     Trace,
     WrongAnswer,
     assert_envelopes_too_small,
+    assert_one_neighbour,
     assert_only_point_to_point,
     assert_results_were_sent,
     assert_some_message_matters,
@@ -117,8 +118,9 @@ def assert_results_come_from_messages(run: Run, cases: Cases) -> None:
 def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
     """Assert that arrays travel in chunks, which the receiver passes on.
 
-    This shows in the results of ranks that the altered message was not sent to.
-    Raises RuleViolation for whole arrays, WrongAnswer.
+    This shows in the results of ranks that the altered message was not sent to, and on four ranks
+    in that nobody sends a chunk to the one that is no neighbour.
+    Raises RuleViolation for whole arrays and for such chunks, WrongAnswer.
     """
     proof = prove(run, cases)
     n, trace, pickled = proof.outcome.ranks, proof.outcome.trace, _PICKLE_NUM_BYTES
@@ -156,6 +158,18 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
             )
             helps = "in a ring, a rank sends the chunk that it received in the previous step"
             raise WrongAnswer(found("ring.not_passed_on", text, help=helps))
+    for case, outcome in run(4, cases[4]).having(**_PLAIN).holding(assert_right):
+        across = [_num_bytes_across(outcome.trace, rank) for rank in range(outcome.ranks)]
+        with case_context(case, outcome):
+            # Less than a chunk may be a size or a token; what that breaks has its own price.
+            if outcome.ranks * max(across) >= case.num_elements * case.item_num_bytes:
+                assert_one_neighbour(outcome.trace)
+
+
+def _num_bytes_across(trace: Trace, rank: int) -> int:
+    """Return how much a rank sends to the one that is two steps away in a ring."""
+    opposite = (rank + 2) % len(trace.ranks)
+    return sum(call.num_bytes for call in sends_of(trace, rank) if call.peer == opposite)
 
 
 def _num_bytes_by_sum(proof: Proof) -> Iterator[tuple[int, int]]:
