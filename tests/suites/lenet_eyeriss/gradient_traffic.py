@@ -88,8 +88,9 @@ def assert_added_by_messages(trace: Trace, num_calls: int, hops: int = 0) -> Non
         reduced = [call for call in calls if "reduce" in call.function]
         if sum(call.num_elements for call in reduced) > _FEW_ELEMENTS * num_calls:
             raise RuleViolation(_collective(rank, reduced))
-        if sum(call.num_elements for call in calls) > most:
-            raise RuleViolation(_collective(rank, calls))
+        given = [call for call in calls if _is_given(call, rank)]
+        if sum(call.num_elements for call in given) > most:
+            raise RuleViolation(_collective(rank, given))
     times, formula = (hops, f"{hops}L") if hops else (len(trace.ranks) - 1, "(n-1)L")
     _assert_sent(trace, times * num_calls, formula, num_calls)
     assert_not_truncated(trace)
@@ -115,10 +116,14 @@ def given_num_bytes(trace: Trace, rank: int) -> int:
         for call in trace.ranks[rank].calls
         if not call.is_receive
         and call.function not in CARRIES_NOTHING
-        and not (call.function in _ROOT_GIVES and call.peer != rank)
+        and _is_given(call, rank)
         and call.num_bytes > 0
         and not call.error
     )
+
+
+def _is_given(call: Call, rank: int) -> bool:
+    return call.function not in _ROOT_GIVES or call.peer == rank
 
 
 def padded_chunks(num_chunks: int) -> int:
