@@ -2,25 +2,21 @@
 
     python benchmarks/mutation.py [NAME...]      (`make acceptance`)
 
-Grades each mutant up to the first test that fails, and writes tests/mutation/kill_matrix.csv. It
-can be stopped at any time: what has been graded by the same engine and suites is not graded again
-(.mutation.jsonl keeps it). With NAMEs only references whose path holds one of them. Ends with
-status 1 when a survivor is not explained in tests/mutation/equivalent.toml.
+Grades each mutant up to the first test that fails. It can be stopped at any time: what has been
+graded by the same engine and suites is not graded again (.mutation.jsonl keeps it). With NAMEs only
+references whose path holds one of them. Ends with status 1 when a survivor is not explained in
+tests/mutation/equivalent.toml.
 """
 
-import csv
 import hashlib
-import io
 import json
 import multiprocessing
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-
-import msgspec
 
 from grader.addons.authoring.verification.mutation import (
     Row,
@@ -35,8 +31,7 @@ from grader.grading.observing import observer
 from grader.observe.run_control.forkserver_client import ForkserverClient
 
 ROOT = Path(__file__).resolve().parents[1]
-MATRIX = ROOT / "tests" / "mutation" / "kill_matrix.csv"
-EQUIVALENT = MATRIX.with_name("equivalent.toml")
+EQUIVALENT = ROOT / "tests" / "mutation" / "equivalent.toml"
 KEPT = ROOT / ".mutation.jsonl"
 
 
@@ -50,7 +45,7 @@ class Job:
 
 
 def main() -> None:
-    """Grade what is not known yet; write the matrix and say what survived."""
+    """Grade what is not known yet, and say what survived."""
     names = sys.argv[1:]
     wanted = [job for job in jobs() if not names or any(name in job.mutant.file for name in names)]
     known = _kept()
@@ -66,9 +61,6 @@ def main() -> None:
             kept.flush()
             print(f"{number} of {len(left)}: {row.verdict} {row.key}", flush=True)
     rows = [known[job.digest] for job in wanted]
-    graded = {row.file for row in rows}
-    others = parse(MATRIX.read_text()) if MATRIX.is_file() else []
-    MATRIX.write_text(render([*rows, *(row for row in others if row.file not in graded)]))
     explained = reasons(EQUIVALENT)
     missed = unexplained(rows, explained)
     print(summary(rows, explained))
@@ -117,20 +109,6 @@ def _kept() -> dict[str, Row]:
         return {}
     lines = [json.loads(line) for line in KEPT.read_text().splitlines()]
     return {line.pop("digest"): Row(**line) for line in lines}
-
-
-def render(rows: Iterable[Row]) -> str:
-    """Return the rows as CSV, in order."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(Row)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in sorted(rows))
-    return text.getvalue()
-
-
-def parse(text: str) -> list[Row]:
-    """Return the rows of a CSV that `render` wrote."""
-    return [msgspec.convert(row, Row, strict=False) for row in csv.DictReader(io.StringIO(text))]
 
 
 def summary(rows: Iterable[Row], reasons_by_key: Mapping[str, str]) -> str:
