@@ -13,13 +13,13 @@ from grader.report.json_report import SCHEMA_VERSION, OtherSchemaVersionError
 
 JUDGE = Verdict.JUDGE_ERROR  # of a part, in that report
 KEPT = sorted((Path(__file__).parent / "earlier").glob("version_*.json"))
-"""A report with every verdict, as the last grader of each version wrote it."""
+"""A report with every verdict, as the last grader of that version wrote it."""
 
 
-def test_there_is_a_report_of_every_earlier_version():
-    """Whoever raises the version keeps one of the old and says how it becomes one of the new."""
+def test_there_is_a_report_of_the_oldest_version_and_of_the_last():
+    """Whoever raises the version keeps one of the old, and another where a form has changed."""
     versions = sorted(int(file.stem.removeprefix("version_")) for file in KEPT)
-    assert versions == [*range(7, SCHEMA_VERSION)]
+    assert (versions[0], versions[-1]) == (7, SCHEMA_VERSION - 1)
 
 
 @pytest.mark.parametrize("file", KEPT, ids=lambda file: file.stem)
