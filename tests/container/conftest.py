@@ -5,8 +5,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import docker
 import pytest
-from this_checkout import TAG
+from red_team import images
+from this_checkout import IMAGE, STUDENT_IMAGE, TAG
 
 _LOCK = Path(tempfile.gettempdir()) / f"grader-container-tests-{TAG}"
 _BESIDE = ("test_hostile", "test_hostile_archives")
@@ -23,3 +25,10 @@ def alone(request: pytest.FixtureRequest) -> Iterator[None]:
     with _LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@pytest.fixture(scope="module")
+def engine() -> docker.DockerClient:
+    """Return a client of the daemon that has the images of `make image`."""
+    images.require(IMAGE, STUDENT_IMAGE)
+    return docker.from_env()

@@ -10,11 +10,10 @@ import subprocess
 import textwrap
 from pathlib import Path
 
-import docker
 import pytest
-from docker.errors import DockerException
 from this_checkout import IMAGE, ROOT
 
+pytestmark = pytest.mark.usefixtures("engine")
 LIMIT_S = 900
 HARDENED = (
     *("--network", "none", "--init", "--read-only", "--shm-size", "256m"),
@@ -89,17 +88,6 @@ def sources():
     found = {Path(over).resolve() / name: target for name, target in places.items()}
     mounted = [f"{source}:{target}:ro" for source, target in found.items() if source.exists()]
     return [word for each in mounted for word in ("-v", each)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def engine():
-    try:
-        client = docker.from_env()
-        client.images.get(IMAGE)
-    except DockerException as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no Docker, or `make image` has not been run: {error}")
-        pytest.skip(f"no Docker, or `make image` has not been run: {error}")
 
 
 def order(source, *, ranks=1, backend="none", case_s=60, **more):

@@ -1,40 +1,14 @@
 """A course from outside of this repository, in images made by `grade build`."""
 
-import os
-import subprocess
-
 import docker
 import pytest
 from docker.errors import DockerException, ImageNotFound
-from this_checkout import ENGINE_IMAGE, GRADE, ROOT, TAG
+from this_checkout import ENGINE_IMAGE, TAG, docker_run, grade
 
 from grader.addons.authoring import skeleton
 from grader.course.course import Course
 
 COURSE_IMAGE, LEAK_IMAGE = f"grader-test-course-{TAG}", f"grader-test-leak-{TAG}"
-LIMIT_S = 900
-
-
-def grade(*arguments):
-    return subprocess.run(
-        [*GRADE, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
-
-
-def run(image, folder, *command):
-    return subprocess.run(
-        [
-            *("docker", "run", "--rm", "--network", "none"),
-            *("-v", f"{folder}:/submission:ro", image, *command),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
 
 
 def contents(image):
@@ -80,10 +54,10 @@ def course(tmp_path_factory):
 
 def test_the_course_image_grades_with_hidden_tests(course):
     """By nothing but what lies in the image; no bundled assignment is there."""
-    done = run(COURSE_IMAGE, course / "reference/sums")
+    done = docker_run(course / "reference/sums", image=COURSE_IMAGE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "13 of 13 points in" in done.stdout
-    listed = run(COURSE_IMAGE, course, "list").stdout
+    listed = docker_run(course, "list", image=COURSE_IMAGE).stdout
     assert listed.startswith("sums: A sum over ranks")
     assert "mpi_sgd" not in listed
 
@@ -92,7 +66,8 @@ def test_the_image_names_the_course_that_it_grades_by(course):
     """As its own `grade --version` does, so that a class is not graded by two prices."""
     said = docker.from_env().images.get(COURSE_IMAGE).labels["grader.course"]
     assert said == f"course {Course.read(course).digest()}"
-    assert f"course {said}" in run(COURSE_IMAGE, course, "--version").stdout.splitlines()
+    done = docker_run(course, "--version", image=COURSE_IMAGE)
+    assert f"course {said}" in done.stdout.splitlines()
 
 
 def test_only_root_reads_the_course_in_its_image(course):
@@ -104,7 +79,7 @@ def test_the_student_image_has_no_solution_and_no_hidden_test(course):
     files = contents(f"{COURSE_IMAGE}-student")
     assert "student_template/sums/my_sum.py" in files
     assert not any("hidden" in name or name.startswith("reference/") for name in files)
-    done = run(f"{COURSE_IMAGE}-student", course / "reference/sums")
+    done = docker_run(course / "reference/sums", image=f"{COURSE_IMAGE}-student")
     assert "10 of 10 points in" in done.stdout
     assert "your course grades 3 further points" in done.stdout
     (told,) = [line for line in done.stdout.splitlines() if "protection" in line]

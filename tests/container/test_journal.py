@@ -5,12 +5,9 @@ where CI=true: there a skipped container test is a failure.
 """
 
 import json
-import os
 from pathlib import Path
 
-import docker
 import pytest
-from docker.errors import DockerException
 from this_checkout import IMAGE, ROOT
 
 from grader.course.courses import find_courses
@@ -20,18 +17,6 @@ from grader.sealed.container.resume import Record
 
 REFERENCE = ROOT / "reference" / "mpi_sgd"
 PARTS = ("naive_allreduce", "ring_allreduce")
-
-
-@pytest.fixture(scope="module")
-def engine():
-    try:
-        found = docker.from_env()
-        found.images.get(IMAGE)
-    except DockerException as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no Docker, or `make image` has not been run: {error}")
-        pytest.skip(f"no Docker, or `make image` has not been run: {error}")
-    return found
 
 
 @pytest.fixture

@@ -24,10 +24,8 @@ from pathlib import Path, PurePosixPath
 from types import CodeType
 from typing import IO
 
-import docker
 import pytest
-from docker.errors import DockerException, ImageNotFound
-from this_checkout import IMAGE, ROOT, STUDENT_IMAGE, TAG
+from this_checkout import ROOT, STUDENT_IMAGE, TAG
 
 IN_THE_IMAGES = (
     *("grader", "reference", "student_template", "tests/suites"),
@@ -43,7 +41,6 @@ HIDDEN = {
     "tests/suites/federated/test_hidden_rounds.py": f"# {CANARY}\n",
 }
 SECRET = {"course-secret": f"{CANARY}: a secret\n"}
-STUDENT_IMAGES = (STUDENT_IMAGE,)
 CANARY_IMAGES = {target: f"{target}:canary-{TAG}" for target in ("grade", "grade-student")}
 LIMIT_S = 600
 
@@ -207,27 +204,6 @@ def _said_leaks(config: bytes) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def images_at_hand():
-    """Return the images of `make image`, by what a student or a rank may get."""
-    try:
-        client = docker.from_env()
-        client.images.get(IMAGE)
-        client.images.get(STUDENT_IMAGE)
-    except DockerException as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no Docker, or `make image` has not been run: {error}")
-        pytest.skip(f"no Docker, or `make image` has not been run: {error}")
-    found = []
-    for name in STUDENT_IMAGES:
-        try:
-            client.images.get(name)
-            found.append(name)
-        except ImageNotFound:
-            assert name != STUDENT_IMAGE
-    return found
-
-
-@pytest.fixture(scope="module")
 def context(tmp_path_factory):
     """Return a copy of what the images are made of, with hidden tests and a secret beside it."""
     folder = tmp_path_factory.mktemp("context")
@@ -265,7 +241,7 @@ def secrets(context):
 
 
 @pytest.fixture(scope="module")
-def found(images_at_hand, context, secrets):
+def found(engine, context, secrets):
     """Return what the search finds, by image; those with canaries under their names."""
     built = CANARY_IMAGES.values()
     try:
@@ -280,14 +256,14 @@ def found(images_at_hand, context, secrets):
                 timeout=LIMIT_S,
             )
             assert done.returncode == 0, done.stderr[-2000:]
-        yield search([*images_at_hand, *built], secrets)
+        yield search([STUDENT_IMAGE, *built], secrets)
     finally:
         subprocess.run(["docker", "rmi", *built], capture_output=True, timeout=LIMIT_S)
 
 
-def test_the_images_of_students_and_ranks_hold_nothing_of_the_course(found, images_at_hand):
+def test_the_images_of_students_and_ranks_hold_nothing_of_the_course(found):
     """Neither content nor name, in any layer, nor in what the image says of its making."""
-    assert {name: found[name] for name in images_at_hand} == {name: [] for name in images_at_hand}
+    assert found[STUDENT_IMAGE] == []
 
 
 def test_hidden_tests_and_a_secret_beside_the_project_do_not_get_in(found):

@@ -2,22 +2,14 @@
 
 import csv
 import json
-import subprocess
 
 import pytest
 from layouts import LAYOUTS, written
 from red_team import images
-from this_checkout import GRADE, ROOT
+from this_checkout import grade
 
-LIMIT_S = 3000
 QUICK = LAYOUTS[3::16]
 """Those of each push."""
-
-
-def grade(*arguments):
-    return subprocess.run(
-        [*GRADE, *map(str, arguments)], capture_output=True, text=True, cwd=ROOT, timeout=LIMIT_S
-    )
 
 
 @pytest.mark.parametrize(
@@ -28,7 +20,8 @@ def test_three_ways_to_grade_are_one(tmp_path, layouts):
     images.require()
     for number, layout in enumerate(layouts):
         written(layout, tmp_path / "in" / f"student{number:02}")
-    done = grade("class", tmp_path / "in", "--assignment", "mpi_sgd", "--out", tmp_path / "out")
+    options = ("--assignment", "mpi_sgd", "--out", tmp_path / "out")
+    done = grade("class", tmp_path / "in", *options, limit_s=3000)
     with (tmp_path / "out" / "gradebook.csv").open() as file:
         rows = {row["hand_in"]: row for row in csv.DictReader(file)}
     assert len(rows) == len(layouts), done.stdout + done.stderr

@@ -7,9 +7,9 @@ import re
 import subprocess
 
 import pytest
-from red_team import images
 from this_checkout import IMAGE, ROOT, STUDENT_IMAGE
 
+pytestmark = pytest.mark.usefixtures("engine")
 LIMIT_S = 900
 SUITE = "tests/suites/mpi_sgd/test_ring_allreduce.py"
 BY_HAND = "--oversubscribe --allow-run-as-root -n 3 python -m pytest --with-mpi"
@@ -18,11 +18,6 @@ SUBMISSIONS = {
     "wrong": ROOT / "tests/submissions/wrong_answer/mpi_sgd/ring_send_mutated",
 }
 OUTCOME = re.compile(r"^(PASSED|FAILED|SKIPPED) .*?mpi_sgd/(\S+: .*|\S+)", re.MULTILINE)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def image():
-    images.require()
 
 
 def outcomes(image: str, submission: str, entrypoint: str, *command: str) -> list[tuple[str, str]]:

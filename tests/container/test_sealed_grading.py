@@ -12,10 +12,8 @@ import subprocess
 import time
 from pathlib import Path
 
-import docker
 import pytest
-from docker.errors import DockerException
-from this_checkout import GRADE, IMAGE, ROOT, STUDENT_IMAGE
+from this_checkout import GRADE, ROOT, STUDENT_IMAGE, docker_run, grade
 
 from grader.sealed.container import plan
 
@@ -29,42 +27,6 @@ REFERENCE = ROOT / "reference" / "mpi_sgd"
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
 LIMIT_S = 900
 ONE_PART = ("--part", "ring_allreduce", "--json", "-")
-
-
-@pytest.fixture(scope="module")
-def engine():
-    try:
-        client = docker.from_env()
-        client.images.get(IMAGE)
-        client.images.get(STUDENT_IMAGE)
-    except DockerException as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no Docker, or `make image` has not been run: {error}")
-        pytest.skip(f"no Docker, or `make image` has not been run: {error}")
-    return client
-
-
-def grade(*arguments) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*GRADE, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=LIMIT_S,
-    )
-
-
-def docker_run(submission: Path, *arguments: str, image: str = IMAGE, flags=()):
-    """Run the image as the README says."""
-    return subprocess.run(
-        [
-            *("docker", "run", "--rm", "--network", "none", *flags),
-            *("-v", f"{submission}:/submission:ro", image, *arguments),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
 
 
 def without_measured(value):

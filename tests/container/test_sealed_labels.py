@@ -4,24 +4,17 @@
 Needs the image that `make image` builds.
 """
 
-import subprocess
 from pathlib import Path
 
 import pytest
-from red_team import images
-from this_checkout import GRADE
+from this_checkout import grade
 
 from grader.addons.authoring.verification.labels import disagreements, read_label
 from grader.report.json_report import parse
 
 SUBMISSIONS = Path(__file__).resolve().parents[1] / "submissions"
 FOLDERS = sorted(folder for folder in SUBMISSIONS.glob("*/*/*") if folder.is_dir())
-LIMIT_S = 1200
-
-
-@pytest.fixture(scope="module", autouse=True)
-def image():
-    images.require()
+pytestmark = pytest.mark.usefixtures("engine")
 
 
 @pytest.mark.slow
@@ -32,11 +25,6 @@ def test_submission_gets_its_verdict_in_the_container(folder):
     """Sealing neither costs honest work a point nor hides why something else fails."""
     label = read_label(folder)
     chosen = ("--assignment", folder.parent.name, "--part", label.part, "--json", "-")
-    graded = subprocess.run(
-        [*GRADE, "run", folder, *chosen],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
+    graded = grade("run", folder, *chosen, limit_s=1200)
     (result,) = parse(graded.stdout).parts
     assert not list(disagreements(label, result)), graded.stdout

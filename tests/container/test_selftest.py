@@ -10,13 +10,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import docker
 import pytest
-from docker.errors import DockerException
-from this_checkout import GRADE, IMAGE, ROOT, TAG
+from this_checkout import GRADE, IMAGE, ROOT, TAG, docker_run, grade
 
 from grader.sealed.container.kernel_refusals import VARIABLE, known_boot, remember
 
+pytestmark = pytest.mark.usefixtures("engine")
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
 LIMIT_S = 900
 CAPABILITIES = "--cap-drop ALL --cap-add SETUID --cap-add SETGID --cap-add KILL"
@@ -32,33 +31,9 @@ FLAGS = {
 """What plain `docker run --network none` leaves out."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def engine():
-    try:
-        client = docker.from_env()
-        client.images.get(IMAGE)
-    except DockerException as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no Docker, or `make image` has not been run: {error}")
-        pytest.skip(f"no Docker, or `make image` has not been run: {error}")
-    return client
-
-
-def docker_run(*arguments: str, flags=()) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [
-            *("docker", "run", "--rm", "--network", "none", *flags),
-            *("-v", f"{TEMPLATE}:/submission:ro", IMAGE, *arguments),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
-
-
 def selftest(*flags: str) -> tuple[int, dict[str, dict[str, object]]]:
     """Return the exit code, and what is missing by its name."""
-    done = docker_run("selftest", "--json", "-", flags=flags)
+    done = docker_run(TEMPLATE, "selftest", "--json", "-", flags=flags)
     assert done.stdout, done.stderr
     every = json.loads(done.stdout)["protections"]
     assert len(every) >= 25
@@ -67,13 +42,7 @@ def selftest(*flags: str) -> tuple[int, dict[str, dict[str, object]]]:
 
 def test_everything_holds_in_a_container_of_grade_run():
     """The very flags that submissions are graded under."""
-    done = subprocess.run(
-        [*GRADE, "selftest"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=LIMIT_S,
-    )
+    done = grade("selftest")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "MISSING" not in done.stdout
     assert done.stdout.count("holds    ") >= 25
@@ -87,7 +56,7 @@ def test_a_container_knows_its_own_boot():
         module = "grader.sealed.container.kernel_refusals"
         code = f"from {module} import {function}; print({function}())"
         flags = ("-e", f"{VARIABLE}={told}", "--entrypoint", "python")
-        done = docker_run("-c", code, flags=flags)
+        done = docker_run(TEMPLATE, "-c", code, flags=flags)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
@@ -139,7 +108,7 @@ def test_plain_docker_run_names_exactly_what_its_flags_leave_out():
     assert code == 0
     assert {each["flag"] for each in missing.values()} == FLAGS
     assert not any(each["is_essential"] for each in missing.values())
-    done = docker_run("check", "/submission", "--json", "-")
+    done = docker_run(TEMPLATE, "check", "/submission", "--json", "-")
     report = json.loads(done.stdout)
     assert (done.returncode, report["score"]) == (1, 0)
     (note,) = [note for note in report["notes"] if "protections" in note]
@@ -156,7 +125,7 @@ def test_plain_docker_run_with_all_flags_has_nothing_to_tell():
 @pytest.mark.parametrize("flags", [("--cap-add", "SYS_ADMIN"), ("--cap-add", "SYS_PTRACE")])
 def test_a_container_with_too_many_rights_grades_nothing(flags):
     """Exit 3 and one sentence that says what to leave out."""
-    done = docker_run("check", "/submission", "--json", "-", flags=flags)
+    done = docker_run(TEMPLATE, "check", "/submission", "--json", "-", flags=flags)
     assert done.returncode == 3, done.stdout
     assert done.stdout == ""
     (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("grade: ")]
@@ -185,7 +154,7 @@ def test_what_a_rank_can_use_of_the_machine_forbids_grading(tmp_path, flags, pla
     os.chown(tmp_path / "file", 54321, 54321) if os.getuid() == 0 else None
     tmp_path.chmod(0o755)
     flags = [each.format(others=tmp_path, fuse=fuse) for each in flags]
-    done = docker_run("check", "/submission", "--json", "-", flags=flags)
+    done = docker_run(TEMPLATE, "check", "/submission", "--json", "-", flags=flags)
     assert (done.returncode, done.stdout) == (3, "")
     (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("grade: ")]
     assert f"`{_OPEN}`" in sentence
@@ -295,6 +264,6 @@ def test_a_weakened_judge_grades_nothing(tmp_path, weakening):
     assert code == 3
     assert missing[name]["is_essential"]
     assert found in missing[name]["found"]
-    done = docker_run("check", "/submission", "--json", "-", flags=mounted)
+    done = docker_run(TEMPLATE, "check", "/submission", "--json", "-", flags=mounted)
     assert (done.returncode, done.stdout) == (3, "")
     assert "refusing to grade" in done.stderr

@@ -14,7 +14,6 @@ import time
 
 import docker
 import pytest
-from red_team import images
 from this_checkout import IMAGE, ROOT, TAG
 
 from grader.course.courses import find_courses
@@ -65,9 +64,7 @@ for judge in judges:
 
 
 @pytest.fixture(scope="module")
-def engine():
-    images.require()
-    found = docker.from_env()
+def engine(engine):
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as tar:
         for name, text in CONTEXT.items():
@@ -75,9 +72,9 @@ def engine():
             entry.size = len(text)
             tar.addfile(entry, io.BytesIO(text.encode()))
     context.seek(0)
-    found.images.build(fileobj=context, custom_context=True, tag=IMPATIENT, rm=True)
-    yield found
-    found.images.remove(IMPATIENT, force=True)
+    engine.images.build(fileobj=context, custom_context=True, tag=IMPATIENT, rm=True)
+    yield engine
+    engine.images.remove(IMPATIENT, force=True)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Whether there is a Docker daemon with the image to attack; in CI there has to be one."""
+"""Whether there is a Docker daemon with the images of this checkout; in CI there has to be one."""
 
 import functools
 import os
@@ -6,23 +6,24 @@ import os
 import docker
 import pytest
 from docker.errors import DockerException
-
-from .container import IMAGE
+from this_checkout import IMAGE
 
 
 @functools.cache
-def why_not() -> str:
-    """Return why nothing can be graded in a container here; empty when it can."""
+def why_not(*names: str) -> str:
+    """Return why these images cannot be used here; empty when they can."""
     try:
-        docker.from_env().images.get(IMAGE)
+        for name in names:
+            docker.from_env().images.get(name)
     except DockerException as error:
         return f"no Docker, or `make image` has not been run: {error}"
     return ""
 
 
-def require() -> None:
-    """Skip the test that asks where there is no image; fail it where CI=true."""
-    if why_not() and os.environ.get("CI") == "true":
-        pytest.fail(why_not())
-    if why_not():
-        pytest.skip(why_not())
+def require(*names: str) -> None:
+    """Skip the test that asks where one of the images is missing; fail it where CI=true."""
+    reason = why_not(*names or (IMAGE,))
+    if reason and os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    if reason:
+        pytest.skip(reason)
