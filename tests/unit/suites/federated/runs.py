@@ -11,9 +11,9 @@ from federated.training_cases import Trained, Training
 
 from grader.grading_plugin.case import Data
 from grader.judge.check_failures import CheckFailure, WrongAnswer
-from grader.model.report import Outcome
 from grader.oracles import SGD
-from grader.trace.calls import Trace
+
+from ...judge.build import outcome
 
 Gradients = Mapping[int, lenet.Vector]
 
@@ -56,15 +56,8 @@ class Rank:
 
 def trained(case: Training, ranks: Sequence[Rank]) -> Trained:
     """Return the run of these ranks."""
-    outcome = Outcome(
-        label=case.label,
-        ranks=len(ranks),
-        inputs=tuple(inputs_of(case, len(ranks))),
-        results=tuple(rank.result() for rank in ranks),
-        trace=Trace(()),
-        wall_time_s=0.0,
-    )
-    return Trained(case, outcome)
+    results = [rank.result() for rank in ranks]
+    return Trained(case, outcome(case, inputs_of(case, len(ranks)), results))
 
 
 def inputs_of(case: Training, ranks: int) -> Sequence[Mapping[str, Any]]:

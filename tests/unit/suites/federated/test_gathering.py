@@ -1,6 +1,7 @@
 """Traffic of the trainings: enough, once, and by way of the server."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from federated.gathering import (
@@ -13,42 +14,17 @@ from federated.gathering import (
 from federated.lenet import IMAGE_NUM_BYTES, MODEL_NUM_BYTES
 
 from grader.judge.check_failures import RuleViolation
-from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
+from grader.trace.calls import NO_PEER, Call, Trace
 
+from ...judge import build
 from .runs import raises
 
 
-def call(function: str, num_bytes: int, *, peer: int = NO_PEER, communicator: int = 1) -> Call:
+def call(function: str, num_bytes: int, **fields: Any) -> Call:
     """Return a call that was completed in the student's phase."""
-    return Call(
-        sequence=0,
-        function=function,
-        peer=peer,
-        tag=0,
-        communicator=communicator,
-        communicator_size=3,
-        num_elements=num_bytes,
-        num_bytes=num_bytes,
-        entered_ns=1,
-        left_ns=2,
-        completed_ns=2,
-        is_send=function == "Send",
-        is_receive=function == "Recv",
-        creates_request=False,
-        request_freed=False,
-        cancelled=False,
-        synchronous=False,
-        pickled=False,
-        matched_source=NO_PEER,
-        matched_tag=0,
-        received_num_bytes=-1,
-        failed_polls=0,
-        waits_for=(),
-        phase=1,
-        error=0,
-        file="fed_avg.py",
-        line=7,
-    )
+    own = {"num_elements": num_bytes, "num_bytes": num_bytes}
+    own |= {"communicator": 1, "communicator_size": 3, "file": "fed_avg.py", "line": 7}
+    return build.call(function, **{**own, **fields})
 
 
 def reduction(num_bytes: int, *, peer: int) -> list[Call]:
@@ -59,23 +35,7 @@ def reduction(num_bytes: int, *, peer: int) -> list[Call]:
 
 def trace_of(*calls_by_rank: list[Call]) -> Trace:
     """Return the complete trace of ranks that made these calls."""
-    return Trace(
-        tuple(
-            RankTrace(
-                rank=rank,
-                calls=tuple(replace(each, sequence=i) for i, each in enumerate(calls)),
-                attached=True,
-                initialised=True,
-                finalised=False,
-                inside=-1,
-                polling=False,
-                progress=len(calls),
-                num_failed_polls=0,
-                truncated=False,
-            )
-            for rank, calls in enumerate(calls_by_rank)
-        )
-    )
+    return build.trace_of(calls_by_rank)
 
 
 MODEL_TO_SERVER = call("Send", MODEL_NUM_BYTES, peer=0)

@@ -13,8 +13,9 @@ from grader.grading_plugin.launch_results import make_launch
 from grader.judge.check_failures import NotProven, RuleViolation, WrongAnswer
 from grader.model.finding import found
 from grader.model.report import Outcome
-from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
+from grader.trace.calls import NO_PEER
 
+from ...judge import build
 from .runs import raises
 
 CASE = Training("train", file="dist.py", num_training=100)
@@ -24,46 +25,17 @@ MODEL = lenet.MODEL_NUM_BYTES
 
 
 def send(sequence, peer, num_bytes):
-    return Call(
-        sequence=sequence,
-        function="Send",
-        peer=peer,
-        tag=0,
-        communicator=0,
-        communicator_size=RANKS,
-        num_elements=num_bytes,
-        num_bytes=num_bytes,
-        entered_ns=1,
-        left_ns=2,
-        completed_ns=2,
-        is_send=True,
-        is_receive=False,
-        creates_request=False,
-        request_freed=False,
-        cancelled=False,
-        synchronous=False,
-        pickled=True,
-        matched_source=NO_PEER,
-        matched_tag=0,
-        received_num_bytes=-1,
-        failed_polls=0,
-        waits_for=(),
-        phase=1,
-        error=0,
-        file="dist.py",
-        line=10 + sequence,
-    )
+    fields = {"peer": peer, "num_elements": num_bytes, "num_bytes": num_bytes, "pickled": True}
+    fields |= {"communicator_size": RANKS, "file": "dist.py", "line": 10 + sequence}
+    return build.call("Send", sequence=sequence, **fields)
 
 
 def trace_of(lengths_by_rank):
     """Workers send to the server."""
-    ranks = []
-    for rank in range(RANKS):
-        calls = [send(i, 0, length) for i, length in enumerate(lengths_by_rank.get(rank, ()))]
-        state = {"attached": True, "initialised": True, "finalised": False, "truncated": False}
-        state |= {"inside": -1, "polling": False, "progress": 0, "num_failed_polls": 0}
-        ranks.append(RankTrace(rank=rank, calls=tuple(calls), **state))
-    return Trace(tuple(ranks))
+    return build.trace_of(
+        [send(i, 0, length) for i, length in enumerate(lengths_by_rank.get(rank, ()))]
+        for rank in range(RANKS)
+    )
 
 
 class Script:

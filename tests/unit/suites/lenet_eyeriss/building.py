@@ -1,33 +1,17 @@
-"""Outcomes, traces and schedules made by hand: what a run would have brought back."""
+"""Calls and schedules made by hand, and what a check says of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from lenet_eyeriss.schedule import Matrix, Work
 
-from grader.grading_plugin.case import Case
 from grader.judge.check_failures import CheckFailure
 from grader.model.finding import Fact
-from grader.model.report import Outcome
-from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
+from grader.trace.calls import NO_PEER, Call
 
-
-def outcome(
-    case: Case, inputs: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]
-) -> Outcome:
-    """Return the outcome of a case whose ranks returned `results`; no call was recorded."""
-    return Outcome(
-        label=case.label,
-        ranks=len(inputs),
-        inputs=tuple(inputs),
-        results=tuple(results),
-        trace=Trace(()),
-        wall_time_s=0.0,
-    )
+from ...judge import build
 
 
 @contextmanager
@@ -40,58 +24,10 @@ def failing(error: type[CheckFailure], *keys: str, **facts: Fact) -> Iterator[No
     assert facts.items() <= findings[0].facts.items()
 
 
-def trace_of(calls_by_rank: Sequence[Sequence[Call]]) -> Trace:
-    """Return the complete trace of ranks that made these calls."""
-    return Trace(
-        tuple(
-            RankTrace(
-                rank=rank,
-                calls=tuple(replace(each, sequence=i) for i, each in enumerate(calls)),
-                attached=True,
-                initialised=True,
-                finalised=False,
-                inside=-1,
-                polling=False,
-                progress=len(calls),
-                num_failed_polls=0,
-                truncated=False,
-            )
-            for rank, calls in enumerate(calls_by_rank)
-        )
-    )
-
-
 def call(function: str, num_elements: int, peer: int = NO_PEER) -> Call:
     """Return a call on float32 numbers that was completed in the student's phase."""
-    return Call(
-        sequence=0,
-        function=function,
-        peer=peer,
-        tag=0,
-        communicator=0,
-        communicator_size=-1,
-        num_elements=num_elements,
-        num_bytes=4 * num_elements,
-        entered_ns=1,
-        left_ns=2,
-        completed_ns=2,
-        is_send=function in ("send", "isend"),
-        is_receive=function in ("recv", "irecv"),
-        creates_request=function in ("isend", "irecv"),
-        request_freed=False,
-        cancelled=False,
-        synchronous=False,
-        pickled=False,
-        matched_source=NO_PEER,
-        matched_tag=0,
-        received_num_bytes=-1,
-        failed_polls=0,
-        waits_for=(),
-        phase=1,
-        error=0,
-        file="ring_allreduce.py",
-        line=1,
-    )
+    fields = {"num_elements": num_elements, "num_bytes": 4 * num_elements, "peer": peer}
+    return build.call(function, **fields, file="ring_allreduce.py")
 
 
 def right_schedule(ifmap: Matrix, kernel: Matrix) -> list[Work]:

@@ -20,7 +20,8 @@ from lenet_eyeriss.schedule import Work
 
 from grader.api import WrongAnswer
 
-from .building import failing, outcome, right_schedule
+from ...judge.build import outcome
+from .building import failing, right_schedule
 
 SHEETS, SAME_SIZE, *_ = CONVOLUTIONS
 RULES = (assert_own_rows, assert_one_operation_a_cycle, assert_operands_exist, assert_values)

@@ -19,7 +19,8 @@ from lenet_eyeriss.training_cases import Training, alone_case, ring_cases
 from grader.api import Attempt, Call, Finding, Launch, Outcome, RunFailure, Verdict
 from grader.grading_plugin.launch_results import make_launch
 
-from .building import call, outcome, trace_of
+from ...judge.build import outcome, trace_of
+from .building import call
 
 RANKS = 4
 ALONE = alone_case("ring_allreduce.py")

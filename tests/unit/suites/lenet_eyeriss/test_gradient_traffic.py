@@ -14,7 +14,8 @@ from lenet_eyeriss.serial import NUM_PARAMETERS, SHAPES
 
 from grader.api import RuleViolation
 
-from .building import call, failing, trace_of
+from ...judge.build import trace_of
+from .building import call, failing
 
 EPOCHS = 2
 WHOLE = call("isend", NUM_PARAMETERS, 1)

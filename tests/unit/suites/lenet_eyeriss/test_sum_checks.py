@@ -20,7 +20,8 @@ from lenet_eyeriss.training_checks import (
 
 from grader.api import WrongAnswer
 
-from .building import failing, outcome
+from ...judge.build import outcome
+from .building import failing
 from .test_training_checks import CASE, NUM_RANKS, NUMBERS, mean, trained
 
 SUM_CHECKS = (

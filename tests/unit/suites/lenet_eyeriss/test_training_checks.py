@@ -18,7 +18,8 @@ from grader.api import WrongAnswer
 from grader.grading_plugin.case_evidence import EvidenceCollector
 from grader.model.report import TestResult, Verdict
 
-from .building import failing, outcome
+from ...judge.build import outcome
+from .building import failing
 
 CASE = Training("train_epochs", file="ring_allreduce.py", epochs=2, part_length=1)
 NUM_RANKS = 3

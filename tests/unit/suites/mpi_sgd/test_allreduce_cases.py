@@ -13,7 +13,8 @@ from mpi_sgd.allreduce_cases import (
 )
 from mpi_sgd.allreduce_numbers import DRAWN, SERIAL
 
-from .outcomes import inputs_of, outcome
+from ...judge.build import outcome
+from .outcomes import inputs_of
 
 CASES = cases_by_ranks("my_ring_allreduce.py", "ringallreduce")
 EVERY_CASE = sorted(

@@ -23,8 +23,8 @@ from grader.judge.traffic.fault_effects import (
 )
 from grader.model.report import RunFailure, Verdict
 
-from ...judge.build import Run, samples_of_bytes
-from .outcomes import call, inputs_of, outcome, raising, trace_of
+from ...judge.build import Run, outcome, samples_of_bytes, trace_of
+from .outcomes import call, inputs_of, raising
 
 CASES = cases_by_ranks("my_naive_allreduce.py", "allreduce")
 DEAD = RunFailure(Verdict.DEADLOCK, "rank 0 waits for rank 1")

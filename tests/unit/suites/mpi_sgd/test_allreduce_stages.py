@@ -24,7 +24,8 @@ from grader.judge.check_failures import CheckFailure
 from grader.model.finding import Finding
 from grader.model.report import Attempt, RunFailure, Verdict
 
-from .outcomes import call, inputs_of, outcome, trace_of
+from ...judge.build import outcome, trace_of
+from .outcomes import call, inputs_of
 
 CASES = cases_by_ranks("my_ring_allreduce.py", "ringallreduce")
 ARRAY = 240 * 8

@@ -23,7 +23,8 @@ from grader.judge.check_failures import RuleViolation, WrongAnswer
 from grader.model.report import TestResult, Verdict
 from grader.trace.calls import ANY_SOURCE
 
-from .outcomes import call, inputs_of, outcome, raising, trace_of
+from ...judge.build import outcome, trace_of
+from .outcomes import call, inputs_of, raising
 
 CASES = cases_by_ranks("my_ring_allreduce.py", "ringallreduce")
 PLAIN = next(case for case in CASES[3] if case.subject == "plain")

@@ -24,7 +24,8 @@ from grader.api import Finding, Outcome, RuleViolation, RunFailed, WrongAnswer
 from grader.grading_plugin.launch_results import make_launch
 from grader.model.report import RunFailure, Verdict
 
-from .outcomes import call, inputs_of, outcome, raising, trace_of
+from ...judge.build import outcome, trace_of
+from .outcomes import call, inputs_of, raising
 
 CASES = async_cases.cases_by_ranks()
 EVERY_CASE = [

@@ -14,8 +14,8 @@ from mpi_sgd.fit_cases import Fit
 
 from grader.api import Call, NotProven, Outcome, RuleViolation
 
-from ...judge.build import samples_of_bytes
-from .outcomes import call, raising, trace_of
+from ...judge.build import samples_of_bytes, trace_of
+from .outcomes import call, raising
 from .test_async_cases import serve
 
 CASE = next(

@@ -11,7 +11,8 @@ from grader.api import ANY_SOURCE, Attempt, Call, Finding
 from grader.grading_plugin.launch_results import Launch, make_launch
 from grader.model.report import RunFailure, Verdict
 
-from .outcomes import call, inputs_of, trace_of
+from ...judge.build import trace_of
+from .outcomes import call, inputs_of
 from .test_async_cases import serve
 
 CASES = async_cases.cases_by_ranks()

@@ -7,7 +7,8 @@ from mpi_sgd import async_cases, ownership
 
 from grader.api import RuleViolation, Trace
 
-from .outcomes import call, raising, trace_of
+from ...judge.build import trace_of
+from .outcomes import call, raising
 
 SIZES = async_cases.LARGE_LAYERS
 BY_LAYER = ownership.layer_num_bytes(SIZES)

@@ -19,7 +19,8 @@ from grader.api import NotProven
 from grader.course.courses import bundled
 from grader.rank import mpi_shim, probe_modules
 
-from .outcomes import inputs_of, outcome, raising
+from ...judge.build import outcome
+from .outcomes import inputs_of, raising
 
 ROOT = Path(__file__).parents[4]
 FILE = "sync_network.py"

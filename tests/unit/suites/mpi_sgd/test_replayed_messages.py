@@ -11,8 +11,8 @@ from mpi_sgd.replayed_messages import are_told, slices_of
 from grader.api import Attempt, Call
 from grader.model.report import RunFailure, Verdict
 
-from ...judge.build import samples_of_bytes
-from .outcomes import call, inputs_of, trace_of
+from ...judge.build import samples_of_bytes, trace_of
+from .outcomes import call, inputs_of
 
 CASE = next(
     case for case in async_cases.cases_by_ranks()[3] if case.group == async_cases.ONE_MASTER

@@ -17,7 +17,8 @@ from mpi_sgd.sync_cases import SEVERAL_STEPS, cases_by_ranks
 
 from grader.api import Call, NotProven, Outcome, RuleViolation
 
-from .outcomes import call, inputs_of, outcome, raising, trace_of
+from ...judge.build import outcome, trace_of
+from .outcomes import call, inputs_of, raising
 
 RANKS = 3
 CASE: Fit = next(

@@ -25,7 +25,8 @@ from mpi_sgd.sync_cases import (
 from grader.api import Launch, Outcome, RunFailure, Verdict, WrongAnswer
 from grader.grading_plugin.launch_results import make_launch
 
-from .outcomes import call, inputs_of, outcome, raising, trace_of
+from ...judge.build import outcome, trace_of
+from .outcomes import call, inputs_of, raising
 
 CASES = cases_by_ranks("sync_network.py", has_messages=True)
 RANKS = 3

@@ -13,8 +13,8 @@ from mpi_sgd.sync_proof import _assert_gradients_are_given as assert_gradients_a
 
 from grader.api import Call, NotProven
 
-from ...judge.build import samples_of_bytes
-from .outcomes import call, raising, trace_of
+from ...judge.build import samples_of_bytes, trace_of
+from .outcomes import call, raising
 from .test_sync_cases import BY_GROUP, RANKS, trained
 
 RANDOM = np.random.default_rng(4)

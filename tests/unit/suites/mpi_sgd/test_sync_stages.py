@@ -22,7 +22,8 @@ from mpi_sgd.sync_stages import (
 from grader.api import Attempt, Call, Finding, Launch, RunFailed, RunFailure, Verdict
 from grader.grading_plugin.launch_results import make_launch
 
-from .outcomes import call, outcome, trace_of
+from ...judge.build import outcome, trace_of
+from .outcomes import call
 
 RANKS = 3
 CASES = cases_by_ranks("sync_network.py", has_messages=True)

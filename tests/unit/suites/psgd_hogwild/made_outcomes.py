@@ -8,8 +8,9 @@ from psgd_hogwild import softmax_regression
 from psgd_hogwild.psgd_cases import BATCH_NS
 from psgd_hogwild.training_cases import NUM_FEATURES, NUM_PARAMETERS, Training
 
-from grader.api import Call, Data, Outcome, Trace
-from grader.trace.calls import NO_PEER, RankTrace
+from grader.api import Call, Data, Outcome
+
+from ...judge import build
 
 STEP_NS = 2 * BATCH_NS
 
@@ -37,29 +38,7 @@ def outcome_of(
     calls: Sequence[Sequence[Call]] = (),
 ) -> Outcome:
     """Return the outcome of ranks that returned `results` and made `calls`."""
-    ranks = [
-        RankTrace(
-            rank=rank,
-            calls=tuple(calls[rank]) if calls else (),
-            attached=True,
-            initialised=True,
-            finalised=False,
-            inside=-1,
-            polling=False,
-            progress=0,
-            num_failed_polls=0,
-            truncated=False,
-        )
-        for rank in range(len(inputs))
-    ]
-    return Outcome(
-        label=case.label,
-        ranks=len(inputs),
-        inputs=tuple(inputs),
-        results=tuple(results),
-        trace=Trace(tuple(ranks)),
-        wall_time_s=0.0,
-    )
+    return build.outcome(case, inputs, results, build.trace_of(calls or [()] * len(inputs)))
 
 
 def batches_of(case: Training, part: Sequence[int]) -> list[np.ndarray]:
@@ -119,32 +98,6 @@ def gradients_met(
 
 def call(function: str, entered_ns: int, line: int = 7) -> Call:
     """Return a call that was completed in the student's phase."""
-    return Call(
-        sequence=0,
-        function=function,
-        peer=NO_PEER,
-        tag=0,
-        communicator=1,
-        communicator_size=2,
-        num_elements=1,
-        num_bytes=8,
-        entered_ns=entered_ns,
-        left_ns=entered_ns + 1,
-        completed_ns=entered_ns + 1,
-        is_send=False,
-        is_receive=False,
-        creates_request=False,
-        request_freed=False,
-        cancelled=False,
-        synchronous=False,
-        pickled=False,
-        matched_source=NO_PEER,
-        matched_tag=0,
-        received_num_bytes=-1,
-        failed_polls=0,
-        waits_for=(),
-        phase=1,
-        error=0,
-        file="psgd.py",
-        line=line,
-    )
+    times = {"entered_ns": entered_ns, "left_ns": entered_ns + 1, "completed_ns": entered_ns + 1}
+    fields = {"communicator": 1, "communicator_size": 2, "num_elements": 1, "num_bytes": 8}
+    return build.call(function, **times, **fields, file="psgd.py", line=line)

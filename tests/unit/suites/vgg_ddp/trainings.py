@@ -13,22 +13,11 @@ from grader.grading_plugin.case import Case
 from grader.judge.check_failures import CheckFailure, RuleViolation, WrongAnswer
 from grader.model.report import Outcome
 from grader.oracles import packed
-from grader.trace.calls import RankTrace, Trace
+
+from ...judge import build
 
 FIRST_CHANNELS = 1
 LABELS = np.random.default_rng(2).integers(serial.NUM_CLASSES, size=384)
-SILENT = RankTrace(
-    rank=0,
-    calls=(),
-    attached=True,
-    initialised=True,
-    finalised=False,
-    inside=-1,
-    polling=False,
-    progress=0,
-    num_failed_polls=0,
-    truncated=False,
-)
 SHARES = (0.5, 0.75, 0.95)
 
 
@@ -47,15 +36,9 @@ EPOCH = case()
 
 
 def outcome(case: Case, results: Sequence[Any]) -> Outcome:
-    """Return the outcome of a case whose ranks returned `results`; no call was recorded."""
-    return Outcome(
-        label=case.label,
-        ranks=len(results),
-        inputs=({"train_labels": LABELS},) * len(results),
-        results=tuple(results),
-        trace=Trace((SILENT,) * len(results)),
-        wall_time_s=0.0,
-    )
+    """Return the outcome of a case whose ranks returned `results`, which made no call."""
+    inputs = ({"train_labels": LABELS},) * len(results)
+    return build.outcome(case, inputs, results, build.trace_of([()] * len(results)))
 
 
 def refused(
