@@ -1,9 +1,7 @@
 """Nothing is paid for nothing: what answers without the part's algorithm gets a tenth at most."""
 
 import pytest
-
-from grader.grading import pipeline
-from grader.grading.settings import Settings
+from empty_tricks import assert_earns_at_most, graded
 
 PARTS = {
     "naive_allreduce": ("my_naive_allreduce.py", "allreduce"),
@@ -165,10 +163,6 @@ def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, ranks):
     code = f"{IMPORTS}\n\ndef {function}(send, recv, comm, op):\n{body}\n"
     (tmp_path / file).write_text(code)
 
-    settings = Settings(launch=ranks.launcher("mpi_sgd"))
-    report = pipeline.grade(tmp_path, assignment="mpi_sgd", parts=[part], settings=settings)
-
-    (result,) = report.parts
-    paid = [f"{test.name} {test.points:g}" for test in result.tests if test.points]
+    result = graded(ranks, tmp_path, "mpi_sgd", part)
     assert result.verdict.value not in ("ACCEPTED", "NOT_ATTEMPTED", "JUDGE_ERROR"), result
-    assert result.points <= result.max_points / 10, paid
+    assert_earns_at_most(0.1, result)

@@ -3,9 +3,7 @@
 from textwrap import dedent, indent
 
 import pytest
-
-from grader.grading import pipeline
-from grader.grading.settings import Settings
+from empty_tricks import assert_earns_at_most, graded
 
 HEAD = """
 import os, sys, tempfile
@@ -174,17 +172,10 @@ ANSWERS = ("0", "1", "None", "arguments[0]", "arguments", "sum(arguments)", "-1"
 ANSWERS += ("float('inf')", "max(arguments)", "10**9")
 
 
-def share_of(folder, part, ranks):
-    """Return what a submission of one file is paid, as a share of the part."""
-    report = pipeline.grade(
-        folder,
-        assignment="federated",
-        parts=[part],
-        settings=Settings(launch=ranks.launcher("federated")),
-    )
-    (result,) = report.parts
+def assert_earns_a_tenth_at_most(folder, part, ranks):
+    result = graded(ranks, folder, "federated", part)
     assert result.verdict.value != "JUDGE_ERROR", result.message
-    return result.points / result.max_points
+    assert_earns_at_most(0.1, result)
 
 
 @pytest.mark.slow
@@ -198,7 +189,7 @@ def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, ranks):
         else EVERY_BATCH + indent(dedent(PER_BATCH[trick]), " " * 12)
     )
     (tmp_path / FILES[part]).write_text(f'{HEAD}\nif __name__ == "__main__":\n{body}\n')
-    assert share_of(tmp_path, part, ranks) <= 0.1
+    assert_earns_a_tenth_at_most(tmp_path, part, ranks)
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
@@ -206,4 +197,4 @@ def test_one_answer_for_all_formulas_gets_a_tenth_at_most(answer, tmp_path, rank
     """Whatever verdict it gets."""
     functions = [f"def {name}(*arguments):\n    return {answer}\n" for name in FORMULAS]
     (tmp_path / "communication.py").write_text("\n\n".join(functions))
-    assert share_of(tmp_path, "communication", ranks) <= 0.1
+    assert_earns_a_tenth_at_most(tmp_path, "communication", ranks)

@@ -3,11 +3,7 @@
 import textwrap
 
 import pytest
-
-from grader.grading import pipeline
-from grader.grading.settings import Settings
-
-ASSIGNMENT = "psgd_hogwild"
+from empty_tricks import assert_earns_at_most, graded
 
 NETWORK = """
 import torch
@@ -184,13 +180,9 @@ def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, ranks):
     body = textwrap.indent(textwrap.dedent(TRICKS[part][trick]).strip(), indent)
     (tmp_path / file).write_text(f"{code.strip()}\n{body}\n")
 
-    settings = Settings(launch=ranks.launcher(ASSIGNMENT))
-    report = pipeline.grade(tmp_path, assignment=ASSIGNMENT, parts=[part], settings=settings)
-
-    (result,) = report.parts
-    paid = [f"{test.name} {test.points:g}" for test in result.tests if test.points]
+    result = graded(ranks, tmp_path, "psgd_hogwild", part)
     assert result.verdict.value not in ("ACCEPTED", "NOT_ATTEMPTED", "JUDGE_ERROR"), result
-    assert result.points <= result.max_points / 10, paid
+    assert_earns_at_most(0.1, result)
 
 
 def test_there_are_ten_tricks_for_each_part():

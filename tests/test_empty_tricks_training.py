@@ -4,11 +4,7 @@ from pathlib import Path
 from textwrap import indent
 
 import pytest
-
-from grader.grading import pipeline
-from grader.grading.settings import Settings
-
-MOST = 0.1
+from empty_tricks import assert_earns_at_most, graded
 
 SYNCHRONOUS = """\
 import numpy as np
@@ -191,13 +187,4 @@ FILES = {
 def test_an_empty_trick_earns_next_to_nothing(part: str, trick: str, tmp_path: Path, ranks) -> None:
     file, frame, depth = FILES[part]
     (tmp_path / file).write_text(frame.format(trick=indent(trick, depth * " ")))
-    report = pipeline.grade(
-        tmp_path,
-        assignment="mpi_sgd",
-        parts=[part],
-        settings=Settings(launch=ranks.launcher("mpi_sgd")),
-    )
-    (result,) = report.parts
-    paid = {test.name: test.points for test in result.tests if test.points}
-    assert result.max_points > 0
-    assert result.points <= MOST * result.max_points, f"{paid}: {result.message}"
+    assert_earns_at_most(0.1, graded(ranks, tmp_path, "mpi_sgd", part))
