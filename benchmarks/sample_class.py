@@ -1,12 +1,13 @@
 """A class of 60 hand-ins of `mpi_sgd`, as platforms deliver them: labelled, hostile, broken, ..."""
 
-import csv
 import io
 import shutil
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from grader.addons.classroom.tables import csv_text
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSIGNMENT = "mpi_sgd"
@@ -80,7 +81,7 @@ def make(folder: Path) -> list[Sample]:
         for each in samples
         if each.counts or each.can_be_read
     ]
-    (folder / "times.csv").write_text(_csv(("hand_in", "submitted_at"), times))
+    (folder / "times.csv").write_text(csv_text([("hand_in", "submitted_at"), *times]))
     return samples
 
 
@@ -121,13 +122,7 @@ def _roster(samples: Sequence[Sample]) -> str:
         rows.append((each.student, group, str(number), f"s{number:02}"))
         if each.partner:
             rows.append((each.partner, group, "", ""))
-    return _csv(("id", "group", "moodle", "blackboard"), rows)
-
-
-def _csv(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([head, *rows])
-    return text.getvalue()
+    return csv_text([("id", "group", "moodle", "blackboard"), *rows])
 
 
 def _zipped(source: Path) -> bytes:

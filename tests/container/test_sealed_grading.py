@@ -9,10 +9,10 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from polling import wait_for
 from this_checkout import GRADE, ROOT, STUDENT_IMAGE, docker_run, grade
 
 from grader.sealed.container import plan
@@ -265,13 +265,3 @@ def test_the_container_ends_with_its_client(engine, tmp_path, how):
     client.send_signal(how)
     client.wait(60)
     wait_for(lambda: not engine.containers.list(all=True, filters=ours, ignore_removed=True))
-
-
-def wait_for(found, limit_s: float = 60):
-    until_s = time.monotonic() + limit_s
-    while time.monotonic() < until_s:
-        value = found()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError("waited in vain")

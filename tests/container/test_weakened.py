@@ -9,7 +9,7 @@ from red_team.attack import HOSTILE, Attack
 from red_team.attack_runner import AttackRunner, options
 from red_team.weakened import NEVER_ENDS_IT, WEAKENINGS, weakened
 
-from grader.model.report import PartResult, Report, TestResult, Verdict, Versions
+from grader.model.report import Verdict
 from grader.report import json_report, markdown, terminal, words
 from grader.report.export import junit
 
@@ -105,35 +105,8 @@ TEXTS = {
 )
 def test_report_without_escapes_is_found_unsafe(modules, function, text, monkeypatch):
     """What looks at the reports sees what an exporter that forgets to escape lets through."""
-    report = a_report(text)
+    report = rendered.report_of_one_test(text, text)
     assert not list(rendered.unsafe(report))
     for module in modules:
         monkeypatch.setattr(module, function, lambda text, *_, **__: text)
     assert list(rendered.unsafe(report))
-
-
-def a_report(message: str) -> Report:
-    test = TestResult(
-        "test_it", "It is right.", Verdict.RUN_TIME_ERROR, 0, 15, message=message, detail=message
-    )
-    part = PartResult(
-        name="naive_allreduce",
-        title="Naive all-reduce",
-        verdict=Verdict.RUN_TIME_ERROR,
-        points=0,
-        max_points=15,
-        message=message,
-        tests=(test,),
-    )
-    return Report(
-        assignment="mpi_sgd",
-        title="Training",
-        submission=".",
-        submission_digest="0" * 64,
-        mode="container",
-        parts=(part,),
-        manual_parts=(),
-        versions=Versions("1", "0" * 64, "course", "0" * 64, "0" * 64, {}),
-        wall_time_s=1.0,
-        started_at="2026-01-01T00:00:00+00:00",
-    )

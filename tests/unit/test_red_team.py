@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from red_team import invariants
+from red_team import invariants, rendered
 from red_team.attack import Attack
 from red_team.canaries import ROOT, Canaries
 from red_team.container import Graded
 
-from grader.model.report import PartResult, Report, TestResult, Verdict, Versions
+from grader.model.report import Verdict
 from grader.report import json_report
 
 ATTACK = Attack(
@@ -23,25 +23,9 @@ ATTACK = Attack(
 CLEAN = {"num_pids": 3, "processes": [], "files": {"/tmp": {"'/tmp/ours'": 0}}, "ipc": []}
 
 
-def report(
-    verdict=Verdict.WRONG_ANSWER, points=0.0, message="recv[0] is 0", part="naive_allreduce"
-):
-    test = TestResult("test_it", "It is right.", verdict, points, 15, message=message)
-    result = PartResult(part, "Naive all-reduce", verdict, points, 15, message, (test,))
-    return json_report.render(
-        Report(
-            assignment="mpi_sgd",
-            title="Training",
-            submission=".",
-            submission_digest="0" * 64,
-            mode="container",
-            parts=(result,),
-            manual_parts=(),
-            versions=Versions("1", "0" * 64, "course", "0" * 64, "0" * 64, {}),
-            wall_time_s=1.0,
-            started_at="2026-01-01T00:00:00+00:00",
-        )
-    ).encode()
+def report(verdict=Verdict.WRONG_ANSWER, points=0.0, message="recv[0] is 0", part=ATTACK.part):
+    one = rendered.report_of_one_test(message, verdict=verdict, points=points, part=part)
+    return json_report.render(one).encode()
 
 
 GRADED = Graded(

@@ -1,6 +1,5 @@
 """The process that reads: what it may do, how it may end, and what is made of that."""
 
-import io
 import os
 import signal
 import subprocess
@@ -12,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pypdf import PdfWriter
 
 from grader.intake import answer, process, submission_codec
 from grader.intake import submission as submissions
@@ -20,6 +18,8 @@ from grader.intake.answer import OUT_OF_MEMORY, READY, message_in
 from grader.intake.submission_codec import SubmissionMessage
 from grader.model.errors import GraderError, UsageError
 from grader.observe.run_control.users import run_uids
+
+from .test_manual import pdf
 
 WANTED = ["ring.py", "part1/main.py"]
 IS_ROOT = os.geteuid() == 0
@@ -268,15 +268,6 @@ def test_the_reader_is_a_program_of_the_standard_library_alone(folder):
 def test_the_limits_fit_together():
     """A whole message fits into what is read of an answer."""
     assert answer.MAX_NUM_BYTES > submission_codec.MAX_NUM_BYTES > submissions.MAX_TOTAL_NUM_BYTES
-
-
-def pdf(num_pages: int) -> bytes:
-    buffer = io.BytesIO()
-    writer = PdfWriter()
-    for _ in range(num_pages):
-        writer.add_blank_page(100, 100)
-    writer.write(buffer)
-    return buffer.getvalue()
 
 
 def test_the_pages_of_a_pdf_are_counted():

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from .imports import imported
+
 REFERENCE = Path(__file__).parents[3] / "reference" / "federated"
 
 
@@ -38,11 +40,7 @@ def torch() -> ModuleType:
 @pytest.fixture
 def utils(torch: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Import the support file anew, and let go of its common name afterwards."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.syspath_prepend(REFERENCE)
-    monkeypatch.delitem(sys.modules, "utils", raising=False)
-    module = importlib.import_module("utils")
-    monkeypatch.setitem(sys.modules, "utils", sys.modules.pop("utils"))
+    module = imported(monkeypatch, ["utils"], REFERENCE)["utils"]
     mpi = SimpleNamespace(MPI=SimpleNamespace(COMM_WORLD=OneProcess(), SUM="sum"))
     monkeypatch.setitem(sys.modules, "mpi4py", mpi)
     return module

@@ -1,8 +1,6 @@
 """Tests of what mpi_sgd gives its students: the network, its small functions and the digits."""
 
-import importlib
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -12,6 +10,8 @@ from data_files import mnist, published
 
 from grader.course.courses import bundled
 
+from .imports import imported
+
 REFERENCE = Path(__file__).parents[3] / "reference" / "mpi_sgd"
 SHARED_SUPPORT = Path(__file__).parents[3] / "grader" / "course" / "support"
 MODULES = ("utils", "network", "images", "collect")
@@ -20,17 +20,7 @@ MODULES = ("utils", "network", "images", "collect")
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     """Import the support modules anew, and let go of their common names afterwards."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.syspath_prepend(SHARED_SUPPORT)
-    monkeypatch.syspath_prepend(REFERENCE)
-    monkeypatch.delenv("GRADER_DATA", raising=False)
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    modules = {name: importlib.import_module(name) for name in MODULES}
-    for name in MODULES:
-        # Noted by monkeypatch, which takes the module out again at the end.
-        monkeypatch.setitem(sys.modules, name, sys.modules.pop(name))
-    return modules
+    return imported(monkeypatch, MODULES, SHARED_SUPPORT, REFERENCE)
 
 
 def squared_error(network, x, y):

@@ -1,11 +1,9 @@
 """Tests of psgd_hogwild's reference and of what it gives its students, without any grading."""
 
 import fcntl
-import importlib
 import os
 import signal
 import struct
-import sys
 import threading
 import time
 from pathlib import Path
@@ -14,6 +12,8 @@ from types import ModuleType
 import mpi4py
 import numpy as np
 import pytest
+
+from .imports import imported
 
 ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "reference" / "psgd_hogwild"
@@ -31,16 +31,8 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     # psgd.py imports MPI; the process that pytest runs in is not to start it.
     monkeypatch.setattr(mpi4py.rc, "initialize", False)
     monkeypatch.setattr(mpi4py.rc, "finalize", False)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.delenv("GRADER_DATA", raising=False)
-    monkeypatch.syspath_prepend(ROOT / "grader" / "course" / "support")
-    monkeypatch.syspath_prepend(REFERENCE)
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    modules = {name: importlib.import_module(name) for name in MODULES}
-    for name in MODULES:
-        # Noted by monkeypatch, which takes the module out again at the end.
-        monkeypatch.setitem(sys.modules, name, sys.modules.pop(name))
+    support = ROOT / "grader" / "course" / "support"
+    modules = imported(monkeypatch, MODULES, support, REFERENCE)
     import torch
 
     torch.set_num_threads(1)

@@ -1,7 +1,6 @@
 """Tests of what vgg_ddp gives its students: the network, the small torchvision, the scripts."""
 
 import contextlib
-import importlib
 import os
 import socket
 import subprocess
@@ -12,6 +11,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
+from .imports import imported
+
 torch = pytest.importorskip("torch")
 
 REFERENCE = Path(__file__).parents[3] / "reference" / "vgg_ddp"
@@ -21,15 +22,7 @@ MODULES = ("torchvision.datasets", "torchvision.transforms", "torchvision", "mod
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     """Import the support modules anew, and let go of their common names afterwards."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.syspath_prepend(REFERENCE)
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    modules = {name: importlib.import_module(name) for name in MODULES}
-    for name in MODULES:
-        # Noted by monkeypatch, which takes the module out again at the end.
-        monkeypatch.setitem(sys.modules, name, sys.modules.pop(name))
-    return modules
+    return imported(monkeypatch, MODULES, REFERENCE)
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 import zipfile
 from pathlib import Path
 
 import pytest
+from polling import wait_for
 
 ROOT = Path(__file__).resolve().parents[4]
 REFERENCE = ROOT / "reference" / "mpi_sgd"
@@ -272,16 +272,6 @@ def test_whoever_interrupts_it_finds_nothing_left(tmp_path, how):
     assert (session.returncode, said) == (3, "grade: interrupted; nothing was graded\n")
     assert folders_of(session) == list(Path(temporary).iterdir()) == []
     assert not processes_of(folder)
-
-
-def wait_for(found, limit_s: float = 60):
-    until_s = time.monotonic() + limit_s
-    while time.monotonic() < until_s:
-        value = found()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError("waited in vain")
 
 
 def processes_of(folder: str) -> list[str]:

@@ -32,6 +32,19 @@ def raises(
     assert facts.items() <= cause.facts.items()
 
 
+def failures_of(
+    checks: object, run: Trained, questions: Sequence[str]
+) -> Mapping[str, WrongAnswer]:
+    """Return the failure of each question that does not hold for a training."""
+    failed = {}
+    for question in questions:
+        try:
+            getattr(checks, question)(run.case, run.outcome)
+        except WrongAnswer as error:
+            failed[question] = error
+    return failed
+
+
 class Rank:
     """What one rank did; `seen` has the model at each of its batches."""
 

@@ -5,9 +5,7 @@ import pytest
 from federated.fedavg_cases import RoundChecks
 from federated.training_cases import Training
 
-from grader.judge.check_failures import WrongAnswer
-
-from .runs import START, Rank, federated, raises, trained, weighted
+from .runs import START, Rank, failures_of, federated, raises, trained, weighted
 
 CASE = Training("train", file="x.py", num_training=79, client_sizes=(64, 15), is_skewed=True)
 QUESTIONS = (
@@ -30,14 +28,7 @@ ONE_CLIENT = {"means", "weights", "several_in_global_models"}
 
 def failures(run):
     """Return the failure of each question that does not hold for a training."""
-    checks = RoundChecks()
-    failed = {}
-    for question in QUESTIONS:
-        try:
-            getattr(checks, question)(run.case, run.outcome)
-        except WrongAnswer as error:
-            failed[question] = error
-    return failed
+    return failures_of(RoundChecks(), run, QUESTIONS)
 
 
 def test_the_weighted_mean_is_right():

@@ -7,10 +7,9 @@ from federated.sgd_cases import StepChecks
 from federated.slices import assert_epochs, assert_only, assert_slice_sizes, assert_whole_batches
 from federated.training_cases import Training
 
-from grader.judge.check_failures import WrongAnswer
 from grader.oracles import packed, unpacked
 
-from .runs import START, data_parallel, raises
+from .runs import START, data_parallel, failures_of, raises
 
 CASE = Training("train", file="x.py", num_training=200)
 RANKS = 2
@@ -33,14 +32,7 @@ QUESTIONS = (
 
 def failures(run):
     """Return the failure of each question that does not hold for a serverless training."""
-    checks = StepChecks(has_server=False)
-    failed = {}
-    for question in QUESTIONS:
-        try:
-            getattr(checks, question)(run.case, run.outcome)
-        except WrongAnswer as error:
-            failed[question] = error
-    return failed
+    return failures_of(StepChecks(has_server=False), run, QUESTIONS)
 
 
 def total(gradients):
