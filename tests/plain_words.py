@@ -58,8 +58,8 @@ def of_module(path):
 
 
 def titles(path):
-    """Yield line and title of each check of a suite."""
-    for each in ast.parse(path.read_text()).body:
+    """Yield line and title of each check of a module, also of those that several parts share."""
+    for each in ast.walk(ast.parse(path.read_text())):
         if isinstance(each, ast.FunctionDef) and each.name.startswith("test_"):
             yield each.lineno, (ast.get_docstring(each) or "").split("\n")[0]
 
@@ -91,10 +91,10 @@ def complaints(root):
         if _IS_PROSE.search(text):
             for rule, sentence in broken_rules(text):
                 yield rule, f"{name}:{line}: {sentence}"
-    suites = "tests/suites/*/test_*.py"
     for path in (
-        *root.glob(suites),
-        *root.glob(f"grader/addons/authoring/new_assignment/{suites}"),
+        *root.glob("tests/suites/*/test_*.py"),
+        *root.glob("tests/suites/*/shared_*.py"),
+        *root.glob("grader/addons/authoring/new_assignment/tests/suites/*/test_*.py"),
     ):
         for line, title in titles(path):
             rules = [rule for rule, _ in broken_rules(title)]

@@ -1,5 +1,7 @@
 """The lint of sentences finds what it should, and nothing in good sentences."""
 
+from textwrap import indent
+
 import pytest
 
 from tests import plain_words
@@ -49,7 +51,9 @@ def test_every_kind_of_text_is_read(tmp_path):
         folder.mkdir(parents=True)
     bad = "that nobody has seen"
     (tmp_path / "grader" / "a.py").write_text(f'"""Says {bad}."""\nX = f"{{1}} {bad}"\n')
-    (suite / "test_one.py").write_text(f'def test_it():\n    """A title {bad}."""\n')
+    test = f'def test_it():\n    """A title {bad}."""\n'
+    (suite / "test_one.py").write_text(test)
+    (suite / "shared_tests.py").write_text(f"def shared_tests():\n{indent(test, '    ')}")
     (suite / "assignment.toml").write_text(f'title = "one {bad}"\n')
     (reference / "HANDOUT.md").write_text(f"One {bad}.\n\n    one {bad}\n")
     found = [(rule, where.split(":")[0]) for rule, where in plain_words.complaints(tmp_path)]
@@ -59,4 +63,6 @@ def test_every_kind_of_text_is_read(tmp_path):
         ("name the actor", "reference/one/HANDOUT.md"),
         ("name the actor", "tests/suites/one/test_one.py"),
         (plain_words.TITLE, "tests/suites/one/test_one.py"),
+        ("name the actor", "tests/suites/one/shared_tests.py"),
+        (plain_words.TITLE, "tests/suites/one/shared_tests.py"),
     ]
