@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.api import Array, Case, Data, Finding, Outcome, RuleViolation, Text, found
+from grader.api import Array, Case, Data, Finding, Launch, RuleViolation, Text, found
 
 SOLVERS = frozenset(
     {
@@ -72,11 +72,12 @@ def places(text: str) -> list[Mention]:
     return [Mention(*each) for each in sent if _is_place(each)] if isinstance(sent, list) else []
 
 
-def assert_no_solver(*outcomes: Outcome) -> None:
+def assert_no_solver(launch: Launch) -> None:
     """Assert that nothing handed in imports scikit-learn or another solver.
 
-    outcomes: of Sources. Raises RuleViolation with file, line and module.
+    Raises RuleViolation with file, line and module; RunFailed where the files were not read.
     """
+    outcomes = [outcome for _, outcome in launch.having(probe="read_sources")]
     imports = [each for outcome in outcomes for text in outcome["imports"] for each in places(text)]
     if imports:
         first, number = imports[0], len(imports)

@@ -97,8 +97,7 @@ def test_no_other_solver(run):
     launch = run(1, CASES)
     for case, outcome in launch.having(subject="several images"):
         assert_output_follows(case, outcome)
-    files = [outcome for _, outcome in launch.having(probe="read_sources")]
-    assert_no_solver(*files)
+    assert_no_solver(launch)
 
 
 @stage(2)

@@ -5,7 +5,8 @@ import json
 import pytest
 from psgd_hogwild.sources import SOLVERS, Mention, Sources, assert_no_solver, first_named, places
 
-from grader.api import Outcome, RuleViolation, Trace
+from grader.api import Launch, Outcome, RuleViolation, Trace
+from grader.grading_plugin.launch_results import make_launch
 
 from .made_outcomes import facts_of
 
@@ -27,14 +28,18 @@ def test_a_place_is_a_file_a_line_and_a_name():
     assert places('[["a.py", 3, "sklearn"], 7]') == [Mention("a.py", 3, "sklearn")]
 
 
+def read(*imports: str) -> Launch:
+    """Return a launch whose cases read these imports."""
+    outcomes = [Outcome("", 1, ({},), ({"imports": each},), Trace(()), 0.0) for each in imports]
+    return make_launch([Sources(file="psgd.py")] * len(imports), outcomes, 1)
+
+
 def test_a_solver_is_told_by_its_first_import():
     """And how many there are."""
-    nothing = Outcome("", 1, ({},), ({"imports": "[]"},), Trace(()), 0.0)
-    assert_no_solver(nothing, nothing)
+    assert_no_solver(read("[]", "[]"))
     text = json.dumps([["more.py", 1, "lightgbm"], ["psgd.py", 2, "sklearn"]])
-    found = Outcome("", 1, ({},), ({"imports": text},), Trace(()), 0.0)
     with pytest.raises(RuleViolation) as error:
-        assert_no_solver(nothing, found)
+        assert_no_solver(read("[]", text))
     told = {"place": "more.py:1", "file": "more.py", "name": "lightgbm", "number": 2}
     assert facts_of(error, "solver.imported") == told
 
