@@ -9,6 +9,7 @@ import numpy as np
 from grader.api import Attempt, Outcome, WrongAnswer, case_context, found, holds
 
 from .aggregation import FILE
+from .answered import Check
 from .client_checks import (
     assert_five_rounds,
     assert_half_of_parts,
@@ -32,8 +33,6 @@ from .round_checks import (
 from .round_contents import expected_of_rounds, factors_of_rounds
 from .rounds import Rounds
 from .training_cases import Trained, Training, counted
-
-Check = Callable[[Training, Outcome], None]
 
 UNBUFFERED_RANKS = 3
 MORE_THAN_ALL = 10**6

@@ -8,7 +8,6 @@ import numpy as np
 
 from grader.api import (
     FaultEffect,
-    Launch,
     MessageFault,
     NotProven,
     Outcome,
@@ -29,11 +28,9 @@ from grader.api import (
 )
 
 from . import lenet
+from .answered import Check, Run
 from .gathering import given_num_bytes, prepares_only, reaching_num_bytes
 from .training_cases import Training
-
-Check = Callable[[Training, Outcome], None]
-Run = Callable[..., Launch]
 
 _LARGEST_ARRAY = 0.7
 """The part of a model, at least, that its largest array makes up."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from grader.api import Outcome, WrongAnswer, case_context, holds
 
+from .answered import Check
 from .contents import assert_contents, may_be_beside
 from .gathering import SERVER
 from .sgd_steps import assert_sgd
@@ -30,8 +31,6 @@ from .step_checks import (
 from .step_contents import expected_of_steps, factors_of_steps, models_of_server
 from .steps import Steps, assert_gradients_computed
 from .training_cases import Trained, Training
-
-Check = Callable[[Training, Outcome], None]
 
 
 def cases_of(

@@ -1,6 +1,6 @@
 """Whether sums come from what is sent: it is altered on its way, and do the sums change?"""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from grader.api import (
     FaultEffect,
-    Launch,
     MessageFault,
     Outcome,
     assert_answers_follow,
@@ -19,13 +18,12 @@ from grader.api import (
     inject_faults,
 )
 
+from .over_ranks import Run
 from .serial import NUM_PARAMETERS
 from .shares import is_plausible, num_epochs
 from .sum_checks import assert_any_result, givers_of
 from .training_cases import Training
 from .training_checks import assert_trained_as_one
-
-Run = Callable[[int, tuple[Training, ...]], Launch]
 
 
 def assert_sums_come_from_payloads(run: Run, answers: Iterable[tuple[Training, Outcome]]) -> None:
