@@ -28,7 +28,7 @@ from .fit_cases import (
     examples,
     trained_batches,
 )
-from .replay import Replay, assert_final, replay
+from .replay import assert_final, replay
 from .updates import Update, Value, factors_of, same
 
 _MOST_BATCHES = 8
@@ -147,7 +147,7 @@ def assert_rank_0_holds_the_result(case: Fit, outcome: Outcome, kinds: str = "")
         }
         last = {name: _stepped(start[name], steps[name], final[name]) for name in final}
         chains = {name: [*len(updates) * [start[name]], last[name]] for name in final}
-        assert_final(Replay(chains), final, rtol=RTOL)
+        assert_final(chains, final, rtol=RTOL)
 
 
 def _stepped(start: Value, steps: Value, final: Value) -> Value:
@@ -242,7 +242,7 @@ def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
                 raise led_by(error, dropped_request(outcome), wrong) from None
 
 
-def _replayed(case: Fit, outcome: Outcome) -> Replay:
+def _replayed(case: Fit, outcome: Outcome) -> dict[str, list[Value]]:
     # Beside a slow worker the trace lacks messages of the probe's own.
     dropped = dropped_request(outcome) if case.purpose == "values" else None
     try:

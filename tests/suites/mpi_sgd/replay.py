@@ -8,7 +8,6 @@ whatever messages carried them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,17 +18,7 @@ from .fit_cases import counted
 from .replay_reasons import reason_of_break, told_by_the_sum
 from .updates import Arrays, Update, Value, same
 
-__all__ = ["Arrays", "Replay", "Update", "Value", "assert_final", "replay"]
-
-
 _GATHER = "at the end, every master must send the weights and biases of its layers to rank 0"
-
-
-@dataclass(frozen=True)
-class Replay:
-    """The values each array went through, the start first."""
-
-    values: Mapping[str, Sequence[Value]]
 
 
 def replay(
@@ -39,13 +28,13 @@ def replay(
     *,
     rtol: float,
     final: Arrays | None = None,
-) -> Replay:
-    """Return the chain of values of every array, with each update in it exactly once.
+) -> dict[str, list[Value]]:
+    """Return the chain of values of every array, the start first, with each update in it once.
 
     final: what rank 0 ends with; only used to say more when there is no such chain.
     Raises WrongAnswer where an array's chain breaks, with the reason as far as it can be read off.
     """
-    values = {}
+    chains = {}
     for name in start:
         _assert_first_batches_saw(name, start[name], updates, rtol)
         chain, left_over = _chain(name, start[name], updates, learning_rate, rtol)
@@ -56,16 +45,17 @@ def replay(
             text = f"The mistake first shows at update {len(chain)} of {len(updates)} to {name}."
             place = found("async.seen_at_update", text, number=len(chain), name=name)
             raise WrongAnswer(reason, *([in_all] if in_all else []), place)
-        values[name] = chain
-    return Replay(values)
+        chains[name] = chain
+    return chains
 
 
-def assert_final(replayed: Replay, final: Arrays, *, rtol: float) -> None:
+def assert_final(chains: Mapping[str, Sequence[Value]], final: Arrays, *, rtol: float) -> None:
     """Assert that rank 0 ends with the last value of every array.
 
+    chains: the values that each array went through, the start first.
     Raises WrongAnswer: also says when it is an earlier value that it still holds.
     """
-    for name, chain in replayed.values.items():
+    for name, chain in chains.items():
         held, num_updates = final[name], len(chain) - 1
         if same(held, chain[-1], rtol):
             continue

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mpi_sgd.replay import Replay, Update, Value, assert_final, replay
+from mpi_sgd.replay import assert_final, replay
+from mpi_sgd.updates import Update, Value
 
 from grader.api import WrongAnswer
 
@@ -53,7 +54,9 @@ def by_worker(updates: Sequence[Update]) -> list[Update]:
     return sorted(updates, key=lambda update: (update.rank, update.batch))
 
 
-def replayed(updates: Sequence[Update], final: dict[str, Value] | None = None) -> Replay:
+def replayed(
+    updates: Sequence[Update], final: dict[str, Value] | None = None
+) -> dict[str, list[Value]]:
     return replay(START, by_worker(updates), LEARNING_RATE, rtol=RTOL, final=final)
 
 
@@ -62,7 +65,7 @@ def test_any_order_of_arrival_is_found_again(arrivals: list[int]) -> None:
     updates, final = serve(arrivals)
     found = replayed(updates, final)
     assert_final(found, final, rtol=RTOL)
-    for name, chain in found.values.items():
+    for name, chain in found.items():
         assert len(chain) == len(arrivals) + 1
         for value, update in zip(chain[1:], updates, strict=True):
             np.testing.assert_array_equal(value, update.after[name])
