@@ -56,8 +56,7 @@ def where_gradients_go_round(run):
 @points(0)
 def test_sums_are_made_by_messages(run):
     """adds up the gradients with point-to-point messages"""
-    answers = where_few_hold(run, CASES, assert_goes_all_the_way_round)
-    for case, outcome in answers:
+    for case, outcome in where_few_hold(run, CASES, assert_goes_all_the_way_round):
         with case_context(case, outcome):
             assert_added_by_messages(outcome.trace, num_calls(outcome))
     drawn = where_drawn_holds(run, CASES, assert_goes_all_the_way_round)
@@ -79,8 +78,7 @@ def test_only_messages_carry_gradients(run):
 @points(0.75, requires=test_sums_are_made_by_messages)
 def test_every_process_sends_to_one_neighbour(run):
     """sends to one neighbour and receives from the other"""
-    answers = where_gradients_go_round(run)
-    for case, outcome in answers:
+    for case, outcome in where_gradients_go_round(run):
         with case_context(case, outcome):
             assert_one_neighbour(outcome.trace)
 
@@ -112,8 +110,7 @@ def test_any_number_of_processes_trains_as_one(run, ranks):
 @points(0.5, requires=test_every_process_sends_to_one_neighbour)
 def test_no_collective_is_called(run):
     """calls no collective, not even a barrier"""
-    answers = where_gradients_go_round(run)
-    for case, outcome in answers:
+    for case, outcome in where_gradients_go_round(run):
         with case_context(case, outcome):
             assert_only_point_to_point(outcome.trace)
 
@@ -135,8 +132,7 @@ def test_every_process_sends_no_more_than_a_ring_needs(run, ranks):
 @points(0.25, requires=test_every_process_sends_to_one_neighbour)
 def test_calls_do_not_block(run):
     """sends and receives with non-blocking calls only"""
-    answers = where_gradients_go_round(run)
-    for case, outcome in answers:
+    for case, outcome in where_gradients_go_round(run):
         with case_context(case, outcome):
             assert_only_nonblocking(outcome.trace, also=functions.TORCH_COLLECTIVES)
 
