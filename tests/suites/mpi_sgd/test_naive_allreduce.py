@@ -1,31 +1,14 @@
 """Naive all-reduce: every rank sends its array to every other and reduces them all."""
 
+from functools import partial
+
 import pytest
 
-from grader.api import (
-    assert_answers_follow,
-    assert_buffers_not_pickles,
-    assert_naive_volume,
-    assert_only_nonblocking,
-    assert_only_point_to_point,
-    assert_requests_completed,
-    assert_time_ratio,
-    part,
-    points,
-    stage,
-)
+from grader.api import assert_answers_follow, assert_naive_volume, part, points, stage
 
-from .allreduce_cases import cases_by_ranks, timing_cases
-from .allreduce_proof import assert_results_come_from_messages, prove
-from .allreduce_rules import (
-    WRONG_DTYPE,
-    assert_ability,
-    assert_all_abilities,
-    assert_late_messages_awaited,
-    assert_rule,
-    timed_check,
-    timing_sends,
-)
+from .allreduce_cases import cases_by_ranks
+from .allreduce_proof import prove
+from .allreduce_rules import assert_ability, assert_late_messages_awaited, assert_rule
 from .allreduce_stages import (
     assert_arrays_are_sent,
     assert_arrays_come_together,
@@ -33,21 +16,19 @@ from .allreduce_stages import (
     assert_exchange_has_begun,
     assert_name_is_misspelt,
 )
-from .allreduce_values import assert_reduced_by_messages, assert_send_unchanged
+from .shared_allreduce_tests import shared_tests
 
 pytestmark = [part("naive_allreduce"), pytest.mark.mpi]
 
 FILE, FUNCTION = "my_naive_allreduce.py", "allreduce"
 CASES = cases_by_ranks(FILE, FUNCTION)
+SHARED = shared_tests(FILE, FUNCTION, CASES)
+
+test_results_come_from_the_messages = points(0.25)(SHARED.test_results_come_from_the_messages)
+from_messages = partial(points, requires=test_results_come_from_the_messages)
 
 
-@points(0.25)
-def test_results_come_from_the_messages(run):
-    """computes the result from the messages it receives"""
-    assert_results_come_from_messages(run, CASES)
-
-
-@points(2.25, requires=test_results_come_from_the_messages)
+@from_messages(2.25)
 def test_every_rank_sends_its_array_to_every_other(run):
     """sends each array once to every other rank"""
     assert_rule(
@@ -63,173 +44,47 @@ def test_every_rank_sends_its_array_to_every_other(run):
         assert_answers_follow(proof.outcome.trace, proof.effects)
 
 
-@points(0.25, requires=test_results_come_from_the_messages)
-def test_three_processes(run):
-    """works on 3 ranks"""
-    for case, outcome in run(3, CASES[3]).having(subject="plain"):
-        assert_reduced_by_messages(case, outcome)
+test_three_processes = from_messages(0.25)(SHARED.test_three_processes)
+test_two_and_four_processes = from_messages(0.25)(SHARED.test_two_and_four_processes)
+test_any_number_of_processes = from_messages(0.25)(SHARED.test_any_number_of_processes)
+correct = partial(points, requires=(test_three_processes, test_two_and_four_processes))
+test_all_inputs_and_numbers_of_processes = correct(1.5)(
+    SHARED.test_all_inputs_and_numbers_of_processes
+)
 
 
-@points(0.25, requires=test_results_come_from_the_messages)
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_two_and_four_processes(run, ranks):
-    """works on 2 and 4 ranks"""
-    for case, outcome in run(ranks, CASES[ranks]).having(subject="plain"):
-        assert_reduced_by_messages(case, outcome)
-
-
-@points(0.25, requires=test_results_come_from_the_messages)
-@pytest.mark.parametrize("ranks", [2, 4, 5, 8, 16])
-def test_any_number_of_processes(run, ranks):
-    """works on any number of ranks (2 to 16)"""
-    for case, outcome in run(ranks, CASES[ranks]).having(subject="plain"):
-        assert_reduced_by_messages(case, outcome)
-
-
-RIGHT = (test_three_processes, test_two_and_four_processes)
-
-
-@points(1.5, requires=RIGHT)
-def test_all_inputs_and_numbers_of_processes(run):
-    """works for all lengths, ops, and dtypes, on 1 to 16 ranks"""
-    assert_all_abilities(run, CASES)
-
-
-@points(0.25, requires=RIGHT)
+@correct(0.25)
 def test_any_length(run):
     """works for any length, short or long"""
     assert_ability(run, CASES, "any length", "fewer elements")
 
 
-@points(0.25, requires=RIGHT)
-def test_no_elements(run):
-    """accepts an empty array"""
-    assert_ability(run, CASES, "no elements")
+test_no_elements = correct(0.25)(SHARED.test_no_elements)
+test_one_process = correct(0.25)(SHARED.test_one_process)
+test_several_dimensions = correct(0.25)(SHARED.test_several_dimensions)
+test_no_dimensions = correct(0.25)(SHARED.test_no_dimensions)
+test_every_dtype = correct(0.5)(SHARED.test_every_dtype)
+test_any_op = correct(1.25)(SHARED.test_any_op)
+test_send_is_left_unchanged = correct(0.25)(SHARED.test_send_is_left_unchanged)
+test_works_when_no_message_is_buffered = correct(0.25)(
+    SHARED.test_works_when_no_message_is_buffered
+)
 
 
-@points(0.25, requires=RIGHT)
-def test_one_process(run):
-    """copies send into recv on 1 rank"""
-    assert_ability(run, CASES, "one process")
-
-
-@points(0.25, requires=RIGHT)
-def test_several_dimensions(run):
-    """works for arrays of 2 and 3 dimensions"""
-    assert_ability(run, CASES, "dimensions")
-
-
-@points(0.25, requires=RIGHT)
-def test_no_dimensions(run):
-    """works for a scalar array, shape ()"""
-    assert_ability(run, CASES, "no dimensions")
-
-
-@points(0.5, requires=RIGHT)
-def test_every_dtype(run):
-    """works for float32 and int64"""
-    assert_ability(run, CASES, "dtype", hint=WRONG_DTYPE)
-
-
-@points(1.25, requires=RIGHT)
-def test_any_op(run):
-    """works for any op, not only np.add"""
-    assert_ability(run, CASES, "op")
-
-
-@points(0.25, requires=RIGHT)
-def test_send_is_left_unchanged(run):
-    """leaves send unchanged"""
-    assert_rule(run, CASES, assert_send_unchanged)
-
-
-@points(0.25, requires=RIGHT)
-def test_works_when_no_message_is_buffered(run):
-    """works without message buffering"""
-    assert_ability(run, CASES, "unbuffered")
-
-
-@points(1.5, requires=RIGHT)
+@correct(1.5)
 def test_calls_in_a_row(run):
     """survives repeated calls with late ranks"""
     assert_ability(run, CASES, "in a row")
     assert_late_messages_awaited(run, CASES)
 
 
-@points(0.25, requires=RIGHT)
-def test_other_communicators(run):
-    """uses only the given communicator"""
-    assert_ability(run, CASES, "communicators")
-
-
-@points(0.75, requires=test_results_come_from_the_messages)
-def test_only_point_to_point_calls(run):
-    """uses point-to-point calls only"""
-    assert_rule(
-        run,
-        CASES,
-        lambda case, outcome: assert_only_point_to_point(outcome.trace),
-        any_way=True,
-        everywhere=True,
-    )
-
-
-@points(1.25, requires=test_results_come_from_the_messages)
-def test_calls_do_not_block(run):
-    """uses non-blocking calls only"""
-    assert_rule(
-        run,
-        CASES,
-        lambda case, outcome: assert_only_nonblocking(outcome.trace),
-        any_way=True,
-        everywhere=True,
-    )
-
-
-@points(0.25, requires=test_results_come_from_the_messages)
-def test_arrays_travel_as_buffers(run):
-    """sends arrays as buffers, not pickled"""
-    assert_rule(
-        run,
-        CASES,
-        lambda case, outcome: assert_buffers_not_pickles(outcome.trace),
-        everywhere=True,
-    )
-
-
-@points(0.25, requires=test_results_come_from_the_messages)
-def test_receives_are_completed(run):
-    """waits for every receive before returning"""
-    assert_rule(
-        run,
-        CASES,
-        lambda case, outcome: assert_requests_completed(outcome.trace, only="receives"),
-        everywhere=True,
-    )
-
-
-@points(2.25, requires=test_results_come_from_the_messages)
-def test_sends_are_completed(run):
-    """waits for every send before returning"""
-    assert_rule(
-        run,
-        CASES,
-        lambda case, outcome: assert_requests_completed(outcome.trace, only="sends"),
-        everywhere=True,
-    )
-
-
-@points(0.25, requires=RIGHT)
-def test_keeps_up_with_mpi(run):
-    """takes at most 20x the time of MPI's Allreduce"""
-    with timing_sends(run, CASES):
-        assert_time_ratio(
-            lambda attempt: run(2, timing_cases(FILE, FUNCTION, attempt) if attempt else CASES[2]),
-            check=timed_check(run, CASES),
-            factor=20,
-            what="allreduce on 2 ranks, 6 MiB,",
-            yardstick="MPI's own Allreduce of the same length",
-        )
+test_other_communicators = correct(0.25)(SHARED.test_other_communicators)
+test_only_point_to_point_calls = from_messages(0.75)(SHARED.test_only_point_to_point_calls)
+test_calls_do_not_block = from_messages(1.25)(SHARED.test_calls_do_not_block)
+test_arrays_travel_as_buffers = from_messages(0.25)(SHARED.test_arrays_travel_as_buffers)
+test_receives_are_completed = from_messages(0.25)(SHARED.test_receives_are_completed)
+test_sends_are_completed = from_messages(2.25)(SHARED.test_sends_are_completed)
+test_keeps_up_with_mpi = correct(0.25)(SHARED.test_keeps_up_with_mpi)
 
 
 @stage(7.5)
