@@ -1,13 +1,16 @@
 """Federated averaging of clients with different numbers of examples, mostly of a few classes."""
 
+from functools import partial
+
 import pytest
 
 from grader.api import not_run, part, points, stage
 
 from .aggregation import PARAMETERS, Aggregation, assert_weighted_means
-from .answered import Check, Run, Runs, answered, assert_as_right_as, assert_ends_alike, begun
-from .fedavg_cases import MORE_THAN_ALL, RoundChecks, assert_exchanged, assert_figure, cases_of
-from .origins import Faults, drawn_run, faults_in
+from .answered import Run, begun
+from .fedavg_cases import MORE_THAN_ALL, RoundChecks, assert_exchanged, cases_of
+from .origins import faults_in
+from .shared_fedavg_tests import assert_clients_matter, shared_tests
 
 pytestmark = [part("fedavg_noniid"), pytest.mark.mpi]
 
@@ -16,33 +19,8 @@ AGGREGATIONS = (
     Aggregation("aggregate", num_samples=(5,)),
     Aggregation("aggregate", num_samples=(12, 70, 33)),
 )
-
-
-@pytest.fixture(scope="module")
-def checks() -> RoundChecks:
-    """Return what is asked of a run."""
-    return RoundChecks()
-
-
-def runs_of(run: Run, *checks: Check) -> Runs:
-    """Yield the runs with several clients. The checks must hold for the longer run."""
-    return answered(run, CASES, checks=checks)
-
-
-def faults_of(run: Run, checks: RoundChecks) -> Faults:
-    """Return what altered messages lead to on one of these numbers of ranks."""
-    return faults_in(run, *drawn_run(runs_of(run)), checks.everything)
-
-
-def assert_clients_matter(faults: Faults, checks: RoundChecks) -> None:
-    """Assert that what the clients send changes the global model."""
-    case, outcome = faults.case, faults.outcome
-    faults.assert_some_matter(
-        range(1, outcome.ranks),
-        least=1,
-        num_used=lambda: len(checks.ranks_used_by_others(case, outcome)),
-    )
-    faults.assert_contents(checks.assert_contents)
+SHARED = shared_tests(CASES)
+checks, runs_of, faults_of = SHARED.checks, SHARED.runs_of, SHARED.faults_of
 
 
 @points(4.25)
@@ -60,50 +38,20 @@ def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
     checks.global_model_used(faults.case, faults.outcome)
 
 
-@points(2, requires=test_training_uses_what_is_sent)
-def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
-    """reaches the correct global model after every round"""
-    for case, outcome in runs_of(run, *checks.everything):
-        for check in checks.training:
-            check(case, outcome)
+sent = partial(points, requires=test_training_uses_what_is_sent)
+test_training_is_that_of_fedavg = sent(2)(SHARED.test_training_is_that_of_fedavg)
+test_trains_with_any_number_of_clients = sent(0.25)(SHARED.test_trains_with_any_number_of_clients)
+test_clients_train_on_all_of_their_examples = sent(1)(
+    SHARED.test_clients_train_on_all_of_their_examples
+)
+test_trains_for_five_rounds = sent(0.25)(SHARED.test_trains_for_five_rounds)
+test_local_steps_are_those_of_sgd = sent(0.25)(SHARED.test_local_steps_are_those_of_sgd)
+test_clients_begin_each_round_with_the_global_model = sent(2.5)(
+    SHARED.test_clients_begin_each_round_with_the_global_model
+)
 
 
-@points(0.25, requires=test_training_uses_what_is_sent)
-@pytest.mark.parametrize("ranks", CASES)
-def test_trains_with_any_number_of_clients(run: Run, checks: RoundChecks, ranks: int) -> None:
-    """works the same way with any number of clients"""
-    assert_ends_alike(run, CASES, ranks, checks.everything)
-
-
-@points(1, requires=test_training_uses_what_is_sent)
-def test_clients_train_on_all_of_their_examples(run: Run, checks: RoundChecks) -> None:
-    """trains each client on all of its part of the data"""
-    for case, outcome in runs_of(run, *checks.everything):
-        checks.own_examples(case, outcome)
-
-
-@points(0.25, requires=test_training_uses_what_is_sent)
-def test_trains_for_five_rounds(run: Run, checks: RoundChecks) -> None:
-    """trains for 5 rounds of 1 epoch in batches of 32"""
-    for case, outcome in runs_of(run, *checks.everything):
-        checks.five_rounds(case, outcome)
-
-
-@points(0.25, requires=test_training_uses_what_is_sent)
-def test_local_steps_are_those_of_sgd(run: Run, checks: RoundChecks) -> None:
-    """takes SGD steps with learning rate 0.01 and momentum 0.9"""
-    for case, outcome in runs_of(run, *checks.everything):
-        checks.local_sgd(case, outcome)
-
-
-@points(2.5, requires=test_training_uses_what_is_sent)
-def test_clients_begin_each_round_with_the_global_model(run: Run, checks: RoundChecks) -> None:
-    """begins each round with the global model on all clients"""
-    for case, outcome in runs_of(run):
-        checks.common_starts(case, outcome)
-
-
-@points(3.25, requires=test_training_uses_what_is_sent)
+@sent(3.25)
 def test_global_model_holds_all_clients(run: Run, checks: RoundChecks) -> None:
     """makes each global model a mean of all clients' models"""
     for case, outcome in runs_of(run):
@@ -111,7 +59,7 @@ def test_global_model_holds_all_clients(run: Run, checks: RoundChecks) -> None:
         checks.means(case, outcome)
 
 
-@points(2.75, requires=test_training_uses_what_is_sent)
+@sent(2.75)
 def test_clients_count_by_their_examples(run: Run, checks: RoundChecks) -> None:
     """weights clients by example count in each global model"""
     for case, outcome in runs_of(run, *checks.everything):
@@ -120,53 +68,20 @@ def test_clients_count_by_their_examples(run: Run, checks: RoundChecks) -> None:
         checks.weights(case, outcome)
 
 
-@points(0.25, requires=test_training_uses_what_is_sent)
-def test_model_holds_the_global_model(run: Run, checks: RoundChecks) -> None:
-    """leaves the last global model in `model` on rank 0"""
-    for case, outcome in runs_of(run):
-        checks.model_kept(case, outcome)
+test_model_holds_the_global_model = sent(0.25)(SHARED.test_model_holds_the_global_model)
+test_server_gives_out_data_and_model = sent(1)(SHARED.test_server_gives_out_data_and_model)
+test_models_go_by_way_of_the_server = sent(1)(SHARED.test_models_go_by_way_of_the_server)
 
 
-@points(1, requires=test_training_uses_what_is_sent)
-def test_server_gives_out_data_and_model(run: Run, checks: RoundChecks) -> None:
-    """sends the data and every model from the server"""
-    for case, outcome in runs_of(run):
-        checks.served(case, outcome)
-    faults = faults_of(run, checks)
-    num_clients = faults.outcome.ranks - 1
-    faults.assert_each_matters([0], num_clients * checks.num_rounds(faults.case, faults.outcome))
-
-
-@points(1, requires=test_training_uses_what_is_sent)
-def test_models_go_by_way_of_the_server(run: Run, checks: RoundChecks) -> None:
-    """sends each client's model every round, to the server only"""
-    for case, outcome in runs_of(run):
-        checks.models_exchanged(case, outcome)
-    faults = faults_of(run, checks)
-    if faults.holds_without(checks.means):
-        clients = range(1, faults.outcome.ranks)
-        faults.assert_each_matters(clients, checks.num_rounds(faults.case, faults.outcome))
-
-
-@points(0.25, requires=test_training_uses_what_is_sent)
+@sent(0.25)
 def test_a_round_sends_each_model_once(run: Run, checks: RoundChecks) -> None:
     """sends each model once per round, and little else"""
     for case, outcome in runs_of(run):
         checks.sent_once(case, outcome)
 
 
-@points(0.5, requires=test_training_uses_what_is_sent)
-def test_the_label_distribution_is_drawn(run: Run) -> None:
-    """saves a figure under figures/"""
-    for case, outcome in runs_of(run):
-        assert_figure(case, outcome)
-
-
-@points(0.25, requires=test_training_uses_what_is_sent)
-def test_works_when_no_message_is_buffered(run: Run, checks: RoundChecks) -> None:
-    """works without message buffering"""
-    for case, outcome in run(3, CASES[3]).having(synchronous_sends=True):
-        assert_as_right_as(runs_of(run), case, outcome, checks.everything)
+test_the_label_distribution_is_drawn = sent(0.5)(SHARED.test_the_label_distribution_is_drawn)
+test_works_when_no_message_is_buffered = sent(0.25)(SHARED.test_works_when_no_message_is_buffered)
 
 
 @stage(9)
