@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from grader.api import Launch, RunFailure
 
 from .train_cases import Training
@@ -14,6 +16,16 @@ _ADDRESS_IN_CODE = re.compile(
     r"|error: unrecognized arguments: --master-ip ",
     re.MULTILINE,
 )
+
+
+def joining(cases: tuple[Training, ...]) -> Callable[..., Callable[..., Launch]]:
+    """Return the fixture `run` of a part: it joins nodes of programs that ignore --master-ip."""
+
+    @pytest.fixture
+    def run(run: Callable[..., Launch]) -> Callable[..., Launch]:
+        return joined_where_needed(run, cases)
+
+    return run
 
 
 def joined_where_needed(

@@ -6,7 +6,7 @@ import pytest
 
 from grader.api import part, points, stage
 
-from .addresses import joined_where_needed
+from .addresses import joining
 from .checks import assert_all_hold, assert_steps_use_all, assert_steps_with_mean
 from .exchange import assert_gradients_given, assert_num_elements, assert_something_given
 from .later import assert_holds_later, assert_kept_to
@@ -20,13 +20,7 @@ pytestmark = [part("allreduce"), pytest.mark.mpi]
 
 CASES = cases_by_ranks("part2b/main.py", how="all_reduce", exchange="all_reduce")
 SHARED = shared_tests(CASES)
-
-
-@pytest.fixture
-def run(run):
-    """Join the nodes of programs that ignore --master-ip."""
-    return joined_where_needed(run, CASES[4])
-
+run = joining(CASES[4])
 
 test_ranks_start_equal = points(1)(SHARED.test_ranks_start_equal)
 test_first_batches_are_different = points(1.5)(SHARED.test_first_batches_are_different)

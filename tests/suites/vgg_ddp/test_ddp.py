@@ -6,7 +6,7 @@ import pytest
 
 from grader.api import part, points, stage
 
-from .addresses import joined_where_needed
+from .addresses import joining
 from .batches import (
     assert_nothing_left,
     assert_steps_use_all_batches,
@@ -27,13 +27,7 @@ pytestmark = [part("ddp"), pytest.mark.mpi]
 
 CASES = cases_by_ranks("part3/main.py", how="ddp")
 SHARED = shared_tests(CASES, of_own=assert_nothing_left, of_mean=assert_steps_with_mean_of_batches)
-
-
-@pytest.fixture
-def run(run):
-    """Join the nodes of programs that ignore --master-ip."""
-    return joined_where_needed(run, CASES[4])
-
+run = joining(CASES[4])
 
 test_ranks_start_equal = points(1)(SHARED.test_ranks_start_equal)
 test_first_batches_are_different = points(1.5)(SHARED.test_first_batches_are_different)
