@@ -333,7 +333,7 @@ def _grade_again(task: GradingTask, part: Part, graded: PartOutcome) -> PartOutc
     why = "yours failed its own checks" if is_there else "you handed in none"
     note = found(
         "note.graded_again",
-        f"graded again with our {part.builds_on}, because {why}: {first.message}",
+        f"graded again with our {part.builds_on} ({why}); before: {first.message}",
         part=part.builds_on or "",
     )
     again = replace(again, notes=(*again.notes, note), num_launches=used, wall_time_s=time_s)

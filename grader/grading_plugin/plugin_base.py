@@ -16,11 +16,12 @@ from grader.grading_plugin.marks import (
     make_marks_known,
     part_of,
     required_by,
+    sentence_of,
     suite_of,
-    words,
 )
 from grader.grading_plugin.relaunch import Answer
 from grader.model.errors import GraderError
+from grader.trace.call_formatting import listed
 
 
 class Asked(NamedTuple):
@@ -42,7 +43,8 @@ class SuiteMode(ABC):
 
     def __init__(self) -> None:
         self._launches: dict[Asked, Launch] = {}
-        self._functions: set[str] = set()
+        self._titles: dict[str, str] = {}
+        """Of each function of the suite, as reports show it."""
         self._failed_because_of: dict[str, str] = {}
         """Each function that did not hold, with the one at the root of it."""
         self._skipped: set[str] = set()
@@ -95,22 +97,23 @@ class SuiteMode(ABC):
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember which test functions there are."""
-        self._functions.update(function_of(item) for item in session.items)
+        titles = ((function_of(item), sentence_of(item).rstrip(".")) for item in session.items)
+        self._titles.update(titles)
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Skip what requires a test that did not hold."""
         required = required_by(item)
         for name in required:
-            if name not in self._functions | self._left_out:
+            if name not in self._titles.keys() | self._left_out:
                 raise GraderError(f"{item.name} requires {name}, which is not in the suite")
         # What nobody asked to be run decides nothing.
         required = tuple(name for name in required if name not in self._left_out)
         if required and all(name in self._failed_because_of for name in required):
             roots = dict.fromkeys(self._failed_because_of[name] for name in required)
             is_skipped = set(roots) <= self._skipped
-            checks = "a check" if len(roots) == 1 else "checks"
-            what = f"it needs {checks} that {'did not run' if is_skipped else 'failed'}"
-            raise TestNotRun(f"{what}: {', '.join(map(words, roots))}", tuple(roots))
+            checks = listed(f'"{self._titles[name]}"' for name in roots)
+            what = "did not run" if is_skipped else "failed"
+            raise TestNotRun(f"{checks} {what}", tuple(roots))
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:

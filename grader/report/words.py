@@ -92,7 +92,9 @@ def score_text(report: Report) -> str:
     if NOT_ALL_TESTS in report.notes:
         tests = [test for part in report.parts for test in part.tests]
         held = sum(test.verdict is Verdict.ACCEPTED for test in tests)
-        return f"{held} of {len(tests)} checks passed in {name}; no score."
+        return (
+            f"{held} of {len(tests)} checks passed in {name}; no score, because not all checks ran."
+        )
     points = f"{written(report.score)} of {points_text(report.max_score)}"
     # A part without points may fail beside full marks.
     is_full = report.score == report.max_score and all(
@@ -139,18 +141,18 @@ def price_of(report: Report, part: PartResult, cause: Cause) -> str:
     if cause.verdict is Verdict.JUDGE_ERROR:
         return "costs no points; please send this report to your instructor"
     if part.verdict is Verdict.JUDGE_ERROR or NOT_ALL_TESTS in report.notes:
-        return "no mark"
+        return "not scored"
     if cause.verdict is Verdict.NOT_PROVEN:
         return f"{points} on hold: your instructor reviews this part"
     return f"costs {points}"
 
 
 def part_points(report: Report, part: PartResult) -> str:
-    """Return `3 of 5`, or that there is no mark, or another one."""
+    """Return `3 of 5`, or that the part is not scored, or graded by hand."""
     if report.is_settled(part.name):
         return BY_HAND
     if part.verdict is Verdict.JUDGE_ERROR or NOT_ALL_TESTS in report.notes:
-        return "no mark"
+        return "not scored"
     return f"{written(part.points)} of {written(part.max_points)}"
 
 

@@ -1,4 +1,4 @@
-"""Measures and draws studies: the figures and tables that a course sheet asks for.
+"""Measures and draws studies: the figures and tables that a handout asks for.
 
 What an assignment's own `study` may import; see docs/studies.md.
 """

@@ -1,4 +1,4 @@
-"""The command that measures and draws what a sheet asks for, and writes the folder: study."""
+"""The command that measures and draws what a handout asks for, and writes the folder: study."""
 
 import argparse
 import sys

@@ -71,8 +71,9 @@ def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
             raise NotProven(
                 found(
                     "evidence.altered_message_noticed",
-                    f"{_told(trace, effect.message)}, and the run ended without results. Code that "
-                    f"notices a changed number might get the correct one from elsewhere; {_LOOK}",
+                    f"{_told(trace, effect.message)}, and the run ended without results. If "
+                    "your code noticed the change, it might have the number from elsewhere; "
+                    f"{_LOOK}",
                     rank=effect.message.rank,
                 )
             )
@@ -172,11 +173,10 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
             raise NotProven(
                 found(
                     "evidence.influences_unlike_a_ring",
-                    f"we changed rank {rank}'s {len(own)} messages one at a time. These "
-                    "changes altered the results of "
-                    f"{listed(map(str, num_influenced))} ranks (in ascending order); in a ring, "
-                    f"they would alter those of {listed(map(str, expected))} ranks. The results "
-                    f"might not come from the messages alone; {_LOOK}",
+                    f"we changed rank {rank}'s {len(own)} messages, one per run. In ascending "
+                    f"order, the results of {listed(map(str, num_influenced))} ranks changed; in "
+                    f"a ring, it would be {listed(map(str, expected))}. The results might not "
+                    f"come from the messages alone; {_LOOK}",
                     rank=rank,
                     influenced=num_influenced,
                     expected=expected,

@@ -256,7 +256,7 @@ def test_all_but_the_gradients_are_sent(run: Run, checks: StepChecks) -> None:
 
 @stage(8)
 def test_first_gradients_are_right(run: Run, checks: StepChecks) -> None:
-    """sends the first right gradients before an error stops it"""
+    """sends correct first gradients before an error stops it"""
     data = checks.slice_sizes, checks.whole_batches, checks.only_workers
     asked = (*data, checks.one_start, checks.assert_own_gradients)
     case, outcome = begun(run, CASES, runs_of(run), 1, asked)

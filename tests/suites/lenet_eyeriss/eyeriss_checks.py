@@ -164,10 +164,12 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
             says_operands=not outcome["operands_problem"][0],
         )
         if 3 * in_order < num_adds:
-            come = "comes after its" if in_order == 1 else "come after their"
+            come, have = "come after their", "have their PE to themselves"
+            if in_order == 1:
+                come, have = "comes after its", "has its PE to itself"
             some = f"Only {in_order}" if in_order else "None"
-            text = f"{some} of the {num_adds} adds {come} operands, in a cycle with no other "
-            text += "operation on the same PE. The grader did not check when the outputs leave."
+            text = f"{some} of the {num_adds} adds {come} operands and {have} in that cycle. "
+            text += "The grader did not check when the outputs leave."
             raise WrongAnswer(found("latency.no_order", text, number=in_order))
         offset = schedule[0].cycle - 1
         begins = f", and the schedule begins in cycle {schedule[0].cycle}" if offset else ""

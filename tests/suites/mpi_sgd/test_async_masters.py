@@ -274,5 +274,5 @@ def test_new_values_are_expected(run):
 
 @stage(17)
 def test_every_batch_is_exchanged(run):
-    """exchanges gradients and new values for every batch"""
+    """exchanges every batch, at least half of them correctly"""
     shown(run, CASES, sends_gradients, exchanges_every_batch)

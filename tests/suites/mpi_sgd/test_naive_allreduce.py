@@ -107,7 +107,7 @@ def test_exchange_has_begun(run):
 
 @stage(6)
 def test_name_is_misspelt(run):
-    """stops at a misspelt MPI send or receive"""
+    """sends enough with its misspelt MPI call corrected"""
     assert_name_is_misspelt(run, CASES)
 
 

@@ -153,7 +153,7 @@ def test_ring_is_not_waited_for(run):
 
 @stage(9)
 def test_name_is_misspelt(run):
-    """stops at a misspelt MPI send or receive"""
+    """sends enough with its misspelt MPI call corrected"""
     assert_name_is_misspelt(run, CASES)
 
 

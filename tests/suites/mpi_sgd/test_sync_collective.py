@@ -115,7 +115,7 @@ def test_a_step_is_given_to_collectives(run):
 
 @stage(6)
 def test_the_call_of_a_collective_fails(run):
-    """fails with an error on the line that calls a collective"""
+    """calls a collective, but the call raises an error"""
     assert_shown_before_failing(run, CASES, fails_in_a_collective)
 
 

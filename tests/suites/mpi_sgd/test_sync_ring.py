@@ -148,7 +148,7 @@ def test_a_step_is_sent_around_a_ring(run):
 
 @stage(6, own=OWN)
 def test_the_call_of_the_ring_fails(run):
-    """fails with an error on the line that calls ringallreduce"""
+    """calls ringallreduce, but the call raises an error"""
     assert_shown_before_failing(run, CASES, fails_in_a_call_of("ringallreduce"))
 
 

@@ -238,7 +238,7 @@ def assert_shared(case: Hogwild, outcome: Outcome, *, is_sgd: bool = False) -> N
             has_no_own = is_clear and is_written and len(batches) > 1 and of_own < NONE
             if (is_sgd and unexplained > MOST) or has_no_own:
                 text = f"Process {number} of {len(by_process)} computed its gradients at weights "
-                text += "that the processes' steps do not explain."
+                text += "that do not follow from the recorded steps."
                 reason = found("hogwild.other_weights", text, help=_SHARED, process=number)
                 raise NotProven(reason)
             if of_others > of_own * FEW and (is_written or num_seen <= _FEW_WRITES):

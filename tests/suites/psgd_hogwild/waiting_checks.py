@@ -168,7 +168,7 @@ def _meeting(outcome: Outcome) -> tuple[int, int, int]:
     """
     num_arrived, num_gave_up, num_started = outcome["meeting"][0].tolist()
     if not num_arrived:
-        text = "No process reached the batch where the grader makes all processes meet. "
-        text += "Whether they train at the same time is unknown."
+        text = "No process reached the batch where the grader waits for all. "
+        text += "So it could not check that they train simultaneously."
         raise NotProven(found("hogwild.never_met", text))
     return num_arrived, num_gave_up, num_started

@@ -103,6 +103,6 @@ def _assert_holds(check: Check, case: Training | Printing, outcome: Outcome, num
     try:
         check(case, outcome)
     except WrongAnswer as error:
-        text = f"Iteration 0 above is the program's iteration {number}."
+        text = f"Here, iteration 0 is the program's iteration {number}."
         later = found("training.later_iterations", text, number=number)
         raise error.followed_by(later) from None

@@ -44,7 +44,7 @@ def assert_partly_averaged(run: Run, cases: tuple[Training, ...]) -> None:
 
 
 def assert_steps_use_mean_of_part(case: Training, outcome: Outcome) -> None:
-    """Assert that each step uses the mean over all ranks for nearly half of the numbers or more.
+    """Assert that each step uses the mean over all ranks for 40% of the numbers or more.
 
     Raises WrongAnswer.
     """

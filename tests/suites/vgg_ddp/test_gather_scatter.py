@@ -85,7 +85,7 @@ test_folders_are_created = points(0)(SHARED.test_folders_are_created)
 
 @stage(19.25)
 def test_part_of_the_gradients_is_averaged(run):
-    """averages nearly half of the gradients' numbers or more"""
+    """averages at least 40% of the gradients"""
     assert_partly_averaged(run, CASES[4])
 
 

@@ -198,7 +198,8 @@ def _sync_ring_on_our_ring() -> PartResult:
         notes=(
             Finding(
                 "note.graded_again",
-                "graded again with our ring_allreduce, because yours failed in its own part",
+                "graded again with our ring_allreduce (yours failed its own checks); before: "
+                "deadlock",
                 {"part": "ring_allreduce"},
             ),
         ),
