@@ -72,6 +72,14 @@ class Series:
         missing = (x for x, spread in spreads.items() if spread is None)
         return cls(label, tuple(dots), missing=tuple(missing))
 
+    @classmethod
+    def modelled(
+        cls, label: str, by_x: Mapping[int, float | None], *, has_marks: bool = True
+    ) -> "Series":
+        """Return the marks of modelled numbers by x, None for what could not be modelled."""
+        dots = (Dot.exact(x, y) for x, y in by_x.items() if y is not None)
+        return cls(label, tuple(dots), is_modelled=True, has_marks=has_marks)
+
     @property
     def legend(self) -> str:
         """Return its label, with what is missing, so that no gap looks like an oversight."""

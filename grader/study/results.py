@@ -147,6 +147,11 @@ class Results:
         found = self.numbers(point, key)
         return Spread.of(found) if found else None
 
+    def speed_up(self, point: str, baseline: str, key: str = "time_s") -> Spread | None:
+        """Return how many times as fast a point is as another; None where a time is missing."""
+        time_s, base_s = self.spread(point, key), self.spread(baseline, key)
+        return time_s.speed_up(base_s) if time_s is not None and base_s is not None else None
+
     def why_missing(self, point: str) -> str:
         """Return why a point has no figure; empty where it has one."""
         if self.reports(point):
@@ -178,19 +183,20 @@ class Results:
 
 
 def compared(
-    one: str, first: Spread | None, other: str, second: Spread | None, *, less: str, unit: str
+    one: str, first: Spread | None, other: str, second: Spread | None, *, unit: str
 ) -> str:
-    """Return one sentence that says which of two is less, or that this is not known."""
+    """Return one sentence that says which of two is faster, or that this is not known."""
     if first is None or second is None:
         return ""
-    if not (first.is_finite and second.is_finite):
-        which = one if not first.is_finite else other
-        return f"{one} and {other} cannot be compared: {which} has no finite number."
     if second.median < first.median:
         one, first, other, second = other, second, one, first
+    subject = one[0].upper() + one[1:]
+    if not (first.is_finite and second.is_finite):
+        which = one if not first.is_finite else other
+        return f"{subject} and {other} cannot be compared: {which} has no finite number."
     figures = f"{first.text(unit=unit)} against {second.text(unit=unit)}"
     if min(first.num_runs, second.num_runs) < FEWEST_RUNS:
-        return f"{one} and {other}: {figures}. A claim needs {FEWEST_RUNS} runs of each."
+        return f"{subject} and {other}: {figures}. A claim needs {FEWEST_RUNS} runs of each."
     if first.high >= second.low:
-        return f"{one} and {other}: {figures}. This difference is within the spread."
-    return f"{one} is {less} than {other}: {figures}."
+        return f"{subject} and {other}: {figures}. This difference is within the spread."
+    return f"{subject} is faster than {other}: {figures}."

@@ -11,8 +11,8 @@ from grader.study.results import Measurement
 @pytest.mark.parametrize(
     ("first", "second", "told"),
     [
-        ([1, 1.1, 1.2], [2, 2.1, 2.2], "a is faster than b: 1.1 s (1 to 1.2 s in 3 runs) against"),
-        ([2, 2.1, 2.2], [1, 1.1, 1.2], "b is faster than a: 1.1 s (1 to 1.2 s in 3 runs) against"),
+        ([1, 1.1, 1.2], [2, 2.1, 2.2], "A is faster than b: 1.1 s (1 to 1.2 s in 3 runs) against"),
+        ([2, 2.1, 2.2], [1, 1.1, 1.2], "B is faster than a: 1.1 s (1 to 1.2 s in 3 runs) against"),
         ([1, 2, 3], [2, 3, 4], "This difference is within the spread."),
         ([1, 1, 2], [2, 2, 3], "This difference is within the spread."),
         ([1], [2, 3, 4], "2 to 4 s in 3 runs). A claim needs 3 runs of each."),
@@ -20,12 +20,12 @@ from grader.study.results import Measurement
     ],
 )
 def test_a_difference_within_the_spread_is_called_so(first, second, told):
-    sentence = compared("a", Spread.of(first), "b", Spread.of(second), less="faster", unit="s")
+    sentence = compared("a", Spread.of(first), "b", Spread.of(second), unit="s")
     assert told in sentence and sentence.endswith(".")
 
 
 def test_nothing_is_said_of_what_was_not_measured():
-    assert compared("a", None, "b", Spread.of([1]), less="faster", unit="s") == ""
+    assert compared("a", None, "b", Spread.of([1]), unit="s") == ""
 
 
 def test_a_spread_is_of_something():
@@ -40,9 +40,9 @@ def test_of_what_is_no_finite_number_nothing_is_concluded(number):
     lost = Spread.of([1.0, number, 2.0])
     assert not lost.is_finite and lost.text(unit="s") == "no finite number"
     for first, second in ((lost, Spread.of([1, 2])), (Spread.of([1, 2]), lost)):
-        told = compared("a", first, "b", second, less="faster", unit="s")
+        told = compared("a", first, "b", second, unit="s")
         which = "a" if first is lost else "b"
-        assert told == f"a and b cannot be compared: {which} has no finite number."
+        assert told == f"A and b cannot be compared: {which} has no finite number."
 
 
 def test_what_a_seed_changes_is_compared_in_the_same_runs():

@@ -103,8 +103,7 @@ def _times(results):
         series.append(Series.measured(label, spreads, results.is_oversubscribed))
     for method, label in METHODS.items():
         model = {n: modelled_s(results, method, n) for n in PROCESSES}
-        dots = [Dot.exact(n, time_s) for n, time_s in model.items() if time_s is not None]
-        series.append(Series(f"{label}, modelled", tuple(dots), True))
+        series.append(Series.modelled(f"{label}, modelled", model))
     return Chart(
         "training_time", "LeNet-5: training time by number of processes", "processes", "time (s)",
         tuple(series),

@@ -4,7 +4,7 @@ from grader.study import Chart, Series, amdahl_fraction, gustafson_fraction
 from grader.study.model import amdahl_speed_up, gustafson_speed_up
 
 from . import modelled
-from .marks import exact_dots, measured, modelled_times_s, spreads_of, sync_speed_ups
+from .marks import measured, modelled_times_s, spreads_of, sync_speed_ups
 from .plan import BATCH_SIZE, RANKS, WAYS, scaled, serial, sync
 
 LEAST_POINTS = 3
@@ -35,17 +35,15 @@ def amdahl(results):
             continue
         # One rank of the parallel program is not the serial one: it calls MPI all the same.
         fraction = amdahl_fraction(list(times_s), list(times_s.values()), alone.median)
-        drawn = [dot for dot in series[-1].dots if dot.x in times_s]
+        drawn = series[-1]
         if is_modelled:
-            drawn = exact_dots({ranks: alone.median / each for ranks, each in times_s.items()})
-            laws.append(Series(f"{label}, modelled on a cluster", drawn, True))
-        best = max(drawn, key=lambda dot: dot.y)
+            ratios = {ranks: alone.median / each for ranks, each in times_s.items()}
+            drawn = Series.modelled(f"{label}, modelled on a cluster", ratios)
+            laws.append(drawn)
+        best = max((dot for dot in drawn.dots if dot.x in times_s), key=lambda dot: dot.y)
         curve = {ranks: amdahl_speed_up(ranks, fraction) for ranks in RANKS}
-        laws.append(
-            Series(
-                f"Amdahl, {label}: {fraction:.1%} serial", exact_dots(curve), True, has_marks=False
-            )
-        )
+        name = f"Amdahl, {label}: {fraction:.1%} serial"
+        laws.append(Series.modelled(name, curve, has_marks=False))
         kind = "modelled" if is_modelled else "measured"
         # The law has no larger share than 100%, even where some number of ranks gains a little.
         most = f"allows a speed-up of at most {1 / fraction:.2f}" if fraction else "sets no limit"
@@ -70,13 +68,8 @@ def amdahl(results):
 
 def scaled_spreads(results):
     """Return measured scaled speed-ups by ranks, {ranks: Spread}: the work grows with the ranks."""
-    alone = results.spread(serial(), "step_s")
-    found = {}
-    for ranks in RANKS[1:-1]:
-        step_s = results.spread(scaled(ranks), "step_s")
-        known = alone is not None and step_s is not None
-        found[ranks] = step_s.speed_up(alone).times(ranks) if known else None
-    return found
+    found = {n: results.speed_up(scaled(n), serial(), "step_s") for n in RANKS[1:-1]}
+    return {n: None if each is None else each.times(n) for n, each in found.items()}
 
 
 def scaled_speed_ups(results):
@@ -104,13 +97,10 @@ def gustafson(results):
     if len(ratios) > 1:
         fraction = gustafson_fraction(list(ratios), list(ratios.values()))
         if is_modelled:
-            series.append(Series("own ring, modelled on a cluster", exact_dots(ratios), True))
+            series.append(Series.modelled("own ring, modelled on a cluster", ratios))
         curve = {ranks: gustafson_speed_up(ranks, fraction) for ranks in RANKS}
-        series.append(
-            Series(
-                f"Gustafson, serial share {fraction:.1%}", exact_dots(curve), True, has_marks=False
-            )
-        )
+        name = f"Gustafson, serial share {fraction:.1%}"
+        series.append(Series.modelled(name, curve, has_marks=False))
         kind = "modelled" if is_modelled else "measured"
         said = f"The law fitted to {kind} time has a serial share of {fraction:.1%}."
     return Chart(

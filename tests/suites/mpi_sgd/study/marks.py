@@ -13,11 +13,7 @@ def sync_speed_ups(results, way):
 
 def speed_ups_of(results, names):
     """Return spreads of speed-ups against the serial program, by what the names are by."""
-    alone = results.spread(serial(), "time_s")
-    return {
-        x: time_s.speed_up(alone) if alone is not None and time_s is not None else None
-        for x, time_s in spreads_of(results, names, "time_s").items()
-    }
+    return {x: results.speed_up(name, serial()) for x, name in names.items()}
 
 
 def measured(results, label, spreads, ranks_of=lambda x: x):
@@ -41,11 +37,6 @@ def modelled_times_s(results, way, network=modelled.NETWORK):
         for ranks, each in times_s.items()
         if each is not None
     }
-
-
-def exact_dots(by_x):
-    """Return marks without a spread."""
-    return tuple(Dot.exact(x, y) for x, y in by_x.items())
 
 
 def level(label, spread, xs):

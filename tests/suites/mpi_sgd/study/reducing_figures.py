@@ -55,8 +55,8 @@ def _by_length(results, ranks):
         ("naive, modelled", modelled.NETWORK.naive_s),
         ("ring, modelled", modelled.NETWORK.ring_s),
     ):
-        model = tuple(Dot.exact(n, cost(ranks, n * _NUM_BYTES) * 1e6) for n in lengths)
-        series.append(Series(label, model, True, has_marks=False))
+        model = {n: cost(ranks, n * _NUM_BYTES) * 1e6 for n in lengths}
+        series.append(Series.modelled(label, model, has_marks=False))
     return Chart(
         f"allreduce_{ranks}_ranks", f"All-reduce on {ranks} ranks by length",
         "numbers of 8 bytes", "time (microseconds)", tuple(series),

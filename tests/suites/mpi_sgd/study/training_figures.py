@@ -7,7 +7,6 @@ from grader.study import Chart, Series, Spread, Table
 from . import modelled
 from .laws import ONE_RANK, amdahl, gustafson
 from .marks import (
-    exact_dots,
     level,
     measured,
     modelled_times_s,
@@ -65,10 +64,10 @@ def _sync(results):
     for way, label in WAYS.items():
         model = modelled_times_s(results, way)
         name = f"{label}, modelled"
-        times.append(Series(name, exact_dots(model), is_modelled=True))
+        times.append(Series.modelled(name, model))
         if 1 in model:
             ratios = {ranks: model[1] / time_s for ranks, time_s in model.items()}
-            speed_ups.append(Series(name, exact_dots(ratios), is_modelled=True))
+            speed_ups.append(Series.modelled(name, ratios))
     times.append(level(SERIAL, alone, RANKS))
     accuracies.append(level(SERIAL, accuracy, RANKS))
     network = (
@@ -120,10 +119,10 @@ def _async(results):
         }
         models.append((f"{label}, modelled", model))
     alone = results.spread(serial(), "time_s")
-    times += [Series(name, exact_dots(model), True) for name, model in models]
+    times += [Series.modelled(name, model) for name, model in models]
     if alone is not None:
         speed_ups += [
-            Series(name, exact_dots({n: alone.median / each for n, each in model.items()}), True)
+            Series.modelled(name, {n: alone.median / each for n, each in model.items()})
             for name, model in models
         ]
     for label, names in (
@@ -177,7 +176,7 @@ def _staleness(results):
                 measured(results, label, spreads, lambda workers, more=masters: workers + more)
             )
     expected = {workers: float(workers - 1) for workers in WORKERS}
-    series.append(Series("workers - 1", exact_dots(expected), True, has_marks=False))
+    series.append(Series.modelled("workers - 1", expected, has_marks=False))
     return Chart(
         "async_staleness", "Asynchronous training: the age of gradients", "workers",
         "steps by others in between", tuple(series),
@@ -196,18 +195,17 @@ def _table(results):
         for masters in MASTERS
         for workers in WORKERS
     ]
-    alone = results.spread(serial(), "time_s")
     for label, name, ranks in names:
         time = results.spread(name, "time_s")
         accuracy = results.spread(name, "accuracy")
-        ratio = time.speed_up(alone).median if alone is not None and time is not None else None
+        faster = results.speed_up(name, serial())
         rows.append(
             (
                 label,
                 ranks,
                 "yes" if results.is_oversubscribed(ranks) else "no",
                 time.text("{:.3g}") if time else results.why_in_short(name),
-                round(ratio, 2) if ratio else None,
+                round(faster.median, 2) if faster else None,
                 f"{accuracy.median:.1%}" if accuracy else None,
             )
         )

@@ -23,7 +23,7 @@ def figures(results):
     for way, label in WAYS.items():
         times_s = {n: results.spread(named(way, n), "time_s") for n in PROCESSES}
         shares = {n: same_runs.spread(named(way, n), "accuracy") for n in PROCESSES}
-        ratios = {n: speed_up(results, way, n) for n in PROCESSES}
+        ratios = {n: results.speed_up(named(way, n), named(way, 1)) for n in PROCESSES}
         for chart, spreads in (
             (times, times_s),
             (accuracies, shares),
@@ -32,11 +32,11 @@ def figures(results):
             chart.append(Series.measured(label, spreads, results.is_oversubscribed))
     model = modelled_s(results)
     if model:
-        times.append(Series("Parallel SGD, modelled", _exact(model), True))
+        times.append(Series.modelled("Parallel SGD, modelled", model))
         faster = {n: model[1] / time_s for n, time_s in model.items()}
-        speed_ups.append(Series("Parallel SGD, modelled", _exact(faster), True))
+        speed_ups.append(Series.modelled("Parallel SGD, modelled", faster))
     ideal = {n: float(n) for n in PROCESSES}
-    speed_ups.append(Series("ideal", _exact(ideal), True, has_marks=False))
+    speed_ups.append(Series.modelled("ideal", ideal, has_marks=False))
     serial = same_runs.spread(SERIAL, "accuracy")
     if serial is not None:
         dots = tuple(Dot.of(n, serial) for n in (PROCESSES[0], PROCESSES[-1]))
@@ -67,12 +67,6 @@ def figures(results):
     ]  # fmt: skip
 
 
-def speed_up(results, way, n):
-    """Return how many times as fast a way is on n as on one; None where a time is missing."""
-    alone, time_s = (results.spread(named(way, each), "time_s") for each in (1, n))
-    return time_s.speed_up(alone) if alone is not None and time_s is not None else None
-
-
 def modelled_s(results):
     """Return the modelled time of parallel SGD by ranks; empty without that of one rank."""
     alone = results.spread(named("psgd", 1), "time_s")
@@ -84,15 +78,13 @@ def modelled_s(results):
     }
 
 
-def _exact(by_x):
-    return tuple(Dot.exact(x, y) for x, y in by_x.items())
-
-
 def _table(results):
     rows = []
     same_runs = results.with_common_runs(ALL)
     for name, faster in [(SERIAL, None)] + [
-        (named(way, n), speed_up(results, way, n)) for way in WAYS for n in PROCESSES
+        (named(way, n), results.speed_up(named(way, n), named(way, 1)))
+        for way in WAYS
+        for n in PROCESSES
     ]:
         time, accuracy = results.spread(name, "time_s"), same_runs.spread(name, "accuracy")
         rows.append(

@@ -1,6 +1,6 @@
 """Figures of VGG-11 on 1, 2 and 4 nodes: the same batch for all, and the same for each."""
 
-from grader.study import Chart, Dot, Series, Table
+from grader.study import Chart, Series, Table
 
 from .marks import (
     NETWORK,
@@ -40,8 +40,8 @@ def _times(results, name, work, batch_sizes):
         series.append(Series.measured(LABELS[way], spreads, results.is_oversubscribed))
     for way in _MODELLED:
         model = {n: modelled_s(results, way, n, size) for n, size in batch_sizes.items()}
-        dots = [Dot.exact(n, each * 1e3) for n, each in model.items() if each is not None]
-        series.append(Series(f"{LABELS[way]}, modelled", tuple(dots), True))
+        times_ms = {n: each * 1e3 for n, each in model.items() if each is not None}
+        series.append(Series.modelled(f"{LABELS[way]}, modelled", times_ms))
     has_model = any(each.is_modelled and each.dots for each in series)
     return Chart(
         name, f"Time of an iteration on 1, 2, and 4 nodes, {work}", "nodes", "time (ms)",
