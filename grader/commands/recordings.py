@@ -16,6 +16,7 @@ from grader.grading.settings import Settings
 from grader.intake import process as intake
 from grader.judge.explanation.launch_result import explaining
 from grader.model.errors import GraderError, UsageError
+from grader.model.plural import counted
 from grader.model.points import UNSIGNED
 from grader.model.report import Verdict
 from grader.recording.recording import Header, read, write
@@ -36,8 +37,7 @@ def observe(options: argparse.Namespace) -> int:
             say_visibly(f"{part.name}: {part.message}")
     write(options.recording, recorder.recording(report, settings), key)
     num_bytes = options.recording.stat().st_size
-    number = len(recorder.launches)
-    launches = "1 launch" if number == 1 else f"{number} launches"
+    launches = counted(len(recorder.launches), "launch", "launches")
     print(f"{options.recording}: {launches}, {num_bytes / 2**20:.1f} MiB")
     return 3 if report.score is None else 0
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grader.commands.context import courses_of, is_sealed, look
 from grader.model.errors import GraderError, UsageError
-from grader.model.points import written
+from grader.model.points import points_text, written
 from grader.model.report import Report
 from grader.report import comparison, json_report, terminal
 from grader.report.export import formats
@@ -23,7 +23,6 @@ from grader.report.files import (
     unwritten,
 )
 from grader.report.page import Page
-from grader.report.words import points_text
 
 _SCRIPTS = (".py", ".ipynb")
 

@@ -18,7 +18,7 @@ from grader.intake.placement.recognition import missing_text, unused_text
 from grader.intake.placement.table import Placement
 from grader.model.errors import GraderError, GradingLost
 from grader.model.finding import Finding, found
-from grader.model.points import total, written
+from grader.model.points import points_text, total, written
 from grader.model.report import Feedback, PartResult, TestResult, Verdict
 from grader.recording.launch_plan import Limits
 
@@ -223,7 +223,7 @@ def _graded(suite: Path, context: PartContext, points: float) -> tuple[SuiteResu
     maximum = total(test.max_points for test in graded.tests)
     if maximum != points and context.settings.selection.is_whole:
         return graded, (
-            f"the suite's tests are worth {written(maximum)} point{'' if maximum == 1 else 's'}, "
+            f"the suite's tests are worth {points_text(maximum)}, "
             f"but assignment.toml says {written(points)}"
         )
     return graded, ""

@@ -30,6 +30,7 @@ from grader.intake.placement.table import place
 from grader.intake.submission import Submission
 from grader.judge.explanation.launch_result import explaining
 from grader.model.errors import GraderError, UsageError
+from grader.model.plural import counted
 from grader.model.points import NOT_ALL_TESTS, total, written
 from grader.model.report import Report, Verdict
 from grader.model.spelling import did_you_mean
@@ -232,7 +233,7 @@ def _require_possible_ranks(selected: Sequence[Part], task: GradingTask) -> None
             if task.settings.parts is None
             else " or ".join(part.name for part in selected)
         )
-        ranks = "1 rank" if selection.ranks == 1 else f"{selection.ranks} ranks"
+        ranks = counted(selection.ranks, "rank")
         raise UsageError(f"no check of {parts} runs on {ranks}", f"try --ranks {numbers}")
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from grader.grading_plugin.case import Case
 from grader.grading_plugin.launch_results import RunFailed
-from grader.grading_plugin.relaunch import Answer, ranks_text
+from grader.grading_plugin.relaunch import Answer
 from grader.judge.explanation.timeline import edges_of, timeline_of
 from grader.model.evidence import Evidence, MarkedLine, PlaceNote, SourceExcerpt
 from grader.model.finding import Finding
+from grader.model.plural import counted
 from grader.model.report import Outcome, TestResult, Verdict
 
 _FEWEST_RANKS = 2
@@ -32,7 +33,7 @@ class SeenCase:
     @property
     def words(self) -> str:
         """Return what a message about it begins with."""
-        return f"{ranks_text(self.ranks)}, {self.case.label}"
+        return f"{counted(self.ranks, 'rank')}, {self.case.label}"
 
 
 class EvidenceCollector:

@@ -36,7 +36,6 @@ from grader.grading_plugin.relaunch import (
     LaunchBudget,
     PartTime,
     at_a_todo,
-    ranks_text,
     told_as_begun,
 )
 from grader.grading_plugin.results import Stage, failed, leaving_the_judge, paid, result_of
@@ -44,6 +43,7 @@ from grader.judge.explanation.crash_messages import MAX_REMARKS
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GradingLost
 from grader.model.finding import Finding
+from grader.model.plural import counted
 from grader.model.points import total
 from grader.model.report import RunFailure, TestResult, Verdict
 from grader.recording.journal import Failing, Finished, Step
@@ -94,7 +94,7 @@ class JudgeMode(SuiteMode):
         context, ranks, cases = self._context, asked.ranks, asked.cases
         if self._settings.selection.ranks not in (None, ranks):
             self._left_out.add(function_of(item))
-            why = f"--ranks selects {ranks_text(self._settings.selection.ranks)} only"
+            why = f"--ranks selects {counted(self._settings.selection.ranks, 'rank')} only"
             return never_run(cases, ranks, why)
         budget = self._budget_for(item, asked)
         is_over = budget.is_over_for(ranks) if stage_of(item) is None else bool(budget.ended)

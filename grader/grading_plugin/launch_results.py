@@ -7,10 +7,11 @@ from types import MappingProxyType
 from typing import Any
 
 from grader.grading_plugin.case import Case
-from grader.grading_plugin.relaunch import Answer, NotRun, ranks_text
+from grader.grading_plugin.relaunch import Answer, NotRun
 from grader.judge.check_failures import CheckFailure, WrongAnswer
 from grader.judge.traffic.collective_differences import collective_difference
 from grader.model.errors import GraderError
+from grader.model.plural import counted
 from grader.model.report import Attempt, Outcome, RunFailure, Verdict
 
 _PROVES_NOTHING = (Verdict.RULE_VIOLATION, Verdict.NOT_PROVEN)
@@ -67,7 +68,7 @@ class Launch:
         )
         if not kept:
             wanted = ", ".join(f"{name}={value!r}" for name, value in fields.items())
-            raise GraderError(f"no case on {ranks_text(self.ranks)} has {wanted}")
+            raise GraderError(f"no case on {counted(self.ranks, 'rank')} has {wanted}")
         return replace(self, selected=kept)
 
     def __iter__(self) -> Iterator[tuple[Any, Outcome]]:
@@ -184,7 +185,7 @@ def holds(check: Callable[[Any, Outcome], object], case: Any, outcome: Outcome) 
 @contextmanager
 def case_context(case: Case, outcome: Outcome) -> Iterator[None]:
     """Put the number of ranks and the case before each message of the checks inside."""
-    about = f"{ranks_text(outcome.ranks)}, {case.label}"
+    about = f"{counted(outcome.ranks, 'rank')}, {case.label}"
     try:
         yield
     except WrongAnswer as error:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from grader.grading_plugin.part_context import Position
+from grader.model.plural import counted
 
 _TELLING_S = 3.0
 """What has taken less says nothing yet of what is left."""
@@ -42,7 +43,7 @@ class Progress:
 
         What is left is told once it falls.
         """
-        ranks = "1 rank" if position.ranks == 1 else f"{position.ranks} ranks"
+        ranks = counted(position.ranks, "rank")
         told = f"{self._part}  {position.num_ended} of {position.num_tests} checks, {ranks}"
         done = position.num_ended / max(position.num_tests, 1)
         if elapsed_s < _TELLING_S or done < _TELLING_SHARE:

@@ -8,6 +8,7 @@ from typing import overload
 from grader.grading_plugin.case import Case, is_yardstick
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.finding import Finding, found
+from grader.model.plural import counted
 from grader.model.report import Attempt, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import CaseCall
 from grader.trace.calls import Call, Trace
@@ -370,14 +371,9 @@ def _told(failure: RunFailure, budget: LaunchBudget) -> RunFailure:
 def naming(failure: RunFailure, case: Case, ranks: int) -> RunFailure:
     """Return the failure with number of ranks and case before its message, where these matter."""
     if failure.evidence is not None:
-        seen = replace(failure.evidence, case=f"{ranks_text(ranks)}, {case.label}")
+        seen = replace(failure.evidence, case=f"{counted(ranks, 'rank')}, {case.label}")
         failure = replace(failure, evidence=seen)
     if failure.is_lasting:
         return failure
-    about = f"{ranks_text(ranks)}, {case.label}"
+    about = f"{counted(ranks, 'rank')}, {case.label}"
     return replace(failure, case=about, message=f"{about}: {failure.message}")
-
-
-def ranks_text(ranks: int) -> str:
-    """Return `1 rank`, `3 ranks`."""
-    return "1 rank" if ranks == 1 else f"{ranks} ranks"

@@ -21,6 +21,7 @@ from grader.judge.check_failures import (
 )
 from grader.model.errors import GraderError
 from grader.model.finding import Finding, found
+from grader.model.plural import counted
 from grader.model.points import total, written
 from grader.model.report import Feedback, TestResult, Verdict
 
@@ -131,7 +132,7 @@ def _parameters(item: pytest.Item, besides: str = "") -> str:
     if told and parameters.get("ranks") not in told:
         parameters.pop("ranks", None)
     texts = (
-        f"{value} rank{'' if value == 1 else 's'}" if name == "ranks" else f"{name}={value}"
+        counted(value, "rank") if name == "ranks" else f"{name}={value}"
         for name, value in parameters.items()
     )
     return ", ".join(texts)

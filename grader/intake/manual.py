@@ -6,6 +6,7 @@ from grader.course.assignment_file import Manual
 from grader.intake import process as intake
 from grader.intake.placement.table import Placement, absence_text
 from grader.model.errors import UsageError
+from grader.model.plural import counted
 from grader.model.report import ManualPart
 from grader.recording.journal import Journal
 
@@ -35,7 +36,7 @@ def described(manual: Manual, file: str | None, num_pages: int | None) -> str:
         return absence_text((manual.file, *manual.other_names))
     if num_pages is None:
         return f"{file} cannot be read as a PDF"
-    pages = f"{file}, {num_pages} page{'' if num_pages == 1 else 's'}"
+    pages = f"{file}, {counted(num_pages, 'page')}"
     if manual.max_pages is not None and num_pages > manual.max_pages:
         return f"{pages}; the limit is {manual.max_pages}"
     return pages

@@ -44,6 +44,11 @@ def written(points: float) -> str:
     return f"{points:.15g}"
 
 
+def points_text(points: float) -> str:
+    """Return `1 point`, `2.5 points`."""
+    return f"{written(points)} point{'' if points == 1 else 's'}"
+
+
 def _exact(number: float) -> Fraction:
     return Fraction(repr(float(number)))
 

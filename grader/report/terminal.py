@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from grader.model.points import NOT_ALL_TESTS, total, written
+from grader.model.plural import counted
+from grader.model.points import NOT_ALL_TESTS, points_text, total, written
 from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.causes import Cause, causes, dearest_first, is_all, is_missing, lost, passed
 from grader.report.page import BOLD, DIM, INDENT, Page, abridged, cut, num_columns, padded
@@ -15,12 +16,10 @@ from grader.report.words import (
     again,
     blocked_text,
     check_points,
-    checks_text,
     headline,
     helps_of,
     look_closer,
     notes_of,
-    points_text,
     price_of,
     score_sentence,
     seen_text,
@@ -90,14 +89,14 @@ def _printed(page: Page, cause: Cause) -> Iterator[str]:
 def _checks(page: Page, part: PartResult, cause: Cause) -> Iterator[str]:
     """Yield the failed checks with their prices, and how many could not run without them."""
     if cause.tests and cause.blocked and is_all(part, cause) and not page.verbose:
-        yield from page.paragraph(f"None of the {checks_text(part.tests)} passed.")
+        yield from page.paragraph(f"None of the {counted(len(part.tests), 'check')} passed.")
         return
     priced = [test for test in cause.tests if test.max_points or page.verbose]
     shown = priced if page.verbose else priced[:_MOST_CHECKS]
     for test in shown:
         yield from check_line(page, test)
     if left := priced[len(shown) :]:
-        more = "1 more check" if len(left) == 1 else f"{len(left)} more checks"
+        more = counted(len(left), "more check")
         yield from page.paragraph(f"and {more} ({points_text(lost(left))})")
     if cause.blocked:
         yield from page.paragraph(blocked_text(cause))
@@ -237,7 +236,7 @@ def _total(page: Page, report: Report) -> Iterator[str]:
         num_launches = sum(part.num_launches for part in report.parts)
         packages = ", ".join(f"{name} {version}" for name, version in versions.packages.items())
         for text in (
-            f"{report.wall_time_s:.1f} s, {num_launches} launch{'es' * (num_launches != 1)}, "
+            f"{report.wall_time_s:.1f} s, {counted(num_launches, 'launch', 'launches')}, "
             f"started {report.started_at}",
             f"submission {report.submission_digest}",
             f"grader {versions.grader}, engine {versions.engine_digest[:_DIGEST_NUM_CHARS]}, "

@@ -2,11 +2,11 @@
 
 import re
 import shlex
-from collections.abc import Sequence
 
 from grader.model.evidence import Evidence
 from grader.model.finding import Finding
-from grader.model.points import NOT_ALL_TESTS, written
+from grader.model.plural import counted
+from grader.model.points import NOT_ALL_TESTS, points_text, written
 from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.causes import Cause, is_all, lost
 from grader.report.safe_text import one_line, visible
@@ -65,11 +65,6 @@ def _command(report: Report, verb: str, part: PartResult, options: str) -> str:
     name = shlex.quote(visible(report.named or report.assignment))
     named = "" if report.is_recognised else f" --assignment {name}"
     return f"{command}{named} --part {visible(part.name)}{options}"
-
-
-def points_text(points: float) -> str:
-    """Return `1 point`, `2.5 points`."""
-    return f"{written(points)} point{'' if points == 1 else 's'}"
 
 
 def score_sentence(report: Report) -> str:
@@ -226,9 +221,4 @@ def blocked_text(cause: Cause) -> str:
     """Return how many checks could not run, and what that costs."""
     points = points_text(lost(cause.blocked))
     without = " because of this" if cause.tests else ""
-    return f"{checks_text(cause.blocked)} could not run{without} ({points})."
-
-
-def checks_text(tests: Sequence[TestResult]) -> str:
-    """Return `1 check`, `3 checks`."""
-    return f"{len(tests)} check{'' if len(tests) == 1 else 's'}"
+    return f"{counted(len(cause.blocked), 'check')} could not run{without} ({points})."

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from grader.model.plural import counted
 from grader.report.markdown import environment
 from grader.study.figures import Chart, Figure, Table, shown
 from grader.study.measure import by_reason, is_known
@@ -12,7 +13,7 @@ from grader.study.results import QUIET, Machine, Results
 
 def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
     """Return the whole caption of a figure: its own sentences, then how it was measured."""
-    cores = "1 core" if machine.num_cores == 1 else f"{machine.num_cores} cores"
+    cores = counted(machine.num_cores, "core")
     shared = f"; other programs used {busy_share:.0%} of the CPU time" * (busy_share > QUIET)
     where = f"Measured on {cores} ({machine.processor}){shared}."
     said = [figure.caption, where]

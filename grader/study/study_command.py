@@ -13,6 +13,7 @@ from grader.intake import process as intake
 from grader.intake.placement.recognition import require_likely
 from grader.intake.submission import Submission
 from grader.model.errors import INTERRUPTED, GraderError, UsageError
+from grader.model.plural import counted
 from grader.observe.run_control.machine import check_machine
 from grader.report.safe_text import disarm, one_line, visible
 from grader.study.figures import Chart, Figure, csv_text
@@ -208,6 +209,5 @@ def _ending(made: Made, out: Path) -> list[str]:
         lines += [head, *shown] if told else []
         if len(told) > _MOST_REASONS:
             lines.append(f"  and {len(told) - _MOST_REASONS} more, listed in {PAGE}")
-    number = made.num_figures
-    figures = "1 figure or table" if number == 1 else f"{number} figures and tables"
+    figures = counted(made.num_figures, "figure or table", "figures and tables")
     return [*lines, f"{out / PAGE}: {figures}; this is not a mark"]

@@ -8,7 +8,8 @@ from grader.course.assignment_file import Manual, Part
 from grader.course.courses import Courses
 from grader.intake.placement.recognition import full_name
 from grader.model.errors import GraderError
-from grader.model.points import total, written
+from grader.model.plural import counted
+from grader.model.points import points_text, total, written
 
 if TYPE_CHECKING:
     from grader.grading_plugin.session import Price
@@ -82,7 +83,7 @@ def _manual_row(manual: Manual) -> str:
     points = written(manual.points)
     names = " or ".join(code(name) for name in (manual.file, *manual.other_names))
     most = manual.max_pages
-    pages = f", at most {most} page{'' if most == 1 else 's'}" if most is not None else ""
+    pages = f", at most {counted(most, 'page')}" if most is not None else ""
     return row([code(manual.name), points, manual.title, names + pages, _BY_A_PERSON])
 
 
@@ -140,8 +141,5 @@ def _stages(found: "Sequence[Price]") -> list[str]:
     stages = sorted(
         ((each.at_least, each.asks) for each in found if each.at_least is not None), reverse=True
     )
-    lines = [
-        f"- At least {written(points)} point{'' if points == 1 else 's'} if the code {asks}."
-        for points, asks in stages
-    ]
+    lines = [f"- At least {points_text(points)} if the code {asks}." for points, asks in stages]
     return [*lines, ""] if lines else []

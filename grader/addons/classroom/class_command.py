@@ -27,6 +27,7 @@ from grader.addons.classroom.tables import grouped, read_text
 from grader.commands.context import is_sealed, say_visibly
 from grader.course.secret import read_secret
 from grader.model.errors import GraderError, UsageError
+from grader.model.plural import counted
 
 _REGRADE = "regrade.csv"
 _PACKAGES = {"copydetect": "copydetect", "parsl": "parsl", "yaml": "pyyaml"}
@@ -182,8 +183,7 @@ def _remembered(whole: _Class) -> ClassInputs:
         number = erasure.remove(
             out, whole.gradings, names.of(student.id), theirs, left, is_in_team=is_in_team
         )
-        gradings = "1 grading" if number == 1 else f"{number} gradings"
-        show(f"{student.id}: removed {gradings} and all reports")
+        show(f"{student.id}: removed {counted(number, 'grading')} and all reports")
         for each in theirs:
             show(f"  delete the downloaded hand-in yourself: {each.path}")
         sent = [each for each in kept if student.group and inputs.roster.sender(each) == student]

@@ -21,7 +21,7 @@ from grader.addons.classroom.tables import (
     read_text,
 )
 from grader.model.errors import UsageError
-from grader.model.points import total, written
+from grader.model.points import points_text, total, written
 from grader.model.report import ManualPart, Report, Verdict
 from grader.report.export import formats
 from grader.report.html.page import page
@@ -308,8 +308,7 @@ def _require_known(report: Report, rows: Sequence[Row], given: Mapping[str, Give
 def _require_no_more(name: str, each: Given, most: float) -> None:
     if each.points > most:
         raise UsageError(
-            f"{each.where}: {written(each.points)} point{'' if each.points == 1 else 's'}, "
-            f"but {name} is worth {written(most)}"
+            f"{each.where}: {points_text(each.points)}, but {name} is worth {written(most)}"
         )
 
 

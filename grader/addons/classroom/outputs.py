@@ -22,6 +22,7 @@ from grader.course.courses import Courses
 from grader.intake import process as intake
 from grader.intake.placement.table import place
 from grader.model.errors import GraderError
+from grader.model.plural import counted
 from grader.model.points import UNSIGNED
 from grader.report.safe_text import disarm, one_line, visible
 
@@ -79,7 +80,7 @@ def write_all(
 
 def _tell_changes(changes: Sequence[tuple[str, str, str]], file: Path) -> None:
     """Write and print whose mark differs from the previous gradebook."""
-    marks = "1 mark differs" if len(changes) == 1 else f"{len(changes)} marks differ"
+    marks = counted(len(changes), "mark differs", "marks differ")
     show(f"{marks} from the previous gradebook{':' if changes else ''}")
     if changes:
         write_atomically(file, csv_text([("id", "before", "after"), *changes]))
@@ -146,7 +147,7 @@ def give_back(table: PlatformTable, found: Sequence[Standing], out: Path) -> Non
     feedback = out / f"{table.platform}-feedback.zip"
     write_atomically(grades, filled.text)
     write_atomically(feedback, platform_return.feedback_zip(found))
-    number = "1 grade" if filled.num_filled == 1 else f"{filled.num_filled} grades"
+    number = counted(filled.num_filled, "grade")
     platform = table.platform.capitalize()
     show(f"{grades} has {number} for {platform}; {feedback} has the feedback")
     for line in bounded([f"unchanged: {reason}" for reason in filled.left], "also unchanged"):
@@ -188,7 +189,7 @@ def summary(
     """Yield the lines that end the command: how many there are of each kind, and who needs help."""
     counts = Counter(each.status for each in standings)
     words = ", ".join(f"{number} {status}" for status, number in counts.most_common())
-    yield f"{len(standings)} student{'' if len(standings) == 1 else 's'}: {words}"
+    yield f"{counted(len(standings), 'student')}: {words}"
     if counts["pending"]:
         how = "" if has_sheets else "; --sheets writes grading sheets"
         yield f"pending: you must still give some points by hand{how}"
@@ -222,10 +223,10 @@ def summary(
         listed = "there is a line" if has_sheets else "--sheets writes a line"
         yield f"  for each of these students, {listed} in to-mark.csv; give points there"
     if missing := counts["no hand-in found"]:
-        who = "1 student has" if missing == 1 else f"{missing} students have"
+        who = counted(missing, "student has", "students have")
         yield f"{who} no hand-in, and will get no mark until every hand-in has an author"
     yield f"{out / GRADEBOOK} has the marks, {out / STUDENTS} a folder for each student,"
     yield f"and {out / CLASS_PAGE} an overview of the class"
     if num_pairs:
-        are = "1 pair of files is" if num_pairs == 1 else f"{num_pairs} pairs of files are"
+        are = counted(num_pairs, "pair of files is", "pairs of files are")
         yield f"{are} nearly identical; {out / PAIRS} shows them side by side"

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from grader.model.plural import counted
+
 _DAY = timedelta(days=1)
 
 
@@ -147,19 +149,16 @@ def _judged(attempt: Attempt, policy: Policy, deadline: datetime | None) -> _Jud
     days = days_late(attempt.submitted_at, deadline, policy.grace)
     if days == 0:
         return _Judged(attempt, attempt.score)
+    late = f"{counted(days, 'day')} late"
     if policy.last_day is not None and days > policy.last_day:
         why = (
-            f"{_days(days)} late; hand-ins are accepted up to {_days(policy.last_day)} late, so "
+            f"{late}; hand-ins are accepted up to {counted(policy.last_day, 'day')} late, so "
             "this one gets 0"
         )
         return _Judged(attempt, None, (why,), is_accepted=False)
     share = min(1.0, days * policy.late_per_day)
     final = None if attempt.score is None else attempt.score * (1 - share)
-    return _Judged(attempt, final, (f"{_days(days)} late: {share:.0%} deducted",))
-
-
-def _days(number: int) -> str:
-    return f"{number} day{'' if number == 1 else 's'}"
+    return _Judged(attempt, final, (f"{late}: {share:.0%} deducted",))
 
 
 def _time_of(judged: _Judged) -> tuple[float, bool, str]:

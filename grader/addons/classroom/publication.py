@@ -7,6 +7,7 @@ from pathlib import Path
 from grader.addons.classroom.class_folder import read_json, write_atomically
 from grader.addons.classroom.standing import Standing
 from grader.addons.classroom.tables import bounded, grouped, table_text
+from grader.model.plural import counted
 from grader.model.points import written
 from grader.model.report import Report, TestResult, Versions
 from grader.report.safe_text import one_line
@@ -154,9 +155,8 @@ def render(regrades: Sequence[Regrade]) -> str:
 def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
     """Yield how many marks change, what changed in the grader, and each changed mark."""
     changed = [each for each in regrades if each.changes_mark]
-    marks = "1 mark changes" if len(changed) == 1 else f"{len(changed)} marks change"
-    students = "1 student" if len(regrades) == 1 else f"{len(regrades)} students"
-    yield f"{students} graded again: {marks}"
+    marks = counted(len(changed), "mark changes", "marks change")
+    yield f"{counted(len(regrades), 'student')} graded again: {marks}"
     reasons = {
         reason
         for each in regrades

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from grader.grading_plugin.relaunch import ranks_text
 from grader.judge.explanation.launch_result import failure_of_end
 from grader.judge.traffic.collective_calls import name_lower_case
 from grader.judge.values.result_forms import refuse
+from grader.model.plural import counted
 from grader.model.report import Outcome, RunFailure, Verdict
 from grader.observe.interposer.memory import TraceMemory
 from grader.observe.run_control.rank_files import NUM_TRACE_RECORDS, RankFiles
@@ -69,7 +69,7 @@ class RunningCase:
     @property
     def title(self) -> str:
         """Return `3 ranks, length 240`."""
-        return f"{ranks_text(self.ranks)}, {self.label}"
+        return f"{counted(self.ranks, 'rank')}, {self.label}"
 
 
 @dataclass(frozen=True)

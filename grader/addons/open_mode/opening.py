@@ -25,11 +25,11 @@ from grader.addons.open_mode.open_board import (
 from grader.commands.context import courses_of, look
 from grader.course.assignment import Assignment
 from grader.course.courses import Courses
-from grader.grading_plugin.relaunch import ranks_text
 from grader.intake import process as intake
 from grader.intake.placement.recognition import assignment_of
 from grader.intake.placement.table import Placement, place
 from grader.model.errors import GraderError, UsageError
+from grader.model.plural import counted
 from grader.model.report import RunFailure, Verdict
 from grader.observe.forkserver.processes import kill_marked
 from grader.observe.run_control.machine import check_machine, mpirun_command, rank_environment
@@ -106,7 +106,7 @@ class _Session:
             return OpenEnd(exit_code)
         if self._case is None:
             raise GraderError(
-                f"mpirun could not start {ranks_text(self._num_ranks)}; see its output"
+                f"mpirun could not start {counted(self._num_ranks, 'rank')}; see its output"
             )
         return OpenEnd(1, test, self._told(self._crash()))
 
@@ -184,7 +184,7 @@ class _Session:
         failure = explain_open(end, entry=self._case.entry, output_tails=tails)
         if failure.is_lasting or failure.verdict is Verdict.NOT_ATTEMPTED:
             return failure
-        where = f"{ranks_text(self._case.ranks)}, {self._case.label}"
+        where = f"{counted(self._case.ranks, 'rank')}, {self._case.label}"
         return replace(failure, message=f"{where}: {failure.message}")
 
     def _end(self, process: "subprocess.Popen[bytes]") -> None:

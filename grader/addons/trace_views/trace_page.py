@@ -21,7 +21,7 @@ from grader.addons.trace_views.trace_rows import (
     rows_of,
     tag_text,
 )
-from grader.grading_plugin.relaunch import ranks_text
+from grader.model.plural import counted
 from grader.model.report import Verdict
 from grader.report.page import BOLD, DIM, INDENT, RED, YELLOW, Column, Page, aligned
 from grader.report.safe_text import one_line
@@ -188,7 +188,7 @@ def _head(page: Page, traced: Traced) -> list[str]:
 
 
 def _launch_text(case: TracedCase) -> str:
-    started = f"{ranks_text(case.ranks)}, started by {case.test.removeprefix('test_')}"
+    started = f"{counted(case.ranks, 'rank')}, started by {case.test.removeprefix('test_')}"
     return f"launch {case.launch}: {started}" + f", with our {case.stand_in}" * bool(case.stand_in)
 
 
@@ -278,7 +278,7 @@ def _collectives(page: Page, rows: Sequence[Sequence[Row]]) -> list[str]:
 def _communicators(page: Page, rows: Sequence[Sequence[Row]]) -> list[str]:
     """Return what the names in the column `comm` mean, if there is such a column."""
     known = communicators_of(rows).values()
-    each = ", ".join(f"{each.name} of {each.size} rank{'s' * (each.size != 1)}" for each in known)
+    each = ", ".join(f"{each.name} of {counted(each.size, 'rank')}" for each in known)
     return page.paragraph(f"communicators: {each}", first="") if len(known) > 1 else []
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from grader.grading_plugin.relaunch import ranks_text
 from grader.judge.explanation import timeline
 from grader.judge.traffic.counting import sends_of
 from grader.model.evidence import Evidence
+from grader.model.plural import counted
 from grader.model.report import RunFailure, TestResult
 from grader.trace.call_formatting import name_of, place_of
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL, Call, RankTrace, Trace
@@ -48,7 +48,7 @@ class TracedCase:
 
     def ends(self, test: TestResult) -> bool:
         """Return whether a test failed because this case has no outcome."""
-        start = f"{ranks_text(self.ranks)}, {self.label}: "
+        start = f"{counted(self.ranks, 'rank')}, {self.label}: "
         return self.failure is not None and test.message in (
             self.failure.message,
             f"{start}{self.failure.message}",
@@ -77,7 +77,7 @@ class Traced:
         """Return the chosen case for a drawing, with all its calls and messages."""
         most = self.trace.num_calls
         drawn = timeline.timeline_of(self.trace, most_spans=most, most_messages=most)
-        case = f"{ranks_text(self.chosen.ranks)}, {self.chosen.label}"
+        case = f"{counted(self.chosen.ranks, 'rank')}, {self.chosen.label}"
         return Evidence(
             case, self.chosen.ranks, edges=timeline.edges_of(self.trace), timeline=drawn
         )

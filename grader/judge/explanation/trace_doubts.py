@@ -15,6 +15,7 @@ from grader.judge.explanation.bytes_carried import (
 )
 from grader.judge.traffic.counting import bytes_text, only_prepare
 from grader.model.errors import GraderError
+from grader.model.plural import counted
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import CaseObservation
 from grader.trace.call_formatting import at, name_of
@@ -155,7 +156,7 @@ def miscounts(
             counted_bytes = _at(last.num_bytes, peer) - _at(first.num_bytes, peer)
             if (counted_messages, counted_bytes) != (num_messages, num_bytes):
                 yield Doubt(
-                    f"rank {rank} recorded {_messages(num_messages)} to rank {peer} "
+                    f"rank {rank} recorded {counted(num_messages, 'message')} to rank {peer} "
                     f"({bytes_text(num_bytes)}), but MPI itself counted {counted_messages} "
                     f"({bytes_text(counted_bytes)})",
                     (rank,),
@@ -178,8 +179,8 @@ def beside_calls(nums_messages: Sequence[int]) -> Iterator[Doubt]:
     for rank, number in enumerate(nums_messages):
         if number:
             yield Doubt(
-                f"on rank {rank}, MPI sent {_messages(number)} for collectives outside any "
-                "recorded call",
+                f"on rank {rank}, MPI sent {counted(number, 'message')} for collectives outside "
+                "any recorded call",
                 (rank,),
             )
 
@@ -240,7 +241,3 @@ def _unsent(trace: Trace, received: Sequence[Rows], row: Rows, num_sent: int) ->
 
 def _at(numbers: Sequence[int], index: int) -> int:
     return numbers[index] if index < len(numbers) else 0
-
-
-def _messages(number: int) -> str:
-    return "1 message" if number == 1 else f"{number} messages"

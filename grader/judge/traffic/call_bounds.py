@@ -9,6 +9,7 @@ from grader.judge.traffic.collective_calls import CollectiveCall, collective_cal
 from grader.judge.traffic.counting import PICKLE_NUM_BYTES, assert_not_truncated, bytes_text
 from grader.judge.traffic.neighbours import assert_neighbours_are_known
 from grader.model.finding import found
+from grader.model.plural import counted
 from grader.trace.call_formatting import at, listed, name_of, place_of, ranks_text
 from grader.trace.calls import Call, Trace
 
@@ -96,7 +97,7 @@ def _assert_per_iteration(
             more, iterations = len(after) - len(before), longer - shorter
             if not (low * iterations <= more or num_ranks == 1) or more > high * iterations:
                 number = f"{more / iterations:.3g}"
-                few = f"{shorter} iteration{'' if shorter == 1 else 's'}"
+                few = counted(shorter, "iteration")
                 raise RuleViolation(
                     found(
                         "rule.calls_per_iteration",
@@ -182,7 +183,7 @@ def _size(each: CollectiveCall, item_num_bytes: int) -> str:
     number, rest = divmod(num_bytes, item_num_bytes)
     if rest:
         return bytes_text(num_bytes)
-    return f"{number} element{'' if number == 1 else 's'} ({bytes_text(num_bytes)})"
+    return f"{counted(number, 'element')} ({bytes_text(num_bytes)})"
 
 
 def _expected(num_elements: Bounds) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from grader.model.finding import Finding, found
+from grader.model.plural import counted
 from grader.trace.call_formatting import at, name_of, place_of, size_text
 from grader.trace.calls import Call, Trace
 from grader.trace.collectives import CollectiveMatches, Gathering
@@ -94,8 +95,7 @@ _HELP = {
 
 
 def _type_text(call: Call) -> str:
-    each = _item_num_bytes(call)
-    return f"elements of {each} byte{'' if each == 1 else 's'}"
+    return f"elements of {counted(_item_num_bytes(call), 'byte')}"
 
 
 def _op_text(call: Call) -> str:

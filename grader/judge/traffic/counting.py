@@ -6,6 +6,7 @@ from math import log2
 from grader.judge.check_failures import NotProven, RuleViolation
 from grader.model.evidence import Budget
 from grader.model.finding import found
+from grader.model.plural import counted
 from grader.trace.call_formatting import at, name_of, place_of
 from grader.trace.calls import PROC_NULL, Call, Calls, Mask, Trace
 from grader.trace.functions import ALL
@@ -297,12 +298,12 @@ def _elements(num_bytes: int, item_num_bytes: int) -> str:
     number, rest = divmod(num_bytes, item_num_bytes)
     if rest:
         return f"{bytes_text(num_bytes)} ({num_bytes / item_num_bytes:.1f} elements)"
-    return f"{number} element{'' if number == 1 else 's'} ({bytes_text(num_bytes)})"
+    return f"{counted(number, 'element')} ({bytes_text(num_bytes)})"
 
 
 def bytes_text(num_bytes: int) -> str:
     """Return `1 byte` or `96 bytes`."""
-    return f"{num_bytes} byte{'' if num_bytes == 1 else 's'}"
+    return counted(num_bytes, "byte")
 
 
 def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:

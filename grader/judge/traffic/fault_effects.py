@@ -13,6 +13,7 @@ from grader.judge.traffic.collective_differences import collective_difference
 from grader.judge.traffic.counting import assert_not_truncated, sends_of
 from grader.judge.traffic.message_faults import contributions, counted_sends, payload_calls
 from grader.model.finding import found
+from grader.model.plural import counted
 from grader.model.report import MessageFault, Outcome, RunFailure
 from grader.trace.call_formatting import at, listed, name_of, ranks_text
 from grader.trace.calls import Call, Trace
@@ -116,7 +117,7 @@ def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
             else "no result changed"
         )
         number = len(happened)
-        messages = "1 message" if number == 1 else f"{number} messages, each in its own run"
+        messages = counted(number, "message", "messages, each in its own run")
         raise NotProven(
             found(
                 "evidence.no_altered_message_matters",

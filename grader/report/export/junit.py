@@ -9,13 +9,12 @@ test its weight.
 
 import xml.etree.ElementTree as ET
 
-from grader.model.points import written
+from grader.model.points import points_text, written
 from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.causes import is_missing
 from grader.report.export import plain_text
 from grader.report.export.plain_text import cases, require_mark
 from grader.report.safe_text import disarm, one_line, visible_lines
-from grader.report.words import points_text
 
 _ELEMENTS = {Verdict.JUDGE_ERROR: "error", Verdict.SKIPPED: "skipped"}
 

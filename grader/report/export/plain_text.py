@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from grader.model.errors import GraderError
-from grader.model.points import NOT_ALL_TESTS, UNPROTECTED, total
+from grader.model.points import NOT_ALL_TESTS, UNPROTECTED, points_text, total
 from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.safe_text import disarm, one_line, visible_lines
-from grader.report.words import points_text, score_sentence
+from grader.report.words import score_sentence
 
 
 def name_of(part: PartResult, test: TestResult) -> str:

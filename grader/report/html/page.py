@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.model import points
+from grader.model import plural, points
 from grader.model.report import Report, Verdict
 from grader.report import causes, quotes, words
 from grader.report.causes import dearest_first, is_missing
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _PACKAGE = Path(__file__).parents[2]
-_CALLED = (causes, findings, pictures, points, quotes, words)
+_CALLED = (causes, findings, pictures, plural, points, quotes, words)
 """Modules that templates call, by their names."""
 
 

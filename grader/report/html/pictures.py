@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.model.evidence import CallSpan, Deadlock, Edge, Evidence, Message, Timeline
+from grader.model.plural import counted
 
 _WIDE, _HIGH = 84, 92
 """Half axes of the ellipse on which a few ranks stand."""
@@ -263,8 +264,8 @@ def last_text(evidence: Evidence) -> str:
         )
     if not num_left_out:
         return "No message between ranks is known to have arrived in this case."
-    messages = f"{num_left_out} message{'' if num_left_out == 1 else 's'} between ranks"
-    return f"{messages} had arrived before the first call shown here."
+    messages = counted(num_left_out, "message")
+    return f"{messages} between ranks had arrived before the first call shown here."
 
 
 _LANE, _TOP = 56, 20

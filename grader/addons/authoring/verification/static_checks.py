@@ -20,7 +20,7 @@ from grader.course.course import Course, is_hidden
 from grader.course.edition import files_in, given
 from grader.grading_plugin.session import Price, prices
 from grader.model.errors import GraderError
-from grader.model.points import total, written
+from grader.model.points import points_text, total, written
 from grader.model.spelling import did_you_mean
 
 HANDOUT = "HANDOUT.md"
@@ -85,12 +85,12 @@ def _suite_problems(
     if paid != points:
         yield Problem(
             suite,
-            f"its tests are worth {_points(paid)}, but assignment.toml says "
+            f"its tests are worth {points_text(paid)}, but assignment.toml says "
             f"{written(points)}; {_largest(found)}",
         )
     for stage in found:
         if stage.at_least is not None and not 0 < stage.at_least < points:
-            text = f"{stage.test} is a stage of {_points(stage.at_least)}; expected more"
+            text = f"{stage.test} is a stage of {points_text(stage.at_least)}; expected more"
             yield Problem(suite, f"{text} than 0 and fewer than the part's {written(points)}")
 
 
@@ -245,18 +245,19 @@ def _wrong_parts(table: _Table, assignment: Assignment) -> Iterator[str]:
         found = rows.pop(part.name, None)
         if found is None:
             meant = did_you_mean(part.name, rows)
-            yield f"no row names the part {part.name}; add one with {_points(part.points)}{meant}"
+            worth = points_text(part.points)
+            yield f"no row names the part {part.name}; add one with {worth}{meant}"
         elif not _NUMBER.fullmatch(found) or float(found) != part.points:
             yield (
                 f"{part.name}: found {found or 'nothing'} here, but assignment.toml gives "
-                f"{_points(part.points)}; {_CHANGE}"
+                f"{points_text(part.points)}; {_CHANGE}"
             )
     others = total(float(found) for found in rows.values() if _NUMBER.fullmatch(found))
     by_a_person = total(manual.points for manual in assignment.manual)
     if others != by_a_person:
         yield (
-            f"{', '.join(rows) or 'no other row'}: {_points(others)} here, but "
-            f"assignment.toml has {_points(by_a_person)} graded by hand; {_CHANGE}"
+            f"{', '.join(rows) or 'no other row'}: {points_text(others)} here, but "
+            f"assignment.toml has {points_text(by_a_person)} graded by hand; {_CHANGE}"
         )
 
 
@@ -272,7 +273,7 @@ def _wrong_sums(table: _Table, assignment: Assignment) -> Iterator[str]:
         if not table.parts and paid in (*by_hand, total(by_hand)):
             continue  # the prices of questions
         if paid not in [part.points for part in meant]:
-            named = " or ".join(f"{part.name} {_points(part.points)}" for part in meant)
+            named = " or ".join(f"{part.name} {points_text(part.points)}" for part in meant)
             yield (
                 f"the column {table.header[column]} adds up to {written(paid)}, but "
                 f"assignment.toml gives {named}; {_CHANGE}"
@@ -363,10 +364,6 @@ def _cells(line: str) -> tuple[str, ...]:
 def _is_sum(row: Sequence[str], assignment: Assignment) -> bool:
     names = {part.name for part in assignment.parts}
     return any(cell.casefold() in _SUMS and cell not in names for cell in row)
-
-
-def _points(number: float) -> str:
-    return f"{written(number)} point{'' if number == 1 else 's'}"
 
 
 STATIC_CHECKS: dict[str, Callable[[Course, Assignment], Iterator[Problem]]] = {

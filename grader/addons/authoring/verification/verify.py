@@ -25,6 +25,7 @@ from grader.course.secret import NUM_BYTES
 from grader.grading.observing import observer
 from grader.judge.explanation.launch_result import explaining
 from grader.model.errors import GraderError, GradingLost, LaunchError, UsageError
+from grader.model.plural import counted
 from grader.model.points import written
 from grader.model.report import PartResult, Verdict
 from grader.observe.run_control.forkserver_client import ForkserverClient
@@ -252,7 +253,7 @@ def verify_assignments(options: argparse.Namespace) -> int:
                 for problem in checked.problems:
                     print(f"    {one_line(problem.subject)}: {one_line(problem.text)}")
                 sys.stdout.flush()
-    print(f"{num_problems} problem{'' if num_problems == 1 else 's'} in {', '.join(names)}")
+    print(f"{counted(num_problems, 'problem')} in {', '.join(names)}")
     return 1 if num_problems else 0
 
 
