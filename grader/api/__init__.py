@@ -43,8 +43,8 @@ Time
     without the submission, and its probe has its own module.
     `same_failures_as`: what a timed case may get wrong.
 Words
-    `call_name`, `call_place`, `call_site`, `listed`, `ranks_text`; `arrival_text`: a message that
-    a rank read before it had arrived.
+    `call_name`, `call_place`, `call_site`, `counted`, `listed`, `ranks_text`; `arrival_text`: a
+    message that a rank read before it had arrived.
 
 Oracles
     `grader.oracles`, which a suite may also import: layers, losses and optimizers in numpy.
@@ -131,6 +131,7 @@ from grader.judge.values.array_comparison import (
 from grader.judge.values.contributions import factor_text, sum_text
 from grader.model.errors import GraderError
 from grader.model.finding import Finding, found
+from grader.model.plural import counted
 from grader.model.report import Attempt, MessageFault, Outcome, RunFailure, Verdict
 from grader.trace import functions
 from grader.trace.call_formatting import at as call_site
@@ -139,7 +140,7 @@ from grader.trace.call_formatting import name_of as call_name
 from grader.trace.call_formatting import place_of as call_place
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
-API_VERSION = "3.7"
+API_VERSION = "3.8"
 """Version of this module: grows as docs/api.md promises."""
 
 __all__ = [each for each in dir() if each[0].isalpha()]

@@ -3,6 +3,7 @@
 What an assignment's own `study` may import; see docs/studies.md.
 """
 
+from grader.model.plural import counted
 from grader.study.figures import Chart, Dot, Figure, Series, Table
 from grader.study.model import Network, amdahl_fraction, gustafson_fraction
 from grader.study.plan import Extent, Launcher, Point
@@ -34,5 +35,6 @@ __all__ = [
     "Table",
     "amdahl_fraction",
     "compared",
+    "counted",
     "gustafson_fraction",
 ]

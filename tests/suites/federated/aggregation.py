@@ -15,10 +15,9 @@ from grader.api import (
     Text,
     WrongAnswer,
     case_context,
+    counted,
     found,
 )
-
-from .training_cases import counted
 
 FILE = "fed_avg.py"
 
@@ -121,7 +120,7 @@ def entries_of(outcome: Outcome, word: str, keys: Sequence[str]) -> dict[str, np
     for key in keys:
         length, expected = len(entries[key]), int(np.prod(ENTRIES[key]))
         if length != expected:
-            has = f"{subject} has {counted(length, 'number', 'numbers')} for {key!r}"
+            has = f"{subject} has {counted(length, 'number')} for {key!r}"
             text = f"{has}; expected {expected}."
             raise WrongAnswer(
                 found("aggregate.wrong_length", text, name=key, length=length, expected=expected)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from grader.api import WrongAnswer, found, ranks_text
+from grader.api import WrongAnswer, counted, found, ranks_text
 
 from . import lenet
 from .rounds import BATCH_SIZE, NUM_ROUNDS, RIGHT, Rounds
-from .training_cases import Rows, counted, shared_example, some_text
+from .training_cases import Rows, shared_example, some_text
 
 _PART = "does data_split get the number of clients, and does each client use all of its part?"
 _SPLIT = "are there as many parts as clients, and does each client get a different part?"
@@ -76,9 +76,7 @@ def _assert_own(rank: int, epoch: int, rows: Rows, mine: Rows) -> None:
         text = f"{when} left out {some}."
         raise WrongAnswer(found("client.examples_left_out", text, help=_PART, **facts))
     if number := len(np.setdiff1d(rows, mine)):
-        text = (
-            f"{when} trained on {counted(number, 'example', 'examples')} from other clients' parts."
-        )
+        text = f"{when} trained on {counted(number, 'example')} from other clients' parts."
         facts = {"rank": rank, "epoch": epoch, "number": number}
         raise WrongAnswer(found("client.foreign_examples", text, help=_SPLIT, **facts))
 
@@ -91,7 +89,7 @@ def assert_five_rounds(rounds: Rounds) -> None:
     for rank, epochs in rounds.epochs.items():
         batches = rounds.trained.batches(rank)
         if (number := len(epochs)) != NUM_ROUNDS:
-            trained = f"Rank {rank} went through its examples {counted(number, 'time', 'times')}"
+            trained = f"Rank {rank} went through its examples {counted(number, 'time')}"
             text = f"{trained}; {NUM_ROUNDS} rounds of 1 epoch require {NUM_ROUNDS}."
             raise WrongAnswer(found("rounds.wrong_number", text, rank=rank, number=number))
         for epoch in epochs:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from grader.api import Attempt, Outcome, WrongAnswer, case_context, found, holds
+from grader.api import Attempt, Outcome, WrongAnswer, case_context, counted, found, holds
 
 from .aggregation import FILE
 from .answered import Check
@@ -32,7 +32,7 @@ from .round_checks import (
 )
 from .round_contents import expected_of_rounds, factors_of_rounds
 from .rounds import Rounds
-from .training_cases import Trained, Training, counted
+from .training_cases import Trained, Training
 
 UNBUFFERED_RANKS = 3
 MORE_THAN_ALL = 10**6
@@ -178,4 +178,4 @@ def assert_figure(case: Training, outcome: Outcome) -> None:
 
 
 def _rounds(number: int) -> str:
-    return counted(number, "round", "rounds")
+    return counted(number, "round")

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection
 
-from grader.api import Outcome, RuleViolation, case_context, found
+from grader.api import Outcome, RuleViolation, case_context, counted, found
 
 from .gathering import assert_gives, assert_gives_once, assert_server_gives, assert_star
 from .image_contents import assert_images_given
 from .sgd_cases import num_steps_of
-from .training_cases import Training, counted
+from .training_cases import Training
 
 
 def assert_gradients_given(case: Training, outcome: Outcome, ranks: Collection[int]) -> None:
@@ -56,4 +56,4 @@ def assert_by_way_of_the_server(case: Training, outcome: Outcome) -> None:
 
 
 def _steps(number: int) -> str:
-    return counted(number, "step", "steps")
+    return counted(number, "step")

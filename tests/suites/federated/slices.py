@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from grader.api import Finding, WrongAnswer, found, ranks_text
+from grader.api import Finding, WrongAnswer, counted, found, ranks_text
 
-from .training_cases import Rows, Shared, Trained, counted, shared_example, some_text
+from .training_cases import Rows, Shared, Trained, shared_example, some_text
 
 NUM_EPOCHS = 3
 BATCH_SIZE = 100
@@ -36,8 +36,8 @@ def _size_reasons(
     reasons = [
         found(
             "slice.wrong_size",
-            f"{when} computed a gradient of {counted(size, 'example', 'examples')}. Its slice of a "
-            f"batch of {BATCH_SIZE} on {counted(number, noun, f'{noun}s')} must have "
+            f"{when} computed a gradient of {counted(size, 'example')}. Its slice of a "
+            f"batch of {BATCH_SIZE} on {counted(number, noun)} must have "
             f"int({BATCH_SIZE} / {number}) = {BATCH_SIZE // number} examples.",
             help=f"compare the number of slices with the number of {noun}s",
             rank=rank,
@@ -112,7 +112,7 @@ def assert_only(trained: Trained, computing: Sequence[int]) -> None:
     for rank in range(trained.outcome.ranks):
         number = len(trained.batches(rank))
         if rank not in computing and number:
-            did = f"Rank {rank}, the server, computed {counted(number, 'gradient', 'gradients')}"
+            did = f"Rank {rank}, the server, computed {counted(number, 'gradient')}"
             text = f"{did} itself; it must leave that to its workers."
             raise WrongAnswer(found("server.computes_gradients", text, rank=rank, number=number))
 

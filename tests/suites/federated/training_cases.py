@@ -237,11 +237,6 @@ class Trained:
         return _finite(seen[number], rank, f"at batch {number}")
 
 
-def counted(number: int, singular: str, plural: str) -> str:
-    """Return `1 batch`, `2 batches`."""
-    return f"{number} {singular if number == 1 else plural}"
-
-
 def _finite(parameters: Any, rank: int, when: str) -> lenet.Vector:
     if not np.isfinite(parameters).all():
         text = f"Rank {rank}'s model had infinite or NaN values {when}."

@@ -13,6 +13,7 @@ from grader.api import (
     WrongAnswer,
     assert_every_rank,
     case_context,
+    counted,
     found,
 )
 
@@ -23,7 +24,6 @@ from .fit_cases import (
     Fit,
     assert_batch_size,
     assert_batches_vary,
-    counted,
     dropped_request,
     examples,
     trained_batches,
@@ -211,7 +211,7 @@ def uneven_trainings(launch: Launch) -> list[tuple[Fit, Outcome]]:
         hint = found(
             "async.uneven_batches",
             f"{case.number_of_batches} batches do not divide evenly among {num_workers} workers: "
-            f"{counted(rest, 'worker', 'workers')} must train on {share + 1} per epoch, the rest "
+            f"{counted(rest, 'worker')} must train on {share + 1} per epoch, the rest "
             f"on {share}.",
             help="does each master expect as many batches from a worker as the worker trains on?",
             batches=case.number_of_batches,

@@ -18,6 +18,7 @@ from grader.api import (
     RuleViolation,
     WrongAnswer,
     assert_requests_completed,
+    counted,
     found,
 )
 
@@ -91,7 +92,7 @@ class Fit(Case):
     @property
     def label(self) -> str:
         """Return the network, the number of batches, and what is special."""
-        masters = counted(self.num_masters, "master", "masters")
+        masters = counted(self.num_masters, "master")
         return (
             (f"{masters}, " if self.is_asynchronous else "")
             + f"layers {'-'.join(map(str, self.sizes))}, "
@@ -106,7 +107,7 @@ class Fit(Case):
 
     @property
     def _length(self) -> str:
-        epochs = counted(self.epochs, "epoch", "epochs")
+        epochs = counted(self.epochs, "epoch")
         return f"{epochs} of {counted(self.number_of_batches, 'batch', 'batches')}"
 
     def inputs(
@@ -323,7 +324,7 @@ def assert_batch_size(case: Fit, outcome: Outcome, rank: int, expected: int, for
     """
     for batch, rows in enumerate(trained_batches(case, outcome, rank)):
         if (size := len(rows)) != expected:
-            has = f"Rank {rank}'s batch {batch} has {counted(size, 'example', 'examples')}"
+            has = f"Rank {rank}'s batch {batch} has {counted(size, 'example')}"
             text = f"{has}; expected {expected} ({formula})."
             raise WrongAnswer(
                 found(
@@ -374,11 +375,6 @@ def timed(
         )
         for i in range(5 if attempt else 3)
     ]
-
-
-def counted(number: int, singular: str, plural: str) -> str:
-    """Return `1 batch`, `2 batches`."""
-    return f"{number} {singular if number == 1 else plural}"
 
 
 def _script(random: np.random.Generator, epochs: int, number_of_batches: int) -> Rows:

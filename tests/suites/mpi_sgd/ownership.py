@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, combinations
 
-from grader.api import Call, RuleViolation, Trace, found, listed, messages
+from grader.api import Call, RuleViolation, Trace, counted, found, listed, messages
 
-from .fit_cases import FLOAT64_NUM_BYTES, counted
+from .fit_cases import FLOAT64_NUM_BYTES
 
 Layers = frozenset[int]
 

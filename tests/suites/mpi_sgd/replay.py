@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from grader.api import WrongAnswer, assert_every_rank, found
+from grader.api import WrongAnswer, assert_every_rank, counted, found
 
 from .findings import led_by
-from .fit_cases import counted
 from .replay_reasons import reason_of_break, told_by_the_sum
 from .updates import Arrays, Update, Value, same
 

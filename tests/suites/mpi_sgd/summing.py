@@ -14,6 +14,7 @@ from grader.api import (
     assert_not_truncated,
     bytes_sent,
     call_place,
+    counted,
     found,
     messages,
     ranks_text,
@@ -21,7 +22,7 @@ from grader.api import (
 )
 
 from .findings import call_facts, call_text
-from .fit_cases import FLOAT64_NUM_BYTES, Fit, counted
+from .fit_cases import FLOAT64_NUM_BYTES, Fit
 
 BRINGS_TOGETHER = (
     *("Allreduce", "Reduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan"),
@@ -95,7 +96,7 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
                 found(
                     "sync.gradients_given_twice",
                     f"Rank {rank} passed {num_bytes:,} bytes to collectives in "
-                    f"{counted(case.num_steps, 'step', 'steps')}; the gradients of all "
+                    f"{counted(case.num_steps, 'step')}; the gradients of all "
                     f"steps take {once:,} bytes.",
                     help="sum the gradients of each step only once",
                     rank=rank,
@@ -104,7 +105,7 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
                 ),
                 found(
                     "sync.calls_of_collectives",
-                    f"Rank {rank} called {counted(len(given), 'collective', 'collectives')}, "
+                    f"Rank {rank} called {counted(len(given), 'collective')}, "
                     f"starting with {call_text(given[0])}.",
                     number=len(given),
                     place=call_place(given[0]),
@@ -221,7 +222,7 @@ def assert_ring_traffic(
             found(
                 "sync_ring.traffic_unlike_a_ring",
                 f"All ranks together sent {sent:,} bytes in "
-                f"{counted(case.num_steps, 'step', 'steps')}; ring all-reduces of the gradients "
+                f"{counted(case.num_steps, 'step')}; ring all-reduces of the gradients "
                 f"send {least:,} to {most:,}.",
                 help=f"a ring of n = {n} ranks sends 2(n-1) times the gradients' size per step",
                 num_bytes=sent,

@@ -14,6 +14,7 @@ from grader.api import (
     WrongAnswer,
     assert_every_rank,
     case_context,
+    counted,
     found,
 )
 
@@ -26,7 +27,6 @@ from .fit_cases import (
     Fit,
     assert_batch_size,
     assert_batches_vary,
-    counted,
     dropped_request,
     timed,
     trained_batches,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.api import Finding, WrongAnswer, found
+from grader.api import Finding, WrongAnswer, counted, found
 
 from .training_cases import Rows, Training
 
@@ -123,7 +123,7 @@ def parts_of(batches: Mapping[str, Sequence[Rows]]) -> dict[str, Rows]:
 
 
 def _batches(number: int) -> str:
-    return "1 batch" if number == 1 else f"{number} batches"
+    return counted(number, "batch", "batches")
 
 
 def _times(number: int) -> str:

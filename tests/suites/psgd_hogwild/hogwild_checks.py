@@ -18,13 +18,14 @@ from grader.api import (
     WrongAnswer,
     assert_every_rank,
     case_context,
+    counted,
     found,
 )
 
 from . import softmax_regression
 from .data_parts import assert_complete, assert_disjoint, parts_of
 from .hogwild_cases import FOR_EACH_WRITE, Hogwild
-from .hogwild_workers import all_batches, batches_by_process, batches_by_worker, counted
+from .hogwild_workers import all_batches, batches_by_process, batches_by_worker
 from .softmax_regression import Vector
 from .training_cases import (
     ATOL,
@@ -131,7 +132,8 @@ def assert_workers(case: Hogwild, outcome: Outcome) -> None:
         if number != case.num_processes:
             noun = "process" if number == 1 else next(iter(workers)).split()[0]
             expected = case.num_processes
-            text = f"{counted(number, noun)} computed gradients; "
+            plural = "processes" if noun == "process" else ""
+            text = f"{counted(number, noun, plural)} computed gradients; "
             text += f"num_processes is {expected}."
             raise WrongAnswer(
                 found("hogwild.number_of_workers", text, number=number, expected=expected)
@@ -149,7 +151,7 @@ def assert_processes(case: Hogwild, outcome: Outcome) -> None:
         if number == case.num_processes:
             return
         facts: dict[str, Any] = {"number": number, "expected": case.num_processes}
-        told = f"{counted(number, 'process')} computed gradients"
+        told = f"{counted(number, 'process', 'processes')} computed gradients"
         expected = f"num_processes is {case.num_processes}"
         num_threads = len(set(outcome["threads"][0].tolist()))
         if num_threads > number:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import NotProven, Outcome, WrongAnswer, found
+from grader.api import NotProven, Outcome, WrongAnswer, counted, found
 
 from .hogwild_cases import FOR_EACH_WRITE, Hogwild
 from .training_cases import Rows, trained_batches
@@ -37,20 +37,14 @@ def assert_seen(seen: int | None, said: int, what: str) -> None:
     The record of a training is what its processes write. None where nobody looks, as in open mode.
     """
     if seen is not None and seen < said:
-        text = f"According to the record, {counted(said, 'process')} {what}; "
-        text += f"the grader saw {counted(seen, 'process')}."
+        text = f"According to the record, {counted(said, 'process', 'processes')} {what}; "
+        text += f"the grader saw {counted(seen, 'process', 'processes')}."
         raise NotProven(found("hogwild.processes_not_seen", text, recorded=said, seen=seen))
 
 
 def digest_of(gradient: NDArray[np.float32]) -> str:
     """Return what a process says of a gradient: see tell in record.py."""
     return hashlib.sha256(gradient.tobytes()).hexdigest()[:32]
-
-
-def counted(number: int, noun: str) -> str:
-    """Return `1 process`, `3 processes`, `2 steps`."""
-    ending = "es" if noun.endswith("s") else "s"
-    return f"{number} {noun}{'' if number == 1 else ending}"
 
 
 def batches_by_worker(case: Hogwild, outcome: Outcome) -> dict[str, list[Rows]]:

@@ -20,6 +20,7 @@ from grader.api import (
     Verdict,
     WrongAnswer,
     case_context,
+    counted,
     found,
 )
 
@@ -63,7 +64,7 @@ class Training(Case):
     @property
     def label(self) -> str:
         """Return the size of the training."""
-        epochs = "1 epoch" if self.epochs == 1 else f"{self.epochs} epochs"
+        epochs = counted(self.epochs, "epoch")
         if self.most_epochs:
             epochs = f"{self.epochs} to {self.most_epochs} epochs"
         return (

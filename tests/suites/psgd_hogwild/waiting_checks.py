@@ -21,11 +21,20 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from grader.api import Finding, NotProven, Outcome, RuleViolation, WrongAnswer, case_context, found
+from grader.api import (
+    Finding,
+    NotProven,
+    Outcome,
+    RuleViolation,
+    WrongAnswer,
+    case_context,
+    counted,
+    found,
+)
 
 from .hogwild_cases import FOR_EACH_STAY, Hogwild
 from .hogwild_checks import Check, assert_processes
-from .hogwild_workers import assert_seen, counted
+from .hogwild_workers import assert_seen
 from .sources import LOCKS, WAITS, first_named
 
 
@@ -39,8 +48,8 @@ def assert_same_time(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         num_arrived, num_gave_up, num_started = _meeting(outcome)
         if num_gave_up and num_started < case.num_processes:
-            text = f"Only {counted(num_started, 'process')} had started when one reached the "
-            text += "middle of a step; no other process started for 3 s."
+            text = f"Only {counted(num_started, 'process', 'processes')} had started when one "
+            text += "reached the middle of a step; no other process started for 3 s."
             helps = "start all processes before you join the first"
             facts: dict[str, Any] = {"num_started": num_started}
             raise RuleViolation(found("hogwild.started_one_by_one", text, help=helps, **facts))

@@ -1,6 +1,6 @@
 """What the figures of federated show, in sentences with numbers."""
 
-from grader.study import FEWEST_RUNS
+from grader.study import FEWEST_RUNS, counted
 
 from .figures import shares_and_weights
 from .plan import ALL, FEDERATED, LONG, LONG_TIMES, WAYS
@@ -58,5 +58,5 @@ def _same(results):
         yield (
             f"Centralized, serverless, and parameter-server training {verb} similar accuracies "
             f"with the same seed: they differ by up to {100 * most:.1f} percentage points in "
-            f"{len(runs)} run{'' if len(runs) == 1 else 's'}."
+            f"{counted(len(runs), 'run')}."
         )

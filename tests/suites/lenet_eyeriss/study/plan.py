@@ -1,6 +1,6 @@
 """What the study of lenet_eyeriss measures."""
 
-from grader.study import Extent, Launcher, Point
+from grader.study import Extent, Launcher, Point, counted
 
 PROCESSES = (1, 2, 4, 8)
 SHOWN = 4
@@ -13,8 +13,7 @@ EVERY = 5
 
 
 def named(method, processes, rate=LEARNING_RATE):
-    unit = "process" if processes == 1 else "processes"
-    name = f"{METHODS[method]}, {processes} {unit}"
+    name = f"{METHODS[method]}, {counted(processes, 'process', 'processes')}"
     return name if rate == LEARNING_RATE else f"{name}, learning rate {rate:g}"
 
 

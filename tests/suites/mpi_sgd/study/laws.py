@@ -1,6 +1,6 @@
 """Charts of the laws of Amdahl and Gustafson."""
 
-from grader.study import Chart, Series, amdahl_fraction, gustafson_fraction
+from grader.study import Chart, Series, amdahl_fraction, counted, gustafson_fraction
 from grader.study.model import amdahl_speed_up, gustafson_speed_up
 
 from . import modelled
@@ -47,7 +47,7 @@ def amdahl(results):
         kind = "modelled" if is_modelled else "measured"
         # The law has no larger share than 100%, even where some number of ranks gains a little.
         most = f"allows a speed-up of at most {1 / fraction:.2f}" if fraction else "sets no limit"
-        ranks = "1 rank" if best.x == 1 else f"{best.x} ranks"
+        ranks = counted(best.x, "rank")
         said.append(
             f"{label}: the highest speed-up by {kind} time is {best.y:.2f}, on {ranks}. The "
             f"fitted law has a serial share of {fraction:.1%} and {most}."

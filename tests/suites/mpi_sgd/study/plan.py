@@ -1,6 +1,6 @@
 """What the study of mpi_sgd measures."""
 
-from grader.study import Extent, Point
+from grader.study import Extent, Point, counted
 
 RANKS = (1, 2, 4, 8, 16)
 MASTERS = (2, 4)
@@ -38,10 +38,6 @@ def serial(batch_size=BATCH_SIZE):
 
 def sync(way, ranks):
     return f"sync with {WAYS[way]}, {counted(ranks, 'rank')}"
-
-
-def counted(number, word):
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def scaled(ranks):

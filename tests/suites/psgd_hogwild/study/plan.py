@@ -1,10 +1,10 @@
 """What the study of psgd_hogwild measures."""
 
-from grader.study import Extent, Launcher, Point
+from grader.study import Extent, Launcher, Point, counted
 
 PROCESSES = (1, 2, 3, 4, 5)
 WAYS = {"psgd": "Parallel SGD", "hogwild": "Hogwild"}
-UNITS = {"psgd": "rank", "hogwild": "process"}
+UNITS = {"psgd": ("rank", "ranks"), "hogwild": ("process", "processes")}
 LEARNING_RATE = 0.05
 BATCH_SIZE = 8
 SERIAL = "Plain SGD"
@@ -15,8 +15,7 @@ def epochs_of(extent):
 
 
 def named(way, processes):
-    unit = UNITS[way] if processes == 1 else {"rank": "ranks", "process": "processes"}[UNITS[way]]
-    return f"{WAYS[way]}, {processes} {unit}"
+    return f"{WAYS[way]}, {counted(processes, *UNITS[way])}"
 
 
 ALL = (SERIAL, *(named(way, n) for n in PROCESSES for way in WAYS))

@@ -1,6 +1,6 @@
 """What the study of vgg_ddp measures."""
 
-from grader.study import Extent, Launcher, Point
+from grader.study import Extent, Launcher, Point, counted
 
 NODES = (1, 2, 4)
 WAYS = {
@@ -28,7 +28,7 @@ DISTRIBUTED = tuple(way for way in WAYS if way != "single")
 
 def named(way, nodes, batch_size=BATCH_SIZE):
     share = "" if batch_size == BATCH_SIZE else f", {batch_size} examples in all"
-    count = "" if way == "single" else f", {nodes} {'node' if nodes == 1 else 'nodes'}"
+    count = "" if way == "single" else f", {counted(nodes, 'node')}"
     return f"{LABELS[way]}{count}{share}"
 
 
