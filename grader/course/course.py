@@ -13,7 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from grader import __version__
 from grader.course import assignment, strict_toml
 from grader.course.assignment import Assignment
-from grader.course.assignment_file import Level
+from grader.course.assignment_file import Level, Line
 from grader.course.cross_references import source_files
 from grader.course.strict_toml import Table, found_text
 from grader.model.errors import GraderError, UsageError
@@ -21,7 +21,6 @@ from grader.model.report import Feedback
 from grader.model.spelling import did_you_mean
 
 FILE = "course.toml"
-Line = Annotated[str, Meta(pattern=r"\A\S[^\n\r]*\Z", description="a string of one line")]
 Name = Annotated[
     str,
     Meta(

@@ -11,13 +11,11 @@ from grader.grading_plugin.case import Case
 from grader.grading_plugin.launch_results import RunFailed
 from grader.grading_plugin.relaunch import Answer
 from grader.judge.explanation.timeline import edges_of, timeline_of
-from grader.model.evidence import Evidence, MarkedLine, PlaceNote, SourceExcerpt
+from grader.model.evidence import FEWEST_RANKS, Evidence, MarkedLine, PlaceNote, SourceExcerpt
 from grader.model.finding import Finding
 from grader.model.plural import counted
 from grader.model.report import Outcome, TestResult, Verdict
 
-_FEWEST_RANKS = 2
-"""Of a case with communication."""
 _MOST_SHOWN = 4
 """Failed tests of a part with evidence of their own."""
 
@@ -57,7 +55,7 @@ class EvidenceCollector:
     def end_parameter(self, name: str) -> None:
         """Forget what was looked at, but for the first test that has something to show."""
         seen, self._seen = self._seen, []
-        if not self._is_kept or not seen or seen[-1].ranks < _FEWEST_RANKS:
+        if not self._is_kept or not seen or seen[-1].ranks < FEWEST_RANKS:
             return
         if seen[-1].case.message_fault is not None:
             return

@@ -7,6 +7,7 @@ from typing import overload
 
 from grader.grading_plugin.case import Case, is_yardstick
 from grader.judge.explanation.launch_result import LaunchResult
+from grader.model.evidence import FEWEST_RANKS
 from grader.model.finding import Finding, found
 from grader.model.plural import counted
 from grader.model.report import Attempt, Outcome, RunFailure, Verdict
@@ -128,9 +129,6 @@ FAILED_TIME_S = 60.0
 """What launches of a part that end in a failure may take before none is followed by a fresh one."""
 FAILED_CASES = 6
 """Or so many times what a case may take, where that is more: half of them would be too few."""
-
-FEWEST_RANKS = 2
-"""Of a run with messages."""
 
 
 @dataclass(frozen=True)

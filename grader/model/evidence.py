@@ -6,6 +6,9 @@ nothing beyond that.
 
 from dataclasses import dataclass
 
+FEWEST_RANKS = 2
+"""Of a run with messages."""
+
 
 @dataclass(frozen=True)
 class CallSpan:

@@ -24,19 +24,19 @@ def checked(value: object) -> float:
     Raises ValueError when it is no number, less than 0, too great, or has more decimals than add up
     on paper: three times 1/3 is not 1.
     """
-    exact = _decimal(value)
-    if exact is None or not 0 <= exact <= MAX_POINTS:
+    number = _decimal(value)
+    if number is None or not 0 <= number <= MAX_POINTS:
         raise ValueError(f"found {value!r:.60}; expected a number of points from 0 to {MAX_POINTS}")
-    if exact != round(exact, MAX_NUM_DECIMALS):
+    if number != round(number, MAX_NUM_DECIMALS):
         raise ValueError(
             f"found {value!s:.60}; expected points with at most {MAX_NUM_DECIMALS} decimals"
         )
-    return float(exact)
+    return float(number)
 
 
 def total(points: Iterable[float]) -> float:
     """Return the float nearest to the sum of these numbers as they are written: 0.3 of 0.1, 0.2."""
-    return float(sum(map(_exact, points)))
+    return float(sum(map(exact, points)))
 
 
 def written(points: float) -> str:
@@ -49,7 +49,8 @@ def points_text(points: float) -> str:
     return f"{written(points)} point{'' if points == 1 else 's'}"
 
 
-def _exact(number: float) -> Fraction:
+def exact(number: float) -> Fraction:
+    """Return a number as it is written: 1/10 of 0.1."""
     return Fraction(repr(float(number)))
 
 

@@ -3,7 +3,7 @@
 import re
 import shlex
 
-from grader.model.evidence import Evidence
+from grader.model.evidence import FEWEST_RANKS, Evidence
 from grader.model.finding import Finding
 from grader.model.plural import counted
 from grader.model.points import NOT_ALL_TESTS, points_text, written
@@ -31,8 +31,6 @@ BY_HAND = "graded by hand"
 
 _MOUNTED_SUBMISSION = "/submission"
 """Where the container sees the submission, whatever folder of the host that is."""
-_FEWEST_RANKS = 2
-"""Of a run with messages."""
 
 
 def worst_verdict(report: Report) -> Verdict:
@@ -43,7 +41,7 @@ def worst_verdict(report: Report) -> Verdict:
 
 def look_closer(report: Report, part: PartResult, seen: Evidence | None) -> str:
     """Return the command that shows the calls of a case's ranks; empty where there is nothing."""
-    if report.mode != "local" or not seen or seen.num_ranks < _FEWEST_RANKS:
+    if report.mode != "local" or not seen or seen.num_ranks < FEWEST_RANKS:
         return ""
     has_calls = seen.timeline.spans or seen.edges
     return _command(report, "trace", part, f" --ranks {seen.num_ranks}") if has_calls else ""

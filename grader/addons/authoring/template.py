@@ -170,7 +170,7 @@ def _hole(solution: _Solution, file: str) -> list[str]:
     return [f"{indent}# TODO: {solution.words}", *raising]
 
 
-_HEADING = re.compile(r"(#+) (.*)")
+HEADING = re.compile(r"(#+) (.*)")
 _QUESTION = re.compile(r"\d+\. \*\*(\w+)\*\*")
 _POINTS = re.compile(r"\|\s*(\d+(?:\.\d+)?)\s*\|\s*$")
 
@@ -199,7 +199,7 @@ def _sections(text: str, unwanted: Collection[str], known: Collection[str]) -> I
     left_out, is_code = 0, False
     for line in text.splitlines():
         is_code ^= line.startswith("```")
-        heading = None if is_code else _HEADING.match(line)
+        heading = None if is_code else HEADING.match(line)
         if heading:
             yield section
             section = []

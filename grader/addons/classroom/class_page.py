@@ -77,11 +77,11 @@ def _nameless(each: Standing) -> str:
     return found.removeprefix(f"{each.status}: ")
 
 
-def histogram(scores: Sequence[float], max_score: float, num_bins: int = 10) -> list[int]:
+def histogram(scores: Sequence[float], max_score: float) -> list[int]:
     """Return how many scores lie in each tenth of `max_score`; the full one in the last."""
-    counts = [0] * num_bins
+    counts = [0] * 10
     for score in scores:
-        counts[min(num_bins - 1, int(score / max_score * num_bins))] += 1
+        counts[min(9, int(score / max_score * 10))] += 1
     return counts
 
 

@@ -9,8 +9,8 @@ show there. Whose submission it is, Classroom 50's caller adds: ci/classroom50/a
 
 import math
 from collections.abc import Iterable
-from fractions import Fraction
 
+from grader.model.points import exact
 from grader.model.report import Report, TestResult, Verdict
 from grader.report.export import plain_text
 from grader.report.export.plain_text import cases, has_mark, require_mark, why_no_mark
@@ -120,12 +120,8 @@ def classroom50_json(report: Report) -> str:
 
 
 def _factor(points: Iterable[float]) -> int:
-    return math.lcm(*(_exact(number).denominator for number in points))
+    return math.lcm(*(exact(number).denominator for number in points))
 
 
 def _times(points: float, factor: int) -> int:
-    return int(_exact(points) * factor)
-
-
-def _exact(points: float) -> Fraction:
-    return Fraction(repr(float(points)))
+    return int(exact(points) * factor)

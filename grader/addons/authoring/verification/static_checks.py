@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from grader.addons.authoring.template import drift
+from grader.addons.authoring.template import HANDOUT, HEADING, drift
 from grader.addons.authoring.verification.labels import FILE, labelled, read_label
 from grader.course.assignment import Assignment
 from grader.course.assignment_file import Part
@@ -23,8 +23,6 @@ from grader.model.errors import GraderError
 from grader.model.points import points_text, total, written
 from grader.model.spelling import did_you_mean
 
-HANDOUT = "HANDOUT.md"
-_HEADING = re.compile(r"(#+) (.*)")
 _RULER = re.compile(":?-+:?").fullmatch
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _SHARE = re.compile(r"\((\d+(?:\.\d+)?)\)")
@@ -348,7 +346,7 @@ def _tables(text: str, assignment: Assignment) -> Iterator[_Table]:
             ]
             yield _Table(begin, named, tuple(map(str.casefold, header)), tuple(others))
             rows = []
-        if (heading := _HEADING.match(line)) and not is_code:
+        if (heading := HEADING.match(line)) and not is_code:
             words = re.findall(r"\w+", heading[2])
             found = tuple(part for part in assignment.parts if part.name in words)
             if found or len(heading[1]) <= level:
