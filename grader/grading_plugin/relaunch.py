@@ -233,8 +233,8 @@ class Answers(Sequence[Answer]):
         ranks: int,
         start: Callable[[Sequence[CaseCall]], LaunchResult],
         budget: LaunchBudget,
-        out_of_time: Callable[[], RunFailure | None] = lambda: None,
-        start_yardsticks: Callable[[Sequence[CaseCall]], LaunchResult] | None = None,
+        out_of_time: Callable[[], RunFailure | None],
+        start_yardsticks: Callable[[Sequence[CaseCall]], LaunchResult],
     ) -> None:
         """start, start_yardsticks: put calls to ranks; out_of_time: says when no more may be."""
         self._cases = cases
@@ -250,7 +250,7 @@ class Answers(Sequence[Answer]):
         self._answers: dict[int, Outcome | RunFailure] = {}
         self.unfinished: dict[int, Attempt] = {}
         """What the ranks did in cases without an outcome, by index."""
-        self._start_yardsticks = start_yardsticks or start
+        self._start_yardsticks = start_yardsticks
         self._yardsticks = [i for i, case in enumerate(cases) if is_yardstick(case)]
         self._left = [i for i in range(len(cases)) if i not in self._yardsticks]
         self._known: set[int] = set()

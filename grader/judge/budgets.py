@@ -35,8 +35,8 @@ def assert_within_factor(
     yardstick_s: Sequence[float],
     factor: float,
     *,
-    what: str = "the call",
-    yardstick: str = "the yardstick",
+    what: str,
+    yardstick: str,
 ) -> None:
     """Assert that the fastest run is at most `factor` times the yardstick's: the last word.
 

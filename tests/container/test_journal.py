@@ -8,9 +8,9 @@ import json
 from pathlib import Path
 
 import pytest
+from plain_grading import grade_plainly
 from this_checkout import IMAGE, ROOT
 
-from grader.course.courses import find_courses
 from grader.sealed.container import sealed_grading
 from grader.sealed.container.plan import CLIENT_LABEL, client
 from grader.sealed.container.resume import Record
@@ -51,9 +51,7 @@ def killer(engine, monkeypatch):
 def grade(submission: Path, *parts: str) -> tuple[dict, list[str]]:
     shown: list[str] = []
     options = [option for part in parts for option in ("--part", part)]
-    report = sealed_grading.grade_in_container(
-        submission, courses=find_courses(), image=IMAGE, options=options, on_progress=shown.append
-    )
+    report = grade_plainly(submission, image=IMAGE, options=options, on_progress=shown.append)
     return json.loads(report), shown
 
 

@@ -14,10 +14,9 @@ import time
 
 import docker
 import pytest
+from plain_grading import grade_plainly
 from this_checkout import IMAGE, ROOT, TAG
 
-from grader.course.courses import find_courses
-from grader.sealed.container import sealed_grading
 from grader.sealed.container.plan import CLIENT_LABEL, client
 
 IMPATIENT = f"grade-impatient:{TAG}"
@@ -122,13 +121,8 @@ def test_a_stopped_judge_of_grade_run(stop_judges, submission):
     """The client ends its container and starts another; then the test is given up."""
     stop_judges(f"{CLIENT_LABEL}={client()}")
     started_s = time.monotonic()
-    report = sealed_grading.grade_in_container(
-        submission,
-        courses=find_courses(),
-        image=IMPATIENT,
-        options=["--part", "naive_allreduce"],
-        on_progress=lambda line: None,
-    )
+    options = ["--part", "naive_allreduce"]
+    report = grade_plainly(submission, image=IMPATIENT, options=options)
     assert_is_for_a_person(json.loads(report), "grading container")
     assert time.monotonic() - started_s < LIMIT_S
 

@@ -39,15 +39,15 @@ def grade_in_container(
     *,
     courses: Courses,
     image: str,
-    options: Sequence[str] = (),
-    assignment: str | None = None,
-    data: Path | None = None,
+    options: Sequence[str],
+    assignment: str | None,
+    data: Path | None,
     on_progress: Callable[[str], None],
-    on_finished: Callable[[Finished | Failing], None] = lambda told: None,
-    secret: bytes = b"",
-    limits: ContainerLimits | None = None,
-    on_recording: Callable[[bytes], None] | None = None,
-    refusals: Path | None = None,
+    on_finished: Callable[[Finished | Failing], None],
+    secret: bytes,
+    limits: ContainerLimits,
+    on_recording: Callable[[bytes], None] | None,
+    refusals: Path | None,
 ) -> bytes:
     """Grade a folder or zip in a container of `image`; return the JSON report it prints.
 
@@ -56,7 +56,6 @@ def grade_in_container(
     `kernel_refusals`; None to try everything. Raises UsageError, GraderError. Whatever happens,
     the container is gone afterwards.
     """
-    limits = limits or ContainerLimits()
     found = intake.read(submission, courses.wanted(assignment))
     package = intake_stream.pack_secret(secret) + intake_stream.pack(found)
     if data is not None:

@@ -54,7 +54,9 @@ class Submission:
         self.launches = []
 
     def run(self, ranks, cases):
-        return make_launch(cases, Answers(cases, cases, ranks, self.start, LaunchBudget()), ranks)
+        start = self.start
+        answers = Answers(cases, cases, ranks, start, LaunchBudget(), lambda: None, start)
+        return make_launch(cases, answers, ranks)
 
     def start(self, cases):
         self.launches.append(tuple(cases))

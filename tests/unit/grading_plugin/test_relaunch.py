@@ -51,8 +51,8 @@ class Ranks:
             outcomes.append(Outcome(case.name, RANKS, (), (), Trace(()), 0.1))
         return LaunchResult(tuple(outcomes), None)
 
-    def answers(self, cases, budget, ranks=RANKS, **options) -> Answers:
-        return Answers(cases, cases, ranks, self.start, budget, **options)
+    def answers(self, cases, budget, ranks=RANKS, out_of_time=lambda: None) -> Answers:
+        return Answers(cases, cases, ranks, self.start, budget, out_of_time, self.start)
 
 
 def cases(*names: str, **subjects: str) -> tuple[Named, ...]:

@@ -189,9 +189,9 @@ def verify(
     course: Course,
     name: str,
     *,
-    is_quick: bool = False,
-    with_mutants: bool = False,
-    progress: Callable[[str], None] = lambda text: None,
+    is_quick: bool,
+    with_mutants: bool,
+    progress: Callable[[str], None],
     observe: Observer | None = None,
 ) -> Iterator[Checked]:
     """Yield each check of an assignment as soon as it is done.

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
+from plain_grading import grade_plainly
 
-from grader.course.courses import find_courses
 from grader.intake.stream import read_secret, read_submission
 from grader.model.errors import GraderError, GradingLost
 from grader.model.report import TestResult, Verdict
 from grader.recording import journal as journals
 from grader.recording.journal import Finished, Journal, Resume, Step
 from grader.sealed.container.plan import ContainerLimits
-from grader.sealed.container.sealed_grading import grade_in_container
 
 TESTS = ("test_a", "test_b", "test_c")
 
@@ -81,13 +80,8 @@ def grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         daemons.append(FakeDaemon(tmp_path, judge))
         monkeypatch.setenv("DOCKER_HOST", daemons[-1].url)
         shown: list[str] = []
-        report = grade_in_container(
-            submission,
-            courses=find_courses(),
-            image="grade",
-            on_progress=shown.append,
-            limits=ContainerLimits(**limits) if limits else None,
-        )
+        asked = ContainerLimits(**limits)
+        report = grade_plainly(submission, on_progress=shown.append, limits=asked)
         assert shown == []
         return report.decode().splitlines(), judge
 

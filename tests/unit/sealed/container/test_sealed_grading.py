@@ -10,8 +10,8 @@ import docker.errors
 import pytest
 import requests.exceptions
 from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
+from plain_grading import grade_plainly
 
-from grader.course.courses import find_courses
 from grader.intake.stream import read_secret, read_submission
 from grader.model.errors import GraderError, UsageError
 from grader.recording import journal
@@ -19,7 +19,6 @@ from grader.sealed.container import kernel_refusals
 from grader.sealed.container import stream_demux as container_output
 from grader.sealed.container.docker_engine import DockerEngine
 from grader.sealed.container.plan import ContainerLimits, client
-from grader.sealed.container.sealed_grading import grade_in_container
 
 RING = "my_ring_allreduce.py"
 
@@ -47,16 +46,9 @@ def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         each.close()
 
 
-def grade(submission: Path, *options: str, image: str = "grade", **more) -> tuple[bytes, list[str]]:
+def grade(submission: Path, *options: str, **more) -> tuple[bytes, list[str]]:
     lines: list[str] = []
-    report = grade_in_container(
-        submission,
-        courses=find_courses(),
-        image=image,
-        options=options,
-        on_progress=lines.append,
-        **more,
-    )
+    report = grade_plainly(submission, options=options, on_progress=lines.append, **more)
     return report, lines
 
 
@@ -294,9 +286,7 @@ def test_an_interrupt_ends_the_container(submission, daemon):
 
     running = daemon(process)
     with pytest.raises(KeyboardInterrupt):
-        grade_in_container(
-            submission, courses=find_courses(), image="grade", options=[], on_progress=interrupt
-        )
+        grade_plainly(submission, on_progress=interrupt)
     assert running.removed.is_set()
     assert input_ended.wait(10)
 

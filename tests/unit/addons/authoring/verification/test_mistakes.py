@@ -52,6 +52,7 @@ def found(root, ranks=None, *, with_mutants=False):
         "sums",
         is_quick=ranks is None,
         with_mutants=with_mutants,
+        progress=lambda text: None,
         observe=ranks and ranks.observer_with(()),
     )
     return [
