@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from grader.judge.explanation.launch_result import failure_of_end
+from grader.judge.explanation.launch_end import failure_of_end
 from grader.judge.traffic.collective_calls import name_lower_case
 from grader.judge.values.result_forms import refuse
 from grader.model.plural import counted
