@@ -30,7 +30,7 @@ from sample_class import ASSIGNMENT, ROOT, Sample
 sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 import one_node_slurm
 
-from grader.addons.classroom.batch import blocks, cores_here
+from grader.addons.classroom.cores import blocks, cores_here
 from grader.addons.classroom.hand_in_names import Naming
 
 PKILL = "/usr/bin/pkill"

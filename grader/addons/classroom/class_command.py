@@ -16,9 +16,10 @@ from grader.addons.classroom import (
     platform_return,
     publication,
 )
-from grader.addons.classroom.batch import Task, blocks, cores_here
+from grader.addons.classroom.batch import Task
 from grader.addons.classroom.class_folder import Pseudonyms
 from grader.addons.classroom.class_inputs import ClassInputs, circumstances, grading_options
+from grader.addons.classroom.cores import blocks, cores_here
 from grader.addons.classroom.gradings import Gradings, key_of
 from grader.addons.classroom.outputs import show
 from grader.addons.classroom.roster import HandIn
