@@ -12,7 +12,7 @@ from pathlib import Path
 from grader.addons.classroom import publication
 from grader.addons.classroom.class_folder import Pseudonyms, read_json, write_atomically
 from grader.addons.classroom.gradings import Gradings
-from grader.addons.classroom.marking import TO_FILL
+from grader.addons.classroom.marking_sheets import TO_FILL
 from grader.addons.classroom.roster import HandIn, Roster, Student
 from grader.addons.classroom.tables import csv_lines, csv_text, delimiter_of, read_text
 from grader.model.errors import UsageError

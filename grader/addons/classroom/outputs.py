@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from grader.addons.classroom import class_page, gradebook, marking, platform_return, similarity
+from grader.addons.classroom import (
+    class_page,
+    gradebook,
+    marking_sheets,
+    platform_return,
+    similarity,
+)
 from grader.addons.classroom.class_folder import Pseudonyms, write_atomically
 from grader.addons.classroom.class_inputs import ClassInputs
 from grader.addons.classroom.class_page import reports_of
@@ -73,7 +79,7 @@ def write_all(
             student = names.of(each.student.id)
             if each.report and each.mark and student in files:
                 folder = out / MARKING / student
-                marking.write_sheet(folder, student, each.report, each.mark, files[student])
+                marking_sheets.write_sheet(folder, student, each.report, each.mark, files[student])
         _write_table_to_fill(found, names, out)
     return len(pairs)
 
@@ -97,9 +103,9 @@ def _write_table_to_fill(found: Sequence[Standing], names: Pseudonyms, out: Path
             rows = each.mark.lines if each.mark else [to_settle(each.problem, each.max_points)]
             digest = each.counted.hand_in.digest
             lines.setdefault(each.identity, (names.of(each.student.id), digest, rows))
-    file = out / marking.TO_FILL
-    text = marking.to_fill(list(lines.values()))
-    if kept := marking.replace_unread(file, text):
+    file = out / marking_sheets.TO_FILL
+    text = marking_sheets.to_fill(list(lines.values()))
+    if kept := marking_sheets.replace_unread(file, text):
         show(f"{kept} is the previous {file.name}. It was kept, because it has points or comments")
         show("  that the new one does not have")
     show(f"{out / MARKING} has a sheet for each hand-in; {file} has a line")

@@ -13,7 +13,7 @@ from class_samples import AT, NAMES, grading, hand_in, part, report, standing, t
 from grader.addons.classroom import (
     class_page,
     gradebook,
-    marking,
+    marking_sheets,
     outputs,
     publication,
 )
@@ -500,7 +500,7 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
         "ring.py": b"</pre><script>\nsecond line",
     }
     graded = replace(marked.report, files=(HandedInFile("ring.py", "ring.py", True, ""),))
-    marking.write_sheet(tmp_path / "s1", "s1", graded, found, files)
+    marking_sheets.write_sheet(tmp_path / "s1", "s1", graded, found, files)
     names = sorted(path.name for path in (tmp_path / "s1").iterdir())
     assert names[2:] == ["report.html", "sheet.html"]
     assert len(names) == 4 and all(name.endswith(".pdf") for name in names[:2])
@@ -512,12 +512,12 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     assert page.count('role="img" aria-label="blank: points">&nbsp;</span>&nbsp;of&nbsp;') == 2
     assert page.count('aria-label="blank: comment"') == 2 and "u2003" not in page
     filled = mark(marked, {"method/1": Given(1.5, "well", "")}, rubrics)
-    marking.write_sheet(tmp_path / "s1", "s1", marked.report, filled, files)
+    marking_sheets.write_sheet(tmp_path / "s1", "s1", marked.report, filled, files)
     page = (tmp_path / "s1" / "sheet.html").read_text()
     assert page.count("blank: points") == 1 and "<td>1.5&nbsp;of&nbsp;2</td><td>well</td>" in page
-    marking.write_sheet(tmp_path / "s1", "s1", marked.report, filled, {})
+    marking_sheets.write_sheet(tmp_path / "s1", "s1", marked.report, filled, {})
     assert not list((tmp_path / "s1").glob("*.pdf"))  # of a hand-in that counts no more
-    text = marking.to_fill([("s1", "d" * 64, found.lines)])
+    text = marking_sheets.to_fill([("s1", "d" * 64, found.lines)])
     # No number, whatever the digits: spreadsheets write those otherwise.
     lines = [(row["row"], row["digest"]) for row in csv.DictReader(io.StringIO(text))]
     assert lines == [("method/1", "sha256:dddddddddddd"), ("method/2", "sha256:dddddddddddd")]

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from grader.addons.classroom import (
     class_page,
     gradebook,
-    marking,
+    marking_sheets,
     outputs,
     platform_return,
     publication,
@@ -99,7 +99,7 @@ def test_every_table_has_a_line_for_each_and_calculates_nothing(name):
     tables = [
         (1 + len(found), gradebook.render(found, NAMES)),
         (2, publication.render([both])),
-        (1 + len(marked.rows), marking.to_fill([("s1", "d" * 64, marked.lines)])),
+        (1 + len(marked.rows), marking_sheets.to_fill([("s1", "d" * 64, marked.lines)])),
     ]
     for num_lines, text in tables:
         lines = text.removesuffix("\n").split("\n")
@@ -212,7 +212,7 @@ def test_every_page_has_the_same_tags_whatever_the_name(name):
         pages[each] = [
             class_page.render(each, found, NAMES, [pair(each)]),
             class_page.render_pair(pair(each)),
-            marking.render_sheet("s1", graded.report, marked, {"1-x.pdf": each}, files),
+            marking_sheets.render_sheet("s1", graded.report, marked, {"1-x.pdf": each}, files),
         ]
     for text, plain in zip(pages[name], pages["a"], strict=True):
         read = Tags(text)

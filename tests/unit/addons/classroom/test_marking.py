@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 from class_samples import grading, part, report, test_result
 
-from grader.addons.classroom import marking
-from grader.addons.classroom.marking import WHOLE, Given, Questions, mark, replace_unread
-from grader.addons.classroom.tables import inert_comment
+from grader.addons.classroom import marking, marking_sheets
+from grader.addons.classroom.marking import WHOLE, Given, Questions, mark
 from grader.model.errors import UsageError
 from grader.model.report import HandedInFile, Verdict
 
@@ -92,7 +91,7 @@ def test_a_report_that_nobody_handed_in_is_a_zero_only_where_class_toml_says_so(
     assert (some.pending, some.score) == (0.0, 7.0)
     assert mark(with_it, {}, asked_of_nobody).pending == 3.0
     # What class.toml gives is no line that somebody has filled in.
-    (_, *lines) = marking.to_fill([("s1", "d" * 64, zero.lines)]).splitlines()
+    (_, *lines) = marking_sheets.to_fill([("s1", "d" * 64, zero.lines)]).splitlines()
     assert [line.split(",")[2] for line in lines] == ["", ""]
 
 
@@ -105,7 +104,7 @@ def test_what_tests_leave_to_a_person_has_a_line(tmp_path):
     bad = mark(EMPTY, {}, Questions())
     file = tmp_path / "to-mark.csv"
     marks = (("s1", open_one), ("s2", given_one), ("s3", bad))
-    file.write_text(marking.to_fill([(name, "d" * 64, each.lines) for name, each in marks]))
+    file.write_text(marking_sheets.to_fill([(name, "d" * 64, each.lines) for name, each in marks]))
     rows = {row["id"]: row for row in csv.DictReader(file.open())}
     assert rows["s1"]["row"] == rows["s2"]["row"] == "ring"
     assert (rows["s1"]["points"], rows["s2"]["points"]) == ("", "4")
@@ -174,7 +173,7 @@ def test_no_spreadsheet_makes_a_number_of_a_digest(tmp_path, digest):
     """It would come back as 1.2E+13, and the mark would be for no hand-in."""
     file = tmp_path / "to-mark.csv"
     filled = mark(MANUAL, {"method": given(3)}, RUBRICS)
-    file.write_text(marking.to_fill([("s1", digest, filled.lines)]))
+    file.write_text(marking_sheets.to_fill([("s1", digest, filled.lines)]))
     (line,) = [line for line in file.read_text().splitlines() if "method" in line]
     with pytest.raises(ValueError, match="could not convert"):
         float(line.rpartition(",")[2])
@@ -201,57 +200,6 @@ def test_a_wrong_line_is_named(tmp_path, text, problem):
     file.write_text(text)
     with pytest.raises(UsageError, match=problem):
         marking.read([file])
-
-
-NOT_FILLED = "id,row,points,max_points,title,comment\ns1,method/1,,2,Why?,\ns2,method/1,,2,Why?,\n"
-
-
-@pytest.mark.parametrize(
-    "filled",
-    [
-        NOT_FILLED.replace("s1,method/1,,2,Why?,", "s1,method/1,1.5,2,Why?,"),
-        NOT_FILLED.replace("s1,method/1,,2,Why?,", "s1,method/1,,2,Why?,ask her"),
-        "\ufeff" + NOT_FILLED.replace("s1,method/1,,", 's1,method/1,"1,5",'),
-    ],
-)
-def test_what_class_toml_does_not_have_is_kept_aside(tmp_path, filled):
-    file = tmp_path / "to-mark.csv"
-    for number in (1, 2):
-        file.write_text(filled)
-        assert replace_unread(file, NOT_FILLED) == tmp_path / f"to-mark-{number}.csv"
-        assert (tmp_path / f"to-mark-{number}.csv").read_text() == filled
-        assert file.read_text() == NOT_FILLED
-
-
-def test_what_was_read_as_marks_is_written_over(tmp_path):
-    """Also as a spreadsheet writes it, and with what keeps a comment from being a formula."""
-    file = tmp_path / "to-mark.csv"
-    semicolons = NOT_FILLED.replace(",", ";").replace(
-        "s1;method/1;;2;Why?;", "s1;method/1;1,50;2;Why?;=a"
-    )
-    now = NOT_FILLED.replace("s1,method/1,,2,Why?,", "s1,method/1,1.5,2,Why?,'=a")
-    for before in (None, NOT_FILLED, semicolons):
-        if before is not None:
-            file.write_text(before)
-        assert replace_unread(file, now) is None
-        assert file.read_text() == now
-
-
-@pytest.mark.parametrize(
-    ("typed", "written"),
-    [
-        ("two\r\nlines\nand more", "two lines and more"),
-        ("5\xa0points \u2764\ufe0f", "5 points \u2764\ufe0f"),
-        ("\u202egnp \x1b[2J", "\\u202egnp \\x1b[2J"),
-        ("=1+1; -2", "'=1+1; '-2"),
-    ],
-)
-def test_a_comment_comes_back_as_it_was_typed(tmp_path, typed, written):
-    """In one line, and with nothing that a screen or a spreadsheet would obey."""
-    assert inert_comment(typed) == inert_comment(written) == written
-    file = tmp_path / "to-mark.csv"
-    file.write_text(NOT_FILLED.replace("Why?,\n", f'Why?,"{typed}"\n', 1), newline="")
-    assert replace_unread(file, NOT_FILLED.replace("Why?,\n", f"Why?,{written}\n", 1)) is None
 
 
 def test_a_part_on_which_the_grader_failed_is_no_zero():
