@@ -22,8 +22,6 @@ from grader.grading_plugin.marks import (
     function_of,
     not_run,
     own_part_of,
-    points_of,
-    sentence_of,
     stage_of,
     suite_of,
     words,
@@ -38,13 +36,13 @@ from grader.grading_plugin.relaunch import (
     at_a_todo,
     told_as_begun,
 )
-from grader.grading_plugin.results import Stage, failed, leaving_the_judge, paid, result_of
+from grader.grading_plugin.results import failed, leaving_the_judge, paid, result_of
+from grader.grading_plugin.stages import PartStages
 from grader.judge.explanation.crash_messages import MAX_REMARKS
 from grader.judge.explanation.launch_result import LaunchResult
 from grader.model.errors import GradingLost
 from grader.model.finding import Finding
 from grader.model.plural import counted
-from grader.model.points import total
 from grader.model.report import RunFailure, TestResult, Verdict
 from grader.recording.journal import Failing, Finished, Step
 from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, LaunchAllowance, LaunchPlan
@@ -63,10 +61,7 @@ class JudgeMode(SuiteMode):
         self._trace_num_bytes_left = MOST_TRACE_NUM_BYTES
         self._time = PartTime(context.limits.part_s)
         self._tests: dict[str, list[pytest.Item]] = {}
-        self._stages: dict[str, list[pytest.Item]] = {}
-        """The dearest first."""
-        self._of_stages: dict[str, TestResult] = {}
-        """What became of those that were asked."""
+        self._stages = PartStages(self._tests)
         self._failed: dict[str, TestResult] = {}
         self._passed: dict[str, int] = {}
         self._rootless: set[str] = set()
@@ -188,13 +183,13 @@ class JudgeMode(SuiteMode):
         """Remember which tests there are, in the order of the file."""
         super().pytest_collection_finish(session)
         for item in session.items:
-            each = self._tests if stage_of(item) is None else self._stages
+            each = self._tests if stage_of(item) is None else self._stages.items
             each.setdefault(function_of(item), []).append(item)
         self._resume()
 
     def _resume(self) -> None:
         """Take over what became of tests in a container that was killed."""
-        first = {name: items[0] for name, items in (self._tests | self._stages).items()}
+        first = {name: items[0] for name, items in (self._tests | self._stages.items).items()}
         for kept in self._settings.journal.kept({self._step(item) for item in first.values()}):
             self._take_over(kept)
         for name, items in self._tests.items():
@@ -207,8 +202,8 @@ class JudgeMode(SuiteMode):
     def _take_over(self, kept: Finished) -> None:
         name = kept.step.test
         self._known.add(name)
-        if name in self._stages:
-            self._of_stages[name] = kept.result
+        if name in self._stages.items:
+            self._stages.results[name] = kept.result
         elif kept.result.verdict is Verdict.ACCEPTED:
             self._passed[name] = len(self._tests[name])
         else:
@@ -234,29 +229,15 @@ class JudgeMode(SuiteMode):
         name = function_of(item)
         if name in self._known or name in self._ended:
             return True
-        is_stage = name in self._stages
-        if is_stage and not self._could_pay(item):
+        is_stage = name in self._stages.items
+        if is_stage and not self._stages.could_pay(item, map(self._result, self._tests)):
             return True
         if is_stage and (why := self._settings.journal.why_lost(self._step(item))):
-            self._of_stages[name] = self._told(result_of(item, Verdict.JUDGE_ERROR, why))
+            self._stages.results[name] = self._told(result_of(item, Verdict.JUDGE_ERROR, why))
             return True
-        if item is (self._stages if is_stage else self._tests)[name][0]:
+        if item is (self._stages.items if is_stage else self._tests)[name][0]:
             self._settings.journal.started(self._step(item))
         return None
-
-    def _could_pay(self, stage: pytest.Item) -> bool:
-        """Return whether a stage that holds would pay more than all before it."""
-        results = (*map(self._result, self._tests), *self._of_stages.values())
-        if any(result.verdict is Verdict.JUDGE_ERROR for result in results):
-            return False
-        held = (each.points for each in self._stages_that_hold())
-        earned = total(result.points for result in results)
-        return self._worth(stage) > max(earned, *held, 0)
-
-    def _worth(self, stage: pytest.Item) -> float:
-        """Return the points of a stage: all that are graded here at most."""
-        graded = (points_of(items[0]).args[0] for items in self._tests.values())
-        return min(stage_of(stage) or 0, total(map(float, graded)))
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Skip what needs the student's own version of a part that is replaced here."""
@@ -282,7 +263,7 @@ class JudgeMode(SuiteMode):
             item.session.shouldstop = str(self.lost)
         if self.lost is not None:
             return report
-        if name in self._stages:
+        if name in self._stages.items:
             self._end_stage(item, call)
             return report
         if call.excinfo is not None:
@@ -307,24 +288,17 @@ class JudgeMode(SuiteMode):
 
         One that has seen nothing of what the ranks did holds for nothing.
         """
-        name = function_of(item)
+        name, results = function_of(item), self._stages.results
         error = call.excinfo.value if call.excinfo is not None else None
         if call.when == "call" and error is None and item.nodeid not in self._seen_attempts:
             error = CaseNotRun("none of its cases ran")
         if error is not None:
-            self._of_stages.setdefault(name, self._told(failed(item, error, call.when)))
-        if call.when == "teardown" and (name in self._of_stages or item is self._stages[name][-1]):
+            results.setdefault(name, self._told(failed(item, error, call.when)))
+        if call.when == "teardown" and (name in results or item is self._stages.items[name][-1]):
             held = self._told(result_of(item, Verdict.ACCEPTED))
             self._ended.add(name)
-            result = self._of_stages.setdefault(name, held)
+            result = results.setdefault(name, held)
             self._settings.journal.finished(self._finished(item, result))
-
-    def _stages_that_hold(self) -> list[Stage]:
-        return [
-            Stage(self._worth(items[0]), sentence_of(items[0]).rstrip("."))
-            for name, items in self._stages.items()
-            if name in self._of_stages and self._of_stages[name].verdict is Verdict.ACCEPTED
-        ]
 
     def _lacks_roots(self, result: TestResult, error: BaseException) -> bool:
         """Return whether a test was not run for failures, and says not of which tests."""
@@ -388,8 +362,7 @@ class JudgeMode(SuiteMode):
         has_answers = any(budget.has_answered for budget in self._budgets.values())
         if has_answers and len(self._budgets) > 1:
             found = tuple(map(_as_error, found))
-        lost = (each for each in self._of_stages.values() if each.verdict is Verdict.JUDGE_ERROR)
-        return paid((*found, *lost), self._stages_that_hold())
+        return paid((*found, *self._stages.lost), self._stages.held())
 
     def _result(self, name: str) -> TestResult:
         if name in self._failed:
