@@ -17,7 +17,7 @@ from grader.grading import pipeline
 from grader.grading.settings import Settings
 from grader.report import terminal
 from grader.report.feedback import for_student
-from grader.report.page import num_columns
+from grader.report.terminal_page import num_columns
 
 HERE = Path(__file__).parent
 PAGES = HERE / "report_layouts"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from grader.course.courses import Courses, find_courses
 from grader.report.live import Live
-from grader.report.page import Page
 from grader.report.safe_text import disarm, one_line
+from grader.report.terminal_page import Page
 
 _DEFAULT_WIDTH = 80
 _MAX_WIDTH = 100

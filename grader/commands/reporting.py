@@ -22,7 +22,7 @@ from grader.report.files import (
     saved,
     unwritten,
 )
-from grader.report.page import Page
+from grader.report.terminal_page import Page
 
 _SCRIPTS = (".py", ".ipynb")
 

@@ -2,8 +2,8 @@
 
 from grader.model.points import total, written
 from grader.model.report import Report, TestResult, Verdict
-from grader.report.page import BOLD, Page
 from grader.report.safe_text import one_line
+from grader.report.terminal_page import BOLD, Page
 from grader.report.words import VERDICT_WORDS
 
 _ORDER = ("new price", "passes now", "fails differently", "BROKE")

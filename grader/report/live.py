@@ -7,8 +7,8 @@ from collections.abc import Callable
 from grader.model.report import TestResult, Verdict
 from grader.recording.journal import Failing, Finished, Step
 from grader.report.feedback import result_for_student
-from grader.report.page import INDENT, Page, abridged, fitting
 from grader.report.safe_text import disarm, one_line, visible
+from grader.report.terminal_page import INDENT, Page, abridged, fitting
 from grader.report.words import VERDICT_WORDS
 
 STARTING = ": starting"

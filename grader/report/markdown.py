@@ -13,9 +13,9 @@ from grader.model.points import written
 from grader.model.report import Report, Verdict
 from grader.report import words
 from grader.report.causes import dearest_first, is_missing
-from grader.report.page import Page
 from grader.report.quotes import code_lines, evidence
 from grader.report.safe_text import disarm, one_line
+from grader.report.terminal_page import Page
 
 if TYPE_CHECKING:
     from jinja2 import Environment

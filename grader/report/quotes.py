@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from grader.model.evidence import MarkedLine, SourceExcerpt
-from grader.report.page import INDENT, Page, end_of, fitting, num_columns
 from grader.report.safe_text import disarm, one_line, visible, visible_lines
+from grader.report.terminal_page import INDENT, Page, end_of, fitting, num_columns
 from grader.trace.call_formatting import ranks_text
 
 _TAB_NUM_COLUMNS = 4

@@ -6,9 +6,9 @@ from grader.model.plural import counted
 from grader.model.points import NOT_ALL_TESTS, points_text, total, written
 from grader.model.report import PartResult, Report, TestResult, Verdict
 from grader.report.causes import Cause, causes, dearest_first, is_all, is_missing, lost, passed
-from grader.report.page import BOLD, DIM, INDENT, Page, abridged, cut, num_columns, padded
 from grader.report.quotes import code_lines, evidence
 from grader.report.safe_text import one_line
+from grader.report.terminal_page import BOLD, DIM, INDENT, Page, abridged, cut, num_columns, padded
 from grader.report.words import (
     NOT_HANDED_IN,
     SHOWN_IN_CODE,

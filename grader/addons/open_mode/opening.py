@@ -37,9 +37,9 @@ from grader.observe.run_control.outputs import Outputs
 from grader.observe.run_control.watch import Watch
 from grader.recording.launch_plan import Limits
 from grader.recording.observation import CaseTime, End, EndKind, RankEnd
-from grader.report.page import BOLD, Page
 from grader.report.quotes import evidence
 from grader.report.safe_text import one_line
+from grader.report.terminal_page import BOLD, Page
 from grader.trace.calls import RankTrace, Trace
 
 _TICK_S = 0.1

@@ -36,7 +36,7 @@ from grader.recording.observation import LaunchObservation
 from grader.recording.recording import read
 from grader.recording.replay import replaying
 from grader.report.files import require_writable, unwritten
-from grader.report.page import Page
+from grader.report.terminal_page import Page
 from grader.trace.calls import Trace
 
 

@@ -23,8 +23,8 @@ from grader.addons.trace_views.trace_rows import (
 )
 from grader.model.plural import counted
 from grader.model.report import Verdict
-from grader.report.page import BOLD, DIM, INDENT, RED, YELLOW, Column, Page, aligned
 from grader.report.safe_text import one_line
+from grader.report.terminal_page import BOLD, DIM, INDENT, RED, YELLOW, Column, Page, aligned
 from grader.report.words import VERDICT_WORDS
 from grader.trace.calls import RankTrace, Trace
 

@@ -12,7 +12,7 @@ from grader.model.report import Report
 from grader.report import html, json_report, markdown, terminal
 from grader.report.causes import dearest_first, is_missing
 from grader.report.export import junit
-from grader.report.page import num_columns
+from grader.report.terminal_page import num_columns
 
 COMMAND_PREFIXES = ("  again:  ", "  look:   ")
 OUR_HTML = re.compile(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.report.page import Column, aligned, end_of, num_columns
+from grader.report.terminal_page import Column, aligned, end_of, num_columns
 
 from . import hostile
 

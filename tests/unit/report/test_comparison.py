@@ -6,7 +6,7 @@ import pytest
 
 from grader.model.report import Verdict
 from grader.report.comparison import changes_text
-from grader.report.page import Page
+from grader.report.terminal_page import Page
 
 from . import example, hostile
 from .harmless import assert_no_command

@@ -11,7 +11,7 @@ from grader.report import json_report, terminal
 from grader.report.export.formats import FORMATS
 from grader.report.feedback import for_student, result_for_student
 from grader.report.live import failure_lines
-from grader.report.page import Page
+from grader.report.terminal_page import Page
 
 from . import example, hostile
 

@@ -7,7 +7,7 @@ from grader.model.finding import Finding
 from grader.model.report import TestResult, Verdict
 from grader.recording.journal import Failing, Finished, Step
 from grader.report.live import Live
-from grader.report.page import Page, num_columns
+from grader.report.terminal_page import Page, num_columns
 
 WHY = Finding("ring.wrong", "recv[1] is 2; expected 3", {"place": "ring.py:7"})
 HOLDS = TestResult("test_a", "holds", Verdict.ACCEPTED, 2, 2)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.report.page import abridged, cut, num_columns, wrap
 from grader.report.quotes import Evidence, evidence
 from grader.report.safe_text import disarm, one_line, visible, visible_lines
+from grader.report.terminal_page import abridged, cut, num_columns, wrap
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from unit.judge.build import Run
 from grader.addons.trace_views.trace_page import trace_page
 from grader.addons.trace_views.trace_rows import Traced, TracedCase
 from grader.model.report import RunFailure, TestResult, Verdict
-from grader.report.page import Page
+from grader.report.terminal_page import Page
 from grader.trace.calls import Trace
 
 DEADLOCK = RunFailure(Verdict.DEADLOCK, "deadlock: rank 0 waits in Wait; cycle 0 -> 1 -> 0")

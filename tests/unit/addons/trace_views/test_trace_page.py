@@ -6,7 +6,7 @@ import pytest
 from unit.judge.build import Run
 
 from grader.model.report import RunFailure, TestResult, Verdict
-from grader.report.page import num_columns
+from grader.report.terminal_page import num_columns
 from grader.trace.calls import Trace
 
 from ...report import hostile

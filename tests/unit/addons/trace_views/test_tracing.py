@@ -12,7 +12,7 @@ import pytest
 
 from grader.addons.trace_views import trace_command
 from grader.model.errors import UsageError
-from grader.report.page import num_columns
+from grader.report.terminal_page import num_columns
 
 ROOT = Path(__file__).resolve().parents[4]
 SUBMISSIONS = Path("tests", "submissions")
