@@ -41,7 +41,7 @@ from .allreduce_cases import Reduction
 from .allreduce_numbers import SERIAL
 from .allreduce_reasons import receive_left
 from .allreduce_values import assert_reduced, assert_right, other_way_of
-from .findings import call_facts, call_text, led_by
+from .reasons_first import call_facts, call_text, led_by
 
 Run = Callable[..., Launch]
 Cases = Mapping[int, Sequence[Reduction]]

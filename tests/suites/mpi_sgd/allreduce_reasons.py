@@ -19,7 +19,7 @@ from grader.api import (
 
 from .allreduce_cases import GARBAGE, Reduction
 from .allreduce_numbers import SERIAL, Values
-from .findings import call_facts, call_text
+from .reasons_first import call_facts, call_text
 
 _SUMS = frozenset(name for name, op in SERIAL.items() if op is np.add)
 

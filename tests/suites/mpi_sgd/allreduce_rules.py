@@ -30,7 +30,7 @@ from .allreduce_values import (
     assert_right,
     other_way_of,
 )
-from .findings import hinted, led_by
+from .reasons_first import hinted, led_by
 
 Check = Callable[[Reduction, Outcome], object]
 

@@ -36,7 +36,7 @@ from .allreduce_reasons import (
     receive_left,
     smaller_datatype,
 )
-from .findings import call_facts, call_text, led_by
+from .reasons_first import call_facts, call_text, led_by
 
 _OTHER_WAYS = functions.BY_OTHER_THAN_MESSAGES
 _USE_COMM = "take rank, size, and neighbours from comm, and send over comm, not MPI.COMM_WORLD"

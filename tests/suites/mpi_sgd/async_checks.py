@@ -18,7 +18,6 @@ from grader.api import (
 )
 
 from . import serial
-from .findings import hinted, led_by
 from .fit_cases import (
     RTOL,
     Fit,
@@ -28,6 +27,7 @@ from .fit_cases import (
     examples,
     trained_batches,
 )
+from .reasons_first import hinted, led_by
 from .replay import assert_final, replay
 from .updates import Update, Value, factors_of, same
 

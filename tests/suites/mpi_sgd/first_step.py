@@ -23,8 +23,8 @@ from grader.api import (
 )
 
 from . import serial
-from .findings import call_text
 from .fit_cases import Fit, examples, trained_batches
+from .reasons_first import call_text
 
 _RTOL = 1e-6
 """Of a factor, and of what the factors leave unexplained: least squares lose some digits."""

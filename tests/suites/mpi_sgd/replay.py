@@ -13,7 +13,7 @@ import numpy as np
 
 from grader.api import WrongAnswer, assert_every_rank, counted, found
 
-from .findings import led_by
+from .reasons_first import led_by
 from .replay_reasons import reason_of_break, told_by_the_sum
 from .updates import Arrays, Update, Value, same
 

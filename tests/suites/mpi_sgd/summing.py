@@ -21,8 +21,8 @@ from grader.api import (
     reduction_communicators,
 )
 
-from .findings import call_facts, call_text
 from .fit_cases import FLOAT64_NUM_BYTES, Fit
+from .reasons_first import call_facts, call_text
 
 BRINGS_TOGETHER = (
     *("Allreduce", "Reduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan"),

@@ -19,7 +19,6 @@ from grader.api import (
 )
 
 from . import serial
-from .findings import led_by
 from .first_step import assert_every_rank_has_all_gradients, assert_gradients_come_together
 from .fit_cases import (
     DRAWN_LENGTH,
@@ -31,6 +30,7 @@ from .fit_cases import (
     timed,
     trained_batches,
 )
+from .reasons_first import led_by
 from .sync_mistakes import mistakes, unions
 
 FEW_RANKS = [2, 3, 4]

@@ -4,7 +4,6 @@ import math
 
 from grader.study import FEWEST_RUNS
 
-from .marks import staleness_of
 from .plan import (
     MASTERS,
     REDUCING_RANKS,
@@ -17,6 +16,7 @@ from .plan import (
     sync,
 )
 from .reducing_figures import crossing
+from .series import staleness_of
 
 _ALIKE = 0.08
 """By so much accuracy differs from seed to seed."""

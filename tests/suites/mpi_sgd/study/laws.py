@@ -4,8 +4,8 @@ from grader.study import Chart, Series, amdahl_fraction, counted, gustafson_frac
 from grader.study.model import amdahl_speed_up, gustafson_speed_up
 
 from . import modelled
-from .marks import measured, modelled_times_s, spreads_of, sync_speed_ups
 from .plan import BATCH_SIZE, RANKS, WAYS, scaled, serial, sync
+from .series import measured, modelled_times_s, spreads_of, sync_speed_ups
 
 LEAST_POINTS = 3
 """Measured without sharing cores, for a law to be fitted to them."""

@@ -6,14 +6,6 @@ from grader.study import Chart, Series, Spread, Table
 
 from . import modelled
 from .laws import ONE_RANK, amdahl, gustafson
-from .marks import (
-    level,
-    measured,
-    modelled_times_s,
-    speed_ups_of,
-    spreads_of,
-    staleness_of,
-)
 from .plan import (
     BATCH_SIZE,
     MASTERS,
@@ -25,6 +17,14 @@ from .plan import (
     gentle_serial,
     serial,
     sync,
+)
+from .series import (
+    level,
+    measured,
+    modelled_times_s,
+    speed_ups_of,
+    spreads_of,
+    staleness_of,
 )
 
 SERIAL = "serial"

@@ -2,7 +2,7 @@
 
 from grader.study import OF_COMMON_RUNS, Chart, Dot, Series, Table
 
-from .marks import (
+from .measures import (
     NETWORK,
     each_iteration_s,
     iteration_ms,

@@ -5,7 +5,7 @@ from statistics import median
 
 from grader.study import compared
 
-from .marks import (
+from .measures import (
     NUM_LAST,
     each_iteration_s,
     iteration_ms,

@@ -2,7 +2,7 @@
 
 from grader.study import Chart, Series, Table
 
-from .marks import (
+from .measures import (
     NETWORK,
     NUM_LAST,
     iteration_ms,

@@ -1,4 +1,4 @@
-"""Marks of the charts of VGG-11: times of iterations, losses, modelled times."""
+"""Measures of VGG-11 for its charts: times of iterations, losses, modelled times."""
 
 import math
 

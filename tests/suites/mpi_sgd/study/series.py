@@ -1,4 +1,4 @@
-"""Marks of charts of trainings: measured spreads, speed-ups, modelled times, staleness."""
+"""Series for charts of trainings: measured spreads, speed-ups, modelled times, staleness."""
 
 from grader.study import Dot, Series, Spread
 
