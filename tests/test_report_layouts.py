@@ -39,7 +39,7 @@ class Layout:
     folder: str
     """Below tests/."""
     begins: str
-    """Part and verdict of the dearest cause."""
+    """Part and verdict of the costliest cause."""
     slip: tuple[str, str] = ("", "")
     """What is written in place of the first such text of the only file."""
 
@@ -154,7 +154,7 @@ def test_full_marks_are_told_in_few_lines():
 
 
 @each_layout
-def test_the_first_line_names_the_dearest_cause(layout):
+def test_the_first_line_names_the_costliest_cause(layout):
     """Or, with full marks, the first part."""
     first, *others = layout.lines()
     assert first.startswith(layout.begins)

@@ -109,7 +109,7 @@ REST = re.compile(
 
 
 def assert_page_adds_up(report):
-    """Assert that the dearest cause is first, and that prices and lines add up to what was lost."""
+    """Assert that the costliest cause is first, and that prices and lines add up to the loss."""
     (part,) = report.parts
     shown = []
     for line in terminal.render(report, colour=False, width=1000, plain=True).splitlines():

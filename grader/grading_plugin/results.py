@@ -156,7 +156,7 @@ class Stage:
 def paid(
     tests: Sequence[TestResult], stages: Iterable[Stage]
 ) -> tuple[tuple[TestResult, ...], tuple[Finding, ...]]:
-    """Return the tests of a part with what the dearest stage pays, and a note that says so.
+    """Return the tests of a part with what the stage of most points pays, and a note that says so.
 
     No failed test is paid in full. Where the grader itself has failed there is no mark, so nothing
     is paid.

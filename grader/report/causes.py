@@ -1,4 +1,4 @@
-"""What cost a part its points: each cause once, the dearest first, with all that it costs."""
+"""What cost a part its points: each cause once, the costliest first, with all that it costs."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ class Cause:
 
     verdict: Verdict
     tests: tuple[TestResult, ...]
-    """The dearest first; none where the part failed as a whole."""
+    """The costliest first; none where the part failed as a whole."""
     blocked: tuple[TestResult, ...] = ()
     message: str = ""
     """Where no test tells it."""
@@ -31,8 +31,8 @@ class Cause:
 
     @property
     def speaker(self) -> TestResult | None:
-        """Return the test that speaks: the dearest with this cause, with lines to show if any."""
-        dearest = next(iter(self.tests), None)
+        """Return the test that speaks: the costliest with this cause, with lines to show if any."""
+        costliest = next(iter(self.tests), None)
         seen = (
             each
             for each in self.tests
@@ -40,7 +40,7 @@ class Cause:
             and each.evidence.excerpts
             and _identity(each) == _identity(self.tests[0])
         )
-        return next(seen, dearest)
+        return next(seen, costliest)
 
     @property
     def evidence(self) -> Evidence | None:
@@ -70,7 +70,7 @@ class Cause:
 
 
 def causes(part: PartResult) -> list[Cause]:
-    """Return why a part lost points, the dearest first; their points add up to what it lost."""
+    """Return why a part lost points, the costliest first; their points add up to what it lost."""
     by_identity: dict[Hashable, list[TestResult]] = {}
     for test in part.tests:
         if test.verdict not in _HELD and not _is_advice(part, test):
@@ -119,8 +119,8 @@ def _is_advice(part: PartResult, test: TestResult) -> bool:
     return is_free and test.verdict not in (Verdict.JUDGE_ERROR, Verdict.NOT_PROVEN)
 
 
-def dearest_first(report: Report) -> list[tuple[PartResult, Cause]]:
-    """Return the causes of all parts, the dearest first."""
+def costliest_first(report: Report) -> list[tuple[PartResult, Cause]]:
+    """Return the causes of all parts, the costliest first."""
     found = [(part, cause) for part in report.parts for cause in causes(part)]
     return sorted(found, key=lambda each: _order(each[1]), reverse=True)
 
@@ -144,7 +144,7 @@ def _identity(test: TestResult) -> Hashable:
 
 
 def _with_blocked(part: PartResult, found: Sequence[Cause]) -> list[Cause]:
-    """Return the causes, each with the tests that were not run for it, a test with the dearest."""
+    """Return the causes with the tests that were not run for them, a test with the costliest."""
     by_name = {test.name: test for test in part.tests}
     blocked: dict[int, list[TestResult]] = {}
     others: dict[str, list[TestResult]] = {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from grader.model.points import written
 from grader.model.report import Report, Verdict
 from grader.report import words
-from grader.report.causes import dearest_first, is_missing
+from grader.report.causes import costliest_first, is_missing
 from grader.report.quotes import code_lines, evidence
 from grader.report.safe_text import disarm, one_line
 from grader.report.terminal_page import Page
@@ -46,7 +46,7 @@ def render(report: Report) -> str:
     notes = [f"{part.name}: {note}" for part in report.parts for note in part.further_notes]
     values = {
         "report": report,
-        "found": [each for each in dearest_first(report) if not is_missing(each[0])],
+        "found": [each for each in costliest_first(report) if not is_missing(each[0])],
         "notes": [*notes, *report.notes],
         "page": Page(colour=False, plain=True, width=_CODE_NUM_COLUMNS, verbose=False),
         "most_outputs": _MAX_OUTPUTS,

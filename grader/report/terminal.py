@@ -1,11 +1,11 @@
-"""What a student reads in a terminal: the dearest cause first, and a table at the end."""
+"""What a student reads in a terminal: the costliest cause first, and a table at the end."""
 
 from collections.abc import Iterator, Sequence
 
 from grader.model.plural import counted
 from grader.model.points import NOT_ALL_TESTS, points_text, total, written
 from grader.model.report import PartResult, Report, TestResult, Verdict
-from grader.report.causes import Cause, causes, dearest_first, is_all, is_missing, lost, passed
+from grader.report.causes import Cause, causes, costliest_first, is_all, is_missing, lost, passed
 from grader.report.quotes import code_lines, evidence
 from grader.report.safe_text import one_line
 from grader.report.terminal_page import BOLD, DIM, INDENT, Page, abridged, cut, num_columns, padded
@@ -137,7 +137,7 @@ def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bo
     blocks = [
         *(
             cause_block(page, report, part, cause)
-            for part, cause in dearest_first(report)
+            for part, cause in costliest_first(report)
             if not is_missing(part)
         ),
         list(_notes(page, report)),
@@ -147,9 +147,9 @@ def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bo
 
 
 def brief(report: Report, *, colour: bool, width: int, plain: bool) -> str:
-    """Return a line for each part that lost points, with its dearest cause; and the total."""
+    """Return a line for each part that lost points, with its costliest cause; and the total."""
     page, told = Page(colour, plain, max(width, _MIN_WIDTH), verbose=False), dict[str, str]()
-    for part, cause in dearest_first(report):
+    for part, cause in costliest_first(report):
         if not is_missing(part):
             first = f"{page.sign(cause.verdict)} {one_line(part.name)}  {_points(report, part)}"
             place = "".join(f" at {one_line(each)}" for each in cause.findings[0].places[:1])

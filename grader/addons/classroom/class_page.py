@@ -125,13 +125,13 @@ def causes(reports: Sequence[tuple[str, Report]]) -> list[tuple[list[str], str, 
     groups: dict[tuple[str, Verdict, str], list[tuple[str, str]]] = defaultdict(list)
     for student, report in reports:
         for part in report.parts:
-            dearest = next(iter(causes_of(part)), None)
-            if dearest is not None and dearest.verdict not in _NO_CAUSE:
-                first = dearest.findings[0]
+            costliest = next(iter(causes_of(part)), None)
+            if costliest is not None and costliest.verdict not in _NO_CAUSE:
+                first = costliest.findings[0]
                 # One key stands for all exceptions of a type, and for all functions of MPI.
                 facts = [str(first.facts.get(each, "")) for each in ("name", "message", "call")]
                 about = " ".join((first.key, *facts)) if first.key else first.text
-                groups[part.name, dearest.verdict, about].append((student, first.text))
+                groups[part.name, costliest.verdict, about].append((student, first.text))
     found = [
         ([student for student, _ in cases], part, verdict, cases[0][1])
         for (part, verdict, _), cases in groups.items()

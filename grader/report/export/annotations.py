@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from grader.model.report import PartResult, Report, Verdict
-from grader.report.causes import Cause, dearest_first
+from grader.report.causes import Cause, costliest_first
 from grader.report.safe_text import dump, one_line
 from grader.report.words import headline, helps_of, price_of, seen_text, words_of
 
@@ -38,10 +38,10 @@ class Annotation:
 
 
 def findings(report: Report) -> tuple[Annotation, ...]:
-    """Return each cause, the dearest first, with the first line that it names."""
+    """Return each cause, the costliest first, with the first line that it names."""
     return tuple(
         _annotation(report, part, cause)
-        for part, cause in dearest_first(report)
+        for part, cause in costliest_first(report)
         if cause.verdict is not Verdict.SKIPPED
     )
 

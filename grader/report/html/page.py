@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from grader.model import plural, points
 from grader.model.report import Report, Verdict
 from grader.report import causes, quotes, words
-from grader.report.causes import dearest_first, is_missing
+from grader.report.causes import costliest_first, is_missing
 from grader.report.html import findings, pictures
 from grader.report.safe_text import one_line, visible
 
@@ -72,14 +72,14 @@ _SIGNS = {
 
 def render(report: Report, *, is_in_frame: bool = False) -> str:
     """Return the report as an HTML page; is_in_frame: as the `srcdoc` of a frame, not a file."""
-    found = [each for each in dearest_first(report) if not is_missing(each[0])]
+    found = [each for each in costliest_first(report) if not is_missing(each[0])]
     return page(
         "report/html/report.html",
         f"{one_line(report.assignment)}: {one_line(report.submission)}",
         is_in_frame=is_in_frame,
         report=report,
         found=found,
-        # Of the dearest cause of each part.
+        # Of the costliest cause of each part.
         number_of={part.name: n for n, (part, _) in reversed([*enumerate(found, 1)])},
         sign_of=lambda verdict: _SIGNS.get(verdict, ("✗", "bad")),
     )

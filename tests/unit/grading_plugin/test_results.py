@@ -106,7 +106,7 @@ def points_of(found):
     return {each.name.removeprefix("test_"): each.points for each in found.tests}
 
 
-def test_the_dearest_stage_that_holds_is_paid_on_the_tests_that_failed(tmp_path):
+def test_the_stage_of_most_points_that_holds_is_paid_on_the_tests_that_failed(tmp_path):
     """In proportion to what each has lost; the part has ended, and its one launch is looked at."""
     found = graded(tmp_path)
     assert points_of(found) == {

@@ -10,7 +10,7 @@ from markdown_it.token import Token
 
 from grader.model.report import Report
 from grader.report import html, json_report, markdown, terminal
-from grader.report.causes import dearest_first, is_missing
+from grader.report.causes import costliest_first, is_missing
 from grader.report.export import junit
 from grader.report.terminal_page import num_columns
 
@@ -101,7 +101,7 @@ def assert_markdown(report: Report) -> None:
     headings = [token.tag for token in tokens if token.type == "heading_open"]
     assert headings.count("h2") == 1
     assert set(headings) <= {"h2", "h3"}
-    told = [cause for part, cause in dearest_first(report) if not is_missing(part)]
+    told = [cause for part, cause in costliest_first(report) if not is_missing(part)]
     assert headings.count("h3") == len(told)
     rows = 1 + len(report.parts) + (1 + len(report.manual_parts) if report.manual_parts else 0)
     assert [token.type for token in tokens].count("tr_open") == rows

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from grader.model.evidence import Evidence, MarkedLine, SourceExcerpt
 from grader.model.finding import Finding
 from grader.model.report import PartResult, TestResult, Verdict
-from grader.report.causes import causes, dearest_first
+from grader.report.causes import causes, costliest_first
 from grader.report.words import blocked_text, headline, seen_text
 
 from . import example, hostile
@@ -39,7 +39,7 @@ def test_one_key_at_one_place_is_one_cause():
 
 
 def test_what_could_not_run_counts_with_what_kept_it():
-    """Also through one that could not run either; of several roots with the dearest."""
+    """Also through one that could not run either; of several roots with the costliest."""
     tests = (
         *(lost("a", 1), lost("b", 2, key="x.y")),
         *(not_run("c", 5, "a"), not_run("d", 3, "c"), not_run("e", 1, "a", "b")),
@@ -48,7 +48,7 @@ def test_what_could_not_run_counts_with_what_kept_it():
 
 
 def test_what_a_stage_has_paid_on_a_test_is_not_lost():
-    """Neither on one that failed nor on one that was not run; the dearest is who lost most."""
+    """Neither on one that failed nor on one that was not run; the costliest is who lost most."""
     tests = (
         *(replace(lost("a", 4), points=3.0), lost("b", 2)),
         replace(not_run("c", 6, "a"), points=2.0),
@@ -101,9 +101,9 @@ def test_plain_sentences_are_told_apart_by_their_words():
 
 @given(hostile.reports)
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_every_failed_test_is_in_one_cause_and_the_dearest_is_first(report):
+def test_every_failed_test_is_in_one_cause_and_the_costliest_is_first(report):
     """Whatever a report holds."""
-    found = dearest_first(report)
+    found = costliest_first(report)
     assert [c.points for _, c in found] == sorted((c.points for _, c in found), reverse=True)
     for part in report.parts:
         told = [test for cause in causes(part) for test in (*cause.tests, *cause.blocked)]

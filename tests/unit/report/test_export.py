@@ -309,7 +309,7 @@ def test_artemis_finds_each_test_under_a_name_of_its_own():
 
 
 def test_findings_are_on_the_students_lines():
-    """The line that a message names, else the last of its traceback; the dearest cause first."""
+    """The line that a message names, else the last of its traceback; the costliest cause first."""
     found = [
         (each["location"]["path"], each["location"]["lines"]["begin"], each["severity"])
         for each in json.loads(rendered("gitlab", example.usual()))

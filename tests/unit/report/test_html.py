@@ -69,7 +69,7 @@ def test_every_text_colour_has_the_contrast_of_wcag_aa(palette, ground):
 
 
 def test_every_part_verdict_and_price_is_on_the_page():
-    """The dearest cause is the first section; a part that holds is a row of the table."""
+    """The costliest cause is the first section; a part that holds is a row of the table."""
     page = html.render(every_verdict())
     for shown in every_verdict().parts:
         assert drawn("parts", "breakable", shown.name) in page

@@ -49,7 +49,7 @@ def test_plain_is_ascii_without_colour_and_says_the_same():
     assert plain == render(example.every_verdict()).translate(str.maketrans("✓✗○│", "+xo|"))
 
 
-def test_causes_come_dearest_first_and_every_part_is_in_the_table():
+def test_causes_come_costliest_first_and_every_part_is_in_the_table():
     """A cause counts with what it kept from being run."""
     report = example.every_verdict()
     page = render(report, plain=True)

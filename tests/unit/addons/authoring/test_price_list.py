@@ -29,7 +29,7 @@ def test_first_step():
 
 
 def test_stages_stand_below_the_table(tmp_path):
-    """The dearest first; they are no tests that pay."""
+    """Most points first; they are no tests that pay."""
     (tmp_path / "test_ring.py").write_text(SUITE)
     found = prices_in(tmp_path / "test_ring.py")
     assert found[1] == Price("test_sends", 0.0, "sends its array to the right", "ring", 0.5)
