@@ -1,7 +1,7 @@
 """What both modes of a suite share: the `run` fixture, its memory, and `requires`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -97,8 +97,11 @@ class SuiteMode(ABC):
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember which test functions there are."""
-        titles = ((function_of(item), sentence_of(item).rstrip(".")) for item in session.items)
-        self._titles.update(titles)
+        self.remember(session.items)
+
+    def remember(self, items: Iterable[pytest.Item]) -> None:
+        """Remember test functions, and their titles, as those that others may require."""
+        self._titles.update((function_of(item), sentence_of(item).rstrip(".")) for item in items)
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Skip what requires a test that did not hold."""

@@ -324,7 +324,7 @@ class OpenMode(SuiteMode):
         Stages are left out: there are no points here.
         """
         items[:] = [item for item in items if stage_of(item) is None]
-        self._functions.update(map(function_of, items))
+        self.remember(items)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
