@@ -365,13 +365,13 @@ def test_gradients_that_the_steps_do_not_explain_are_no_evidence():
     gradients = run_of(share=0.0)["gradients"][0]
     run = run_of(change={"gradients": gradients[::-1].copy()})
     assert_shared(CASE, run)
-    with pytest.raises(NotProven, match="that the processes' steps do not"):
+    with pytest.raises(NotProven, match="that do not follow from the recorded"):
         assert_shared(CASE, run, is_sgd=True)
 
 
 def test_gradients_at_the_start_weights_show_that_no_step_is_shared():
     """Whatever is written there, as zeros that are added."""
-    with pytest.raises(NotProven, match="that the processes' steps do not"):
+    with pytest.raises(NotProven, match="that do not follow from the recorded"):
         assert_shared(CASE, run_of(replace(CASE, lr=CASE.lr / 1024)))
 
 
