@@ -52,30 +52,27 @@ def begin(student, comm, *, file, most_gradients, keeps_tags, is_forgiven, **exa
         if is_forgiven:
             stack.enter_context(forgiving(given, keeps_tags=keeps_tags))
         stack.enter_context(student.phase())
-        error = None
+        has_failed = False
         try:
             names = student.script(file)
-        except (Exception, Enough) as raised:
-            error = raised
+        except (Exception, Enough) as error:
+            has_failed = not isinstance(error, Enough)
+            if isinstance(error, NotImplementedError) and not log.batches:
+                raise
             names = {"model": log.network, **_globals_at(error)}
-    has_failed = error is not None and not isinstance(error, Enough)
-    num_batches = np.array([len(log.batches)])
-    num_of_all = num_batches.copy()
-    _end_together(comm, has_failed, num_batches, num_of_all)
-    if isinstance(error, NotImplementedError) and not num_of_all.any():
-        raise error
+    _end_together(comm, has_failed)
     return _seen(log, names)
 
 
-def _end_together(comm, has_failed, number, total):
+def _end_together(comm, has_failed):
     """Take what others still send, until all have ended; a server that failed ends its workers.
 
     They wait for it, and for nobody else: it sends them what their scripts have no use for. What
-    waits in a collective is not helped. total: gets the sum of all ranks' numbers.
+    waits in a collective is not helped.
     """
     from mpi4py import MPI
 
-    all_ended = comm.Iallreduce(number, total)
+    all_ended = comm.Ibarrier()
     num_looks_left = _MOST_LOOKS
     while not all_ended.Test() and num_looks_left:
         status = MPI.Status()
