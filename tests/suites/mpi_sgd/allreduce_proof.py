@@ -118,9 +118,8 @@ def assert_results_come_from_messages(run: Run, cases: Cases) -> None:
 def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
     """Assert that arrays travel in chunks, which the receiver passes on.
 
-    This shows in the results of ranks that the altered message was not sent to, and on four ranks
-    in that nobody sends a chunk to the one that is no neighbour.
-    Raises RuleViolation for whole arrays and for such chunks, WrongAnswer.
+    This shows in the results of ranks that the altered message was not sent to.
+    Raises RuleViolation for whole arrays, WrongAnswer.
     """
     proof = prove(run, cases)
     n, trace, pickled = proof.outcome.ranks, proof.outcome.trace, _PICKLE_NUM_BYTES
@@ -158,10 +157,16 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
             )
             helps = "in a ring, a rank sends the chunk that it received in the previous step"
             raise WrongAnswer(found("ring.not_passed_on", text, help=helps))
+
+
+def assert_chunks_go_to_neighbours(run: Run, cases: Cases) -> None:
+    """Assert that on four ranks none sends a chunk to the one that is no neighbour.
+
+    Less may be a size or a token; what that breaks has its own price. Raises RuleViolation.
+    """
     for case, outcome in run(4, cases[4]).having(**_PLAIN).holding(assert_right):
         across = [_num_bytes_across(outcome.trace, rank) for rank in range(outcome.ranks)]
         with case_context(case, outcome):
-            # Less than a chunk may be a size or a token; what that breaks has its own price.
             if outcome.ranks * max(across) >= case.num_elements * case.item_num_bytes:
                 assert_one_neighbour(outcome.trace)
 

@@ -190,6 +190,8 @@ def assert_sums_go_around_a_ring(run: Run, cases: Cases) -> None:
         if any(each.happened and len(each.influenced) < n for each in proof.effects):
             _not_shown()
         assert_one_neighbour(proof.outcome.trace)
+    else:
+        assert_chunks_are_passed_on(run, cases)
 
 
 def assert_ring_is_not_waited_for(run: Run, cases: Cases) -> None:

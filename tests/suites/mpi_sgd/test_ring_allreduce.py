@@ -15,7 +15,7 @@ from grader.api import (
 )
 
 from .allreduce_cases import ReductionsInARow, cases_by_ranks
-from .allreduce_proof import assert_chunks_are_passed_on, prove
+from .allreduce_proof import assert_chunks_are_passed_on, assert_chunks_go_to_neighbours, prove
 from .allreduce_rules import assert_ability, assert_rule
 from .allreduce_stages import (
     assert_name_is_misspelt,
@@ -42,6 +42,7 @@ from_messages = partial(points, requires=test_results_come_from_the_messages)
 def test_chunks_are_passed_on(run):
     """passes chunks on from rank to rank"""
     assert_chunks_are_passed_on(run, CASES)
+    assert_chunks_go_to_neighbours(run, CASES)
 
 
 passed_on = partial(points, requires=test_chunks_are_passed_on)
