@@ -52,27 +52,31 @@ def begin(student, comm, *, file, most_gradients, keeps_tags, is_forgiven, **exa
         if is_forgiven:
             stack.enter_context(forgiving(given, keeps_tags=keeps_tags))
         stack.enter_context(student.phase())
-        has_failed = False
+        error = None
         try:
             names = student.script(file)
-        except (Exception, Enough) as error:
-            has_failed = not isinstance(error, Enough)
-            if isinstance(error, NotImplementedError) and not log.batches:
-                raise
+        except (Exception, Enough) as raised:
+            error = raised
             names = {"model": log.network, **_globals_at(error)}
-    _end_together(comm, has_failed)
+    has_failed = error is not None and not isinstance(error, Enough)
+    num_batches = _end_together(comm, has_failed, len(log.batches))
+    if isinstance(error, NotImplementedError) and not num_batches:
+        raise error
     return _seen(log, names)
 
 
-def _end_together(comm, has_failed):
-    """Take what others still send, until all have ended; a server that failed ends its workers.
+def _end_together(comm, has_failed, num_batches):
+    """Take what others still send, until all have ended; return the batches of all ranks.
 
-    They wait for it, and for nobody else: it sends them what their scripts have no use for. What
-    waits in a collective is not helped.
+    A server that failed ends its workers: they wait for it, and for nobody else, and it sends them
+    what their scripts have no use for. What waits in a collective is not helped.
     """
     from mpi4py import MPI
 
-    all_ended = comm.Ibarrier()
+    # Memory that is never freed: a rank that gives up leaves, and the sum can still come.
+    counts = np.frombuffer(MPI.Alloc_mem(16), dtype=np.int64)
+    counts[:] = num_batches
+    all_ended = comm.Iallreduce(counts[:1], counts[1:])
     num_looks_left = _MOST_LOOKS
     while not all_ended.Test() and num_looks_left:
         status = MPI.Status()
@@ -86,6 +90,7 @@ def _end_together(comm, has_failed):
                 comm.isend("the server has failed", dest=worker)
         num_looks_left -= 1
         time.sleep(_LOOK_S)
+    return counts[1]
 
 
 def _seen(log, names):
