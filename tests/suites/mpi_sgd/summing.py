@@ -135,7 +135,7 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
                 )
             )
     sent = sum(call.num_bytes for _, call in sent_by_hand(trace))
-    least = (outcome.ranks - 1) * (once - max(_given_num_bytes(seen.calls) for seen in trace.ranks))
+    least = (outcome.ranks - 1) * (once - _summed_num_bytes(trace))
     if sent < least:
         text = (
             f"All ranks together sent {sent:,} bytes in messages; summing their gradients "
@@ -158,6 +158,14 @@ def given_to_collectives(calls: Sequence[Call]) -> list[Call]:
 
 def _given_num_bytes(calls: Sequence[Call]) -> int:
     return sum(max(call.num_bytes, 0) for call in given_to_collectives(calls))
+
+
+def _summed_num_bytes(trace: Trace) -> int:
+    """Return the most bytes that a rank gives to calls that bring gradients together."""
+    return max(
+        sum(max(call.num_bytes, 0) for call in brings_together(seen.calls) if gives(call))
+        for seen in trace.ranks
+    )
 
 
 def brings_together(calls: Sequence[Call]) -> list[Call]:
@@ -199,18 +207,18 @@ def assert_ring_traffic(
     least_steps: so many steps will do, where the fit was cut short. most_times: what is sent may be
     so many times the most that rings need, since a ring may go on after all is done.
 
-    The least is 2 (n - 1) times all gradients that no collective carries, over all ranks and per
-    step; the most allows every
-    array, the two dummies included, to be a ring of its own with the last chunk padded. Pickling
-    is not this part's concern.
+    The least is 2 (n - 1) times all gradients that no collective sums, over all ranks. The most
+    allows every array, the two dummies included, to be a ring of its own with the last chunk
+    padded. Pickling is not this part's concern.
     Raises RuleViolation with the bytes.
     """
     n = outcome.ranks
     dummies = [(1,), (case.sizes[0],)]
     # A chunk may be a number of whole rows, too.
     padded = [n * -(-rows // n) * prod(row) for rows, *row in (*case.shapes.values(), *dummies)]
-    given = max(_given_num_bytes(seen.calls) for seen in outcome.trace.ranks)
-    needed = (least_steps or case.num_steps) * gradient_num_bytes(case) - given
+    needed = (least_steps or case.num_steps) * gradient_num_bytes(case)
+    if not least_steps:
+        needed -= _summed_num_bytes(outcome.trace)
     least = 2 * (n - 1) * needed
     most = 2 * (n - 1) * case.num_steps * FLOAT64_NUM_BYTES * sum(padded)
     pickled = [call for seen in outcome.trace.ranks for call in seen.calls if call.pickled]

@@ -178,6 +178,6 @@ def _meeting(outcome: Outcome) -> tuple[int, int, int]:
     num_arrived, num_gave_up, num_started = outcome["meeting"][0].tolist()
     if not num_arrived:
         text = "No process reached the batch where the grader waits for all. "
-        text += "So it could not check that they train simultaneously."
+        text += "So the grader could not check that they train simultaneously."
         raise NotProven(found("hogwild.never_met", text))
     return num_arrived, num_gave_up, num_started

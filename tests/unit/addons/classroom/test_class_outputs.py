@@ -142,6 +142,7 @@ def test_no_report_promises_a_review_of_what_is_settled(line):
     for name in ("report.json", "report.html", "report.md"):
         text = files[name].replace("\\", "")
         assert "instructor" not in text and "on hold" not in text and "not scored" not in text
+        assert "no mark" not in text.lower()
         assert "Your mark: 3 of 15" in text and "an honest ring" in text
         assert "our records of this run disagree" in text and "Use messages instead" in text
     assert "graded by hand" in files["report.html"] and "graded by hand" in files["report.md"]
@@ -171,7 +172,7 @@ def test_a_mark_without_containers_is_not_called_none():
     local = replace(report(), mode="local", notes=(UNSIGNED,))
     files = gradebook.files_of(standing(grading(local)))
     for name in ("report.html", "report.md", "report.json"):
-        assert "not your mark" not in files[name] and "no mark" not in files[name]
+        assert "not your mark" not in files[name] and "not scored" not in files[name]
         assert "accepts the result as the mark" in files[name]
     sealed = gradebook.files_of(standing())
     assert "accepts the result as the mark" not in sealed["report.html"]

@@ -115,6 +115,8 @@ def test_who_only_receives_has_not_shared_its_gradients(silent) -> None:
         ([call("all_gather", NUM_PARAMETERS), WHOLE], False, False),
         ([call("all_reduce", 100), WHOLE], False, False),
         ([call("reduce_scatter", NUM_PARAMETERS), WHOLE], False, False),
+        ([*(call("broadcast", NUM_PARAMETERS // 2, rank) for rank in (0, 1)), WHOLE], True, False),
+        ([call("broadcast", NUM_PARAMETERS, 0), WHOLE], False, False),
     ],
 )
 def test_a_collective_may_carry_finished_chunks_at_most(calls, is_added, is_carried) -> None:

@@ -173,6 +173,20 @@ def test_a_collective_for_a_number_beside_a_ring_carries_none() -> None:
     assert_messages_carry_gradients(CASE, done(step))
 
 
+@pytest.mark.parametrize("function, is_enough", [("Allreduce", True), ("Bcast", False)])
+def test_messages_need_not_carry_what_a_collective_sums(function: str, is_enough: bool) -> None:
+    """Half of what the other two thirds take around a ring is enough: they may be float32."""
+    rest = STEP_NUM_BYTES // 3
+    ring = ring_step(-(-(RANKS - 1) * (STEP_NUM_BYTES - rest) // RANKS))
+    beside = done([[*step, call(function, rest, peer=0)] for step in ring])
+    for check in (assert_messages_carry_gradients, assert_ring_traffic):
+        if is_enough:
+            check(CASE, beside)
+            continue
+        with pytest.raises(RuleViolation):
+            check(CASE, beside)
+
+
 def test_a_pickled_number_is_no_array() -> None:
     number, array = (call("Isend", size, peer=0, pickled=True) for size in (21, 135))
     assert_arrays_not_pickled(trace_of([[], [number]]))

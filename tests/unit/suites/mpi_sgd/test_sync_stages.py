@@ -85,6 +85,13 @@ def test_a_step_goes_around_a_ring_in_the_bytes_of_one(num_bytes, way, is_shown:
     assert sends_a_step_around_a_ring(CASE, failed(calls)) is is_shown
 
 
+@pytest.mark.parametrize("function", ["Allreduce", "Bcast"])
+def test_a_collective_is_no_step_around_a_ring(function: str) -> None:
+    beside = call(function, STEP_NUM_BYTES, peer=0)
+    calls = [[beside, call("Isend", 8, peer=(rank + 1) % RANKS)] for rank in range(RANKS)]
+    assert not sends_a_step_around_a_ring(CASE, failed(calls))
+
+
 @pytest.mark.parametrize("function", ["Allreduce", "Comm_dup", "Ireduce"])
 def test_one_rank_may_be_missing_in_a_collective(function: str) -> None:
     waits = [pending(function)]
