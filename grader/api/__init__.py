@@ -140,7 +140,7 @@ from grader.trace.call_formatting import name_of as call_name
 from grader.trace.call_formatting import place_of as call_place
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
-API_VERSION = "3.8"
+API_VERSION = "3.9"
 """Version of this module: grows as docs/api.md promises."""
 
 __all__ = [each for each in dir() if each[0].isalpha()]

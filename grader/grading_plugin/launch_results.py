@@ -92,6 +92,18 @@ class Launch:
                 raise RunFailed(answer)
             yield self.cases[index], answer
 
+    def ended_in_time(self) -> Iterator[tuple[Any, Outcome]]:
+        """Yield (case, outcome), but not of cases that took too long: correct code may, for some.
+
+        Raises what iteration raises at the others.
+        """
+        in_time = frozenset(
+            index
+            for index, answer in self._answered()
+            if isinstance(answer, Outcome) or answer.verdict is not Verdict.TIME_LIMIT_EXCEEDED
+        )
+        return iter(replace(self, selected=in_time))
+
     def answers(self) -> Iterator[tuple[Any, Outcome | RunFailure]]:
         """Return each case that was run with its outcome, or with why it has none.
 

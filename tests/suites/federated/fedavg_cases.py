@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from grader.api import Attempt, Outcome, WrongAnswer, case_context, counted, found, holds
+from grader.api import Launch, Outcome, WrongAnswer, case_context, counted, found, holds, not_run
 
 from .aggregation import FILE
 from .answered import Check
@@ -32,6 +32,7 @@ from .round_checks import (
 )
 from .round_contents import expected_of_rounds, factors_of_rounds
 from .rounds import Rounds
+from .steps import assert_gradients_computed
 from .training_cases import Trained, Training
 
 UNBUFFERED_RANKS = 3
@@ -156,12 +157,22 @@ class RoundChecks:
         return check
 
 
-def assert_exchanged(case: Training, attempt: Attempt) -> None:
-    """Assert that each client gets examples and a model from the server, and gives a model away."""
-    clients = range(1, attempt.ranks)
-    examples = dict.fromkeys(clients, min(case.client_sizes))
-    assert_server_gives(attempt.trace, examples, 1, when=_rounds(1))
-    assert_gives(attempt.trace, clients, 1, what="model of one round")
+def assert_exchanged(launch: Launch) -> None:
+    """Assert that each client gets examples and a model from the server, and gives a model away.
+
+    If a run ends, its clients must have trained. Skips if there was no run.
+    """
+    attempts = launch.attempts()
+    if not attempts:
+        not_run("needs a run of the script")
+    for case, attempt in attempts:
+        clients = range(1, attempt.ranks)
+        examples = dict.fromkeys(clients, min(case.client_sizes))
+        assert_server_gives(attempt.trace, examples, 1, when=_rounds(1))
+        assert_gives(attempt.trace, clients, 1, what="model of one round")
+    for case, outcome in launch.answers():
+        if isinstance(outcome, Outcome):
+            assert_gradients_computed(Trained(case, outcome), range(1, outcome.ranks))
 
 
 def assert_figure(case: Training, outcome: Outcome) -> None:

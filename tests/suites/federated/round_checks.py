@@ -11,6 +11,7 @@ from .explaining import Mixture, near
 from .rounds import Average, Rounds
 
 _RECEIVE = "does each client receive and load the global model before it begins the round?"
+_ROUNDS = "which loop runs the rounds, and what ends it?"
 _SET = "does the server set the aggregate as its model, and send that in the next round?"
 _START = "what does the sum contain before the first client's model is added?"
 
@@ -32,10 +33,14 @@ def assert_common_starts(rounds: Rounds) -> None:
 def assert_global_model_used(rounds: Rounds) -> None:
     """Assert that clients begin later rounds with models that come from those of others.
 
-    Raises WrongAnswer if each always goes on with its own, or begins anew with its first one.
+    Raises WrongAnswer if each always goes on with its own, or begins anew with its first one, and
+    if there is no later round.
     """
     if rounds.trained.has_diverged:
         return
+    if rounds.number == 1:
+        text = "The clients took part in only 1 round, so none of them used a global model."
+        raise WrongAnswer(found("round.only_one", text, help=_ROUNDS))
     later = range(1, rounds.number)
     first = rounds.starts(0)
     goes_on = begins_anew = bool(later)

@@ -23,6 +23,7 @@ _ONE_START = (
     "does each rank call set_random_seed(42) before it creates Net(), or get its first model from "
     "another rank?"
 )
+_LOOPS = "which loops run over the epochs and the batches, and what ends them?"
 _FOLLOW = (
     "does the server send its model after each step, and does each worker load it before the next "
     "batch?"
@@ -168,8 +169,12 @@ def assert_one_model(steps: Steps) -> None:
 def assert_workers_follow(steps: Steps) -> None:
     """Assert that the workers compute every gradient with the server's newest model.
 
-    Raises WrongAnswer with the first step and worker where it is otherwise.
+    Raises WrongAnswer with the first step and worker where it is otherwise, and if there was only
+    one step.
     """
+    if steps.number == 1:
+        text = "The workers computed only 1 gradient each, so none used a new model of the server."
+        raise WrongAnswer(found("worker.only_one_step", text, help=_LOOPS))
     servers = steps.servers_models()
     for number in range(1, steps.number):
         seen = {rank: steps.trained.seen(rank, number) for rank in steps.computing}

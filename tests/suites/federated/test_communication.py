@@ -52,10 +52,9 @@ def test_ring_all_reduce_time(run: Run) -> None:
 ANOTHER_FORMULA = (
     test_naive_all_reduce,
     test_tree_reduce_time,
-    test_ring_reduce_time,
     test_tree_all_reduce_time,
 )
-"""Whose answers are another formula: 2 (N - 1) P S in all functions is paid once, in a ring."""
+"""Whose answers are another formula: who writes 2 (N - 1) in all functions is paid for a ring."""
 
 
 @points(2)

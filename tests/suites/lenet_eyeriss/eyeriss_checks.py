@@ -302,6 +302,9 @@ def _most_of_a_schedule(case: Convolution, outcome: Outcome) -> list[Work]:
     expected = Counter(_purpose(key) for key in _sizes(outcome).all_keys())
     num_known = (expected & Counter(_purpose(work.key) for work in schedule)).total()
     num_done = Counter(work.op for work in schedule)
+    # A multiply that its element repeats makes nothing new.
+    products = Counter(_product(work) for work in schedule if min(work.kernel + work.ifmap) >= 0)
+    num_done["multiply"] -= products.total() - len(products)
     num_expected = Counter(op for op, *_ in _sizes(outcome).all_keys())
     few = [op for op, number in num_expected.items() if 3 * num_done[op] < number]
     if 3 * num_known < expected.total() or few or len(schedule) > 2 * expected.total():
@@ -329,6 +332,10 @@ def _purpose(key: Key) -> tuple[str, int, int]:
     """Return what an operation is for, whichever element does it: op, output column, tap."""
     op, _, out_col, tap = key
     return op, out_col, tap
+
+
+def _product(work: Work) -> tuple[object, ...]:
+    return work.pe, work.out_col, work.kernel, work.ifmap
 
 
 def _formula(sizes: Sizes) -> str:

@@ -116,11 +116,11 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
 def assert_others_went_on_later(launch: Launch) -> None:
     """Assert the same where the worker becomes slow later; raises RuleViolation.
 
-    Not where that run has failed, or made more calls than are kept: how far a program comes is for
-    other tests, and when the worker becomes slow is drawn.
+    Not where that run took too long, or made more calls than are kept: when the worker becomes slow
+    is drawn. Raises RunFailed, or WrongAnswer, where it failed otherwise.
     """
-    for case, outcome in launch.having(purpose=SLOW_LATER).answers():
-        if not isinstance(outcome, Outcome) or not len(outcome["released_ns"][_slow_rank(outcome)]):
+    for case, outcome in launch.having(purpose=SLOW_LATER).ended_in_time():
+        if not len(outcome["released_ns"][_slow_rank(outcome)]):
             continue
         if not any(rank.truncated for rank in outcome.trace.ranks):
             assert_others_went_on(case, outcome)

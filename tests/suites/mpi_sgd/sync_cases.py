@@ -26,6 +26,7 @@ from .fit_cases import (
     Fit,
     assert_batch_size,
     assert_batches_vary,
+    assert_own_batches,
     dropped_request,
     timed,
     trained_batches,
@@ -182,7 +183,8 @@ def assert_stays_together(run: Run, cases: Cases) -> None:
     """Assert that all ranks end a long training alike where every short one is right.
 
     Where it is right too, so must be those of a drawn length. Other mistakes in later epochs, and
-    receives that are not waited for, are for other tests. Raises WrongAnswer.
+    receives that are not waited for, are for other tests. Raises WrongAnswer, RunFailed, and
+    NotProven where a rank trains on batches that others may know.
     """
     short = [run(_RANKS_OF_LONG, cases[_RANKS_OF_LONG]).having(group=SEVERAL_STEPS)]
     others = [ranks for ranks in FEW_RANKS if ranks != _RANKS_OF_LONG]
@@ -198,8 +200,10 @@ def assert_stays_together(run: Run, cases: Cases) -> None:
     if all(right) and not any(dropped_request(outcome) for each in right for _, outcome in each):
         for ranks in FEW_RANKS:
             drawn = run(ranks, cases[ranks]).having(purpose=DRAWN_LENGTH)
-            for case, outcome in drawn.holding(lambda case, outcome: None):
+            for case, outcome in drawn.ended_in_time():
                 assert_trained_as_long_as_drawn(case, outcome)
+                with case_context(case, outcome):
+                    assert_own_batches(case, outcome, range(outcome.ranks))
 
 
 def assert_trained_as_long_as_drawn(case: Fit, outcome: Outcome) -> None:

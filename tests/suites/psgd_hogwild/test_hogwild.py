@@ -35,7 +35,7 @@ from .hogwild_checks import (
     assert_workers,
 )
 from .sources import Sources, assert_no_solver
-from .training_cases import assert_given_model, assert_size, ended_in_time
+from .training_cases import assert_given_model, assert_size
 from .waiting_checks import assert_failure_noticed, assert_nobody_waits, assert_same_time
 
 pytestmark = [part("hogwild"), pytest.mark.mpi]
@@ -199,7 +199,7 @@ def assert_several_train_a_large_model(run) -> None:
 def real_length(run, subject: str) -> Iterable[tuple[Any, Outcome]]:
     """Return a case like a run of main.py; none unless small trainings are right."""
     is_right = is_right_with_small_models(run)
-    return ended_in_time(run(1, REAL_LENGTH).having(subject=subject)) if is_right else ()
+    return run(1, REAL_LENGTH).having(subject=subject).ended_in_time() if is_right else ()
 
 
 def assert_right_in_real_length(run) -> None:

@@ -33,7 +33,7 @@ from .psgd_checks import (
 )
 from .psgd_contents import assert_weights_come_by_mpi, assert_weights_given
 from .sources import Sources, assert_no_solver
-from .training_cases import assert_given_model, assert_size, ended_in_time
+from .training_cases import assert_given_model, assert_size
 
 pytestmark = [part("psgd"), pytest.mark.mpi]
 
@@ -71,7 +71,7 @@ def real_length(run, ranks, subject):
     is_right = is_right_with_small_models(run, CASES)
     is_drawn = is_right and ranks == drawn_ranks(run)
     launch = run(ranks, REAL_LENGTH) if is_drawn else None
-    return ended_in_time(launch.having(subject=subject)) if launch else ()
+    return launch.having(subject=subject).ended_in_time() if launch else ()
 
 
 @points(0.25)

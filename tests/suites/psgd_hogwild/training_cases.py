@@ -1,6 +1,6 @@
 """What both trainings are called with, and what their models were trained on."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, log, log2
 from typing import Any, Self
@@ -13,11 +13,8 @@ from grader.api import (
     Case,
     Data,
     Finding,
-    Launch,
     Outcome,
-    RunFailed,
     Text,
-    Verdict,
     WrongAnswer,
     case_context,
     counted,
@@ -119,18 +116,6 @@ class Training(Case):
             "returned": Text(),
             **batch_results(None if self.is_real_size else NUM_PARAMETERS),
         }
-
-
-def ended_in_time(launch: Launch) -> Iterator[tuple[Any, Outcome]]:
-    """Yield the cases that ended in their time: correct code may be too slow for a long one.
-
-    Raises RunFailed where one failed otherwise.
-    """
-    for case, answer in launch.answers():
-        if isinstance(answer, Outcome):
-            yield case, answer
-        elif answer.verdict is not Verdict.TIME_LIMIT_EXCEEDED:
-            raise RunFailed(answer)
 
 
 def batch_results(num_parameters: int | None = NUM_PARAMETERS) -> dict[str, Array | Text]:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from grader.api import Launch, Outcome, WrongAnswer, case_context, found, holds
 
 from .checks import Check, Run, naming_case
@@ -22,11 +24,15 @@ def assert_holds_later(launch: Launch, check: Check, *, where: Check | None = No
 
     Not where the run has failed, or a rank took no later step: how far a program comes is the
     matter of other tests, and how many steps come first is drawn. where: what else has to hold of
-    the later steps, or they are not judged.
+    the later steps, or they are not judged. A rank that computes later gradients and takes no step
+    of an optimizer with them raises WrongAnswer.
     """
     if not epoch_of(launch).holding(check):
         return
     late = late_of(launch)
+    for case, outcome in late.answers():
+        if isinstance(outcome, Outcome):
+            _assert_steps_follow(case, outcome)
     for case, outcome in late.holding(where) if where else late.answers():
         if isinstance(outcome, Outcome) and all(map(len, outcome["batch_sizes"])):
             _assert_holds(naming_case(check), case, outcome, outcome.inputs[0]["num_earlier_steps"])
@@ -72,16 +78,37 @@ def assert_drawn_step_holds(first: Launch, printing: Launch, check: Check, *, wh
                     _assert_holds(check, case, of_step, number)
 
 
+def _assert_steps_follow(case: Training, outcome: Outcome) -> None:
+    earlier = outcome.inputs[0]["num_earlier_steps"]
+    for rank, counts in enumerate(outcome["counts"]):
+        _, num_backward, num_taken = counts.tolist()
+        if num_taken <= earlier < num_backward - 1:
+            text = f"Rank {rank} called backward {num_backward} times, but an optimizer's step() "
+            text += f"only {num_taken} times."
+            facts = {"rank": rank, "backward": num_backward, "steps": num_taken}
+            with case_context(case, outcome):
+                raise WrongAnswer(found("training.steps_missing", text, help="", **facts))
+
+
 def _kept(printing: Launch) -> list[tuple[Printing, Outcome]]:
     """Return the long run with the kept steps of its first epoch, if it has come to its end.
 
-    That there is no second epoch is for another test.
+    That there is no second epoch is for another test. Steps are kept until numbers are not finite;
+    raises WrongAnswer if later losses are.
     """
     kept = []
     for case, outcome in printing.answers():
         if isinstance(outcome, Outcome):
             number = min(case.num_full_batches + 1, *map(len, outcome["parameters"]))
             kept += [(case, _of_steps(outcome, 0, number))] if number else []
+            losses = outcome["losses"][0][: case.num_full_batches + 1]
+            if number and np.isfinite(losses[number + 1 :]).any():
+                text = f"In iteration {number}, gradients or parameters are not finite, but later "
+                text += "losses are."
+                with case_context(case, outcome):
+                    raise WrongAnswer(
+                        found("training.losses_without_steps", text, iteration=number)
+                    )
     return kept
 
 

@@ -126,6 +126,7 @@ def federated(
     keeps_momentum: bool = False,
     sends_back: bool = True,
     rows: Callable[[int, np.ndarray], np.ndarray] = lambda client, mine: mine,
+    num_rounds: int = 5,
 ) -> Trained:
     """Return a FedAvg training whose server makes `aggregated(models, sizes)` of the models."""
     num_clients = len(case.client_sizes)
@@ -134,7 +135,7 @@ def federated(
     server, clients = ranks[0], ranks[1:]
     sgd = SGD(lenet.LEARNING_RATE, lenet.MOMENTUM)
     velocities: list[lenet.Vector | float] = [0.0 for _ in clients]
-    for number in range(5):
+    for number in range(num_rounds):
         for client, rank in enumerate(clients):
             if sends_back or number == 0:
                 rank.model = server.model

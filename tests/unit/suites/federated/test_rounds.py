@@ -123,6 +123,13 @@ def test_a_global_model_that_never_changes_is_told():
         raise failed["global_model_used"]
 
 
+def test_one_round_shows_no_use_of_a_global_model():
+    failed = failures(federated(CASE, num_rounds=1))
+    assert set(failed) == {"five_rounds", "global_model_used"}
+    with raises("round.only_one"):
+        raise failed["global_model_used"]
+
+
 def test_only_one_clients_model_is_told():
     failed = failures(federated(CASE, lambda models, sizes: models[1]))
     with raises("global.one_client", rank=2):

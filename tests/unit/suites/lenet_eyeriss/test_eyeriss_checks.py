@@ -149,8 +149,11 @@ def test_a_first_cycle_with_another_number_costs_its_own_test_only() -> None:
         lambda schedule: [],
         lambda schedule: schedule[:1] * 28,
         lambda schedule: schedule * 3,
+        lambda schedule: [
+            next(other for other in schedule if other.op == work.op) for work in schedule
+        ],
     ],
-    ids=["nothing", "one operation again and again", "all of it three times"],
+    ids=["nothing", "one again and again", "all of it three times", "one of each kind"],
 )
 @pytest.mark.parametrize("rule", RULES)
 def test_no_rule_is_kept_by_a_schedule_that_is_none(rule, change) -> None:
