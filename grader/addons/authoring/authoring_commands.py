@@ -29,7 +29,7 @@ def write_template(options: argparse.Namespace) -> int:
     output: Path = options.output
     template.write(courses_of(options).assignment(options.assignment), output, options.part)
     courses = "".join(f"--course {folder} " for folder in named_courses(options))
-    part = f" --part {options.part}" if options.part else ""
+    part = "".join(f" --part {name}" for name in options.part or ())
     again = f"`grade {courses}check {output}{part}`"
     if is_sealed():
         again = "starting the image again with this folder mounted at /submission"

@@ -131,7 +131,7 @@ def _without_files(label: str, entries: Sequence[tuple[Named, Path]], zone: tzin
         submitted_at=zoned(named.local_time, zone) if named.local_time else None,
         is_called_late=any(each.is_called_late for each, _ in entries),
         sent_as=named.sent_as,
-        name=path.name if len(entries) == 1 else "",
+        files=tuple(path for _, path in entries),
     )
 
 

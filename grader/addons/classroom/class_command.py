@@ -176,6 +176,7 @@ def _remembered(whole: _Class) -> ClassInputs:
         gone |= {names.of(student.id)}
         erasure.remember_to_forget(out, gone)
     left, roster = erasure.without(inputs.hand_ins, inputs.roster, names, gone)
+    erasure.remove_copies(out, left)
     unreadable, _ = erasure.without(inputs.unreadable, inputs.roster, names, gone)
     if forget is not None:
         kept = [*left, *unreadable]
@@ -186,7 +187,8 @@ def _remembered(whole: _Class) -> ClassInputs:
         )
         show(f"{student.id}: removed {counted(number, 'grading')} and all reports")
         for each in theirs:
-            show(f"  delete the downloaded hand-in yourself: {each.path}")
+            for file in each.files or (each.path,):
+                show(f"  delete the downloaded hand-in yourself: {file}")
         sent = [each for each in kept if student.group and inputs.roster.sender(each) == student]
         for each in sent:
             show(f"  rename the team's hand-in to {student.group} yourself: {each.path}")

@@ -117,10 +117,6 @@ def remove(
         gradings.remove(key)
     for folder in ("students", "marking"):
         shutil.rmtree(out / folder / pseudonym, ignore_errors=True)
-    kept = {each.label for each in left}
-    for copy in (out / "assembled").glob("*"):
-        if copy.name not in kept:
-            shutil.rmtree(copy, ignore_errors=True)
     shutil.rmtree(out / "pairs", ignore_errors=True)
     # Logs of a cluster's workers name the hand-ins.
     shutil.rmtree(out / "parsl", ignore_errors=True)
@@ -133,6 +129,14 @@ def remove(
     publication.write(out, still)
     remember_owners(out, {each: own for each, own in left_to.items() if each not in nobodys})
     return len(keys)
+
+
+def remove_copies(out: Path, kept: Iterable[HandIn]) -> None:
+    """Remove the copies of all hand-ins but these: they are made in each run."""
+    labels = {each.label for each in kept}
+    for copy in (out / "assembled").glob("*"):
+        if copy.name not in labels:
+            shutil.rmtree(copy, ignore_errors=True)
 
 
 _MANY_DIGITS = 4

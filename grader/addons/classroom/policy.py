@@ -9,6 +9,8 @@ from grader.model.plural import counted
 
 _DAY = timedelta(days=1)
 
+UNCLEAR = "the platform says that the hand-in is late, but not by how much; no points were deducted"
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -141,11 +143,7 @@ def _judged(attempt: Attempt, policy: Policy, deadline: datetime | None) -> _Jud
     if deadline is None:
         return _Judged(attempt, attempt.score)
     if attempt.submitted_at is None:
-        unclear = (
-            "the platform says that the hand-in is late, but not by how much, so no points were "
-            "deducted. Add its time to the file under `times` in class.toml"
-        )
-        return _Judged(attempt, attempt.score, (unclear,) if attempt.is_called_late else ())
+        return _Judged(attempt, attempt.score, (UNCLEAR,) if attempt.is_called_late else ())
     days = days_late(attempt.submitted_at, deadline, policy.grace)
     if days == 0:
         return _Judged(attempt, attempt.score)

@@ -46,8 +46,13 @@ class HandIn:
     """Of a group that the platform knows."""
     problem: str = ""
     """Why nothing of it can be graded: one sentence; empty where it can be tried."""
-    name: str = ""
-    """That of its only file or folder in the folder of the class."""
+    files: tuple[Path, ...] = ()
+    """Its files or folders in the folder of the class; `path` may be a copy of them."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of its only file or folder in the folder of the class, if it has one."""
+        return self.files[0].name if len(self.files) == 1 else ""
 
     @property
     def authors(self) -> tuple[Mapping[str, str], ...]:

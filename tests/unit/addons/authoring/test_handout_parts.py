@@ -1,8 +1,11 @@
 """The handout of some parts says nothing of the others in headings, tables and questions."""
 
+from argparse import Namespace
+
 import pytest
 
 from grader.addons.authoring import template
+from grader.addons.authoring.authoring_commands import write_template
 from grader.addons.authoring.template import of_parts
 from grader.addons.authoring.verification.static_checks import _tables, _wrong_parts
 from grader.course.assignment import Assignment
@@ -53,6 +56,13 @@ def test_a_title_with_the_name_of_a_part_stays():
     wanted = assignment.manual[0].name
     text = text.replace("\n", f" by {assignment.parts[0].name}\n", 1)
     assert of_parts(text, assignment, [wanted]).startswith(text.partition("\n")[0])
+
+
+def test_the_next_command_names_each_part(tmp_path, capsys):
+    folder, parts = tmp_path / "some", ["psgd", "hogwild"]
+    given = {"assignment": "psgd_hogwild", "output": folder, "part": parts, "course_before": []}
+    assert write_template(Namespace(**given)) == 0
+    assert f"`grade check {folder} --part psgd --part hogwild`" in capsys.readouterr().out
 
 
 def test_a_template_is_written_for_some_parts(tmp_path):

@@ -37,6 +37,8 @@ def test_loose_files_of_one_student_are_one_hand_in(folder, tmp_path):
     found, unreadable = read(tmp_path, CANVAS)
     assert (list(found), unreadable) == (["doejane_1"], [])
     assert found["doejane_1"].sent_as == "doejane_1_7_"
+    names = ["doejane_1_7_ring-1.py", "doejane_1_7_sync.py", "doejane_1_8_naive.py"]
+    assert [file.name for file in found["doejane_1"].files] == names
     kept = found["doejane_1"].path
     assert {path.name: path.read_text() for path in kept.iterdir()} == {
         "naive.py": "b",

@@ -302,7 +302,7 @@ def test_two_versions_of_a_course_in_one_class_are_told():
 def test_reports_name_a_command_that_their_student_can_type():
     """Not the course's folder of hand-ins, which only the instructor has."""
     wrong = report([part(tests=[test_result(verdict=WRONG, points=0, message="no")])])
-    each = hand_in("label", {"id": "anna"}, name="anna.zip")
+    each = hand_in("label", {"id": "anna"}, files=(Path("anna.zip"),))
     rules = Rules(Roster(), {}, Policy(), Questions(), NAMES)
     (found,), _ = standings([Work(each, grading(wrong))], rules)
     told = gradebook.files_of(found)["report.md"]

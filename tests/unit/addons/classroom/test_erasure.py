@@ -76,7 +76,6 @@ def test_gradings_of_earlier_hand_ins_go_as_well(tmp_path):
         tmp_path / "owners.json", {**owned, "digest of both": [NAMES.of("aa"), NAMES.of("cc")]}
     )
     publication.write(tmp_path, {"old of aa": "1", "digest of cc": "2"})
-    (tmp_path / "assembled" / "aa").mkdir(parents=True)
     (tmp_path / "gradebook.csv").write_text("aa")
     (tmp_path / "class.html").write_text("page")
     roster = Roster((Student("aa", {"id": "aa"}), Student("cc", {"id": "cc"})))
@@ -84,8 +83,15 @@ def test_gradings_of_earlier_hand_ins_go_as_well(tmp_path):
     assert number == 1
     assert sorted(path.name for path in (tmp_path / "gradings").iterdir()) == ["2", "3"]
     assert publication.read(tmp_path) == {"digest of cc": "2"}
-    assert not any((tmp_path / name).exists() for name in ("assembled/aa", "gradebook.csv"))
+    assert not any((tmp_path / name).exists() for name in ("class.html", "gradebook.csv"))
     assert NAMES.of("aa") not in (tmp_path / "owners.json").read_text()
+
+
+def test_copies_of_others_stay(tmp_path):
+    for label in ("aa", "cc"):
+        (tmp_path / "assembled" / label).mkdir(parents=True)
+    erasure.remove_copies(tmp_path, [hand_in("cc")])
+    assert [path.name for path in (tmp_path / "assembled").iterdir()] == ["cc"]
 
 
 def test_points_that_were_given_to_others_by_hand_stay(tmp_path):

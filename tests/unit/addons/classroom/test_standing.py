@@ -46,6 +46,15 @@ def test_a_deadline_without_times_is_told():
         assert ("students without a hand-in time, counted as on time: 1;" in said) == is_told
 
 
+def test_late_by_an_unknown_time_is_told():
+    """Only Canvas calls a hand-in late without a time."""
+    late = replace(hand_in("doe_LATE_1", {"canvas": "1"}, at=None), is_called_late=True)
+    rules = Rules(Roster(), {}, Policy(AT, late_per_day=0.1), Questions(), NAMES)
+    found, strays = standings([Work(late, grading())], rules)
+    said = "\n".join(outputs.summary(found, strays, [], Path("out")))
+    assert f"late without a time, so no points were deducted: {found[0].student.id};" in said
+
+
 def test_what_could_not_be_read_is_not_nothing_handed_in():
     """Somebody on the roster has no zero for it; without a roster only a platform's name counts."""
     roster = Roster((Student("aa", {"id": "aa", "moodle": "1"}),))
