@@ -113,7 +113,7 @@ def cases_of(ranks: int) -> tuple[Psgd, ...]:
 
 def of_real_length() -> tuple[Psgd, Digits]:
     """Return a training of up to as many batches as the assignment's, and one of a network."""
-    sizes: dict[str, Any] = {"num_examples": 24, "epochs": 10, "most_epochs": 300, "batch_size": 4}
+    sizes: dict[str, Any] = {"num_examples": 24, "epochs": 16, "most_epochs": 300, "batch_size": 4}
     length = Psgd(subject="length", lr=0.125, scales_differ=True, **sizes)
     return length, Digits(function="psgd")
 
