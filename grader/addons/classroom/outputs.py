@@ -19,7 +19,7 @@ from grader.addons.classroom.class_inputs import ClassInputs
 from grader.addons.classroom.class_page import reports_of
 from grader.addons.classroom.marking import Row, to_settle
 from grader.addons.classroom.platform_return import PlatformTable
-from grader.addons.classroom.policy import UNCLEAR
+from grader.addons.classroom.policy import LATE_UNTIMED
 from grader.addons.classroom.similarity import Pair
 from grader.addons.classroom.standing import Standing, Strays
 from grader.addons.classroom.tables import bounded, csv_text, grouped
@@ -208,7 +208,7 @@ def summary(
     if untimed := [each for each in standings if each.decision.is_untimed]:
         yield f"students without a hand-in time, counted as on time: {len(untimed)}; to change"
         yield "  this, add the times to the file under `times` in class.toml"
-    if unclear := [each.student.id for each in standings if UNCLEAR in each.decision.reasons]:
+    if unclear := [each.student.id for each in standings if LATE_UNTIMED in each.decision.reasons]:
         yield f"late without a time, so no points were deducted: {', '.join(unclear)}; add their"
         yield "  times to the file under `times` in class.toml"
     yield from (f"note on every grading: {each}" for each in _shared_notes(standings))

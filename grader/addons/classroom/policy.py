@@ -9,7 +9,10 @@ from grader.model.plural import counted
 
 _DAY = timedelta(days=1)
 
-UNCLEAR = "the platform says that the hand-in is late, but not by how much; no points were deducted"
+LATE_UNTIMED = (
+    "the platform says that the hand-in is late, but not by how much; no points were deducted"
+)
+"""The reason beside a mark; the command tells the instructor what to do."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,7 @@ def _judged(attempt: Attempt, policy: Policy, deadline: datetime | None) -> _Jud
     if deadline is None:
         return _Judged(attempt, attempt.score)
     if attempt.submitted_at is None:
-        return _Judged(attempt, attempt.score, (UNCLEAR,) if attempt.is_called_late else ())
+        return _Judged(attempt, attempt.score, (LATE_UNTIMED,) if attempt.is_called_late else ())
     days = days_late(attempt.submitted_at, deadline, policy.grace)
     if days == 0:
         return _Judged(attempt, attempt.score)
