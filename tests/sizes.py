@@ -69,7 +69,8 @@ def structure(root):
     texts = [text for path in modules if "argparse" in (text := path.read_text())]
     options = {name for text in texts for name in re.findall(r"--[a-z][a-z-]+(?=[ \"])", text)}
     lock = root / "requirements.lock"
-    installed = re.findall(r"^[\w.-]+==", lock.read_text(), re.MULTILINE) if lock.exists() else []
+    pins = re.findall(r"^[\w.-]+==.*", lock.read_text(), re.MULTILINE) if lock.exists() else []
+    installed = [pin for pin in pins if "extra ==" not in pin]
     rows = {
         "modules": len(modules),
         "loose modules": len([*engine.glob("[!_]*.py")]),
