@@ -60,8 +60,9 @@ setup: .venv/.ready
 	@echo "done; \`. .venv/bin/activate\` makes \`grade\` a command in this shell"
 	@touch $@
 
-# pip ignores what the lock has for an extra only, until its marker is replaced by a true one.
-INSTALL_EXTRA = sed "s/extra == '$(1)'/python_version > '3'/" requirements.lock | \
+# pip ignores what the lock has for an extra only, until its marker is replaced by a true one. torch,
+# the only package from another index, is installed already.
+INSTALL_EXTRA = sed "/^--/d; s/extra == '$(1)'/python_version > '3'/" requirements.lock | \
 	$(BIN)/python -m pip install -qq --require-hashes -r /dev/stdin
 class: setup
 	@$(call INSTALL_EXTRA,class)
