@@ -76,12 +76,17 @@ def expected(
     return Expected(values, error, places, error[places] / np.abs(values[places]))
 
 
-def sums_with(rank: int, vectors: Mapping[int, lenet.Vector]) -> list[lenet.Vector]:
-    """Return the sums of a rank's vector and those of any others, its own first."""
+def sums_with(
+    rank: int, vectors: Mapping[int, lenet.Vector], *, has_sum_of_all: bool = True
+) -> list[lenet.Vector]:
+    """Return the sums of a rank's vector and those of any others, its own first.
+
+    has_sum_of_all: one of them may be that of all vectors.
+    """
     others = [vector for other, vector in vectors.items() if other != rank]
     return [
         np.sum([vectors[rank], *some], axis=0)
-        for number in range(len(others) + 1)
+        for number in range(max(len(others) + has_sum_of_all, 1))
         for some in combinations(others, number)
     ]
 

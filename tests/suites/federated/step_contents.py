@@ -1,5 +1,6 @@
 """What ranks may give others in each step of a data-parallel training."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -13,9 +14,12 @@ def expected_of_steps(steps: Steps, rank: int) -> list[list[Expected]]:
     """Return for each of the first steps the vectors of which a rank may give one.
 
     Its gradient, weighted or not, sums with it, a model after a step of its own, or the next model.
+    Without a server, nothing that comes of all gradients: ranks that each compute the whole batch
+    have it without an exchange.
     """
     computing = steps.computing
-    models = steps.models(rank)
+    sums = partial(sums_with, rank, has_sum_of_all=steps.has_server)
+    models = steps.models(rank) if steps.has_server else []
     velocities = dict.fromkeys(computing, np.zeros(lenet.NUM_PARAMETERS))
     by_step = []
     for number in range(min(steps.number, MOST_STEPS)):
@@ -24,13 +28,13 @@ def expected_of_steps(steps: Steps, rank: int) -> list[list[Expected]]:
         velocities = {
             each: lenet.MOMENTUM * velocities[each] + gradients[each] for each in computing
         }
-        vectors = [expected(each) for each in sums_with(rank, gradients)]
+        vectors = [expected(each) for each in sums(gradients)]
         if len(set(sizes.values())) > 1:
             weighted = {each: sizes[each] * gradients[each] for each in computing}
-            vectors += [expected(each) for each in sums_with(rank, weighted)]
+            vectors += [expected(each) for each in sums(weighted)]
         seen = {each: steps.trained.seen(each, number) for each in computing}
         ways = {each: -lenet.LEARNING_RATE * velocities[each] for each in computing}
-        pairs = zip(sums_with(rank, ways), sums_with(rank, seen), strict=True)
+        pairs = zip(sums(ways), sums(seen), strict=True)
         vectors += [expected(way, before) for way, before in pairs]
         vectors.append(expected(ways[rank], rounded=seen[rank]))
         if len(models) > number + 1:

@@ -65,6 +65,7 @@ def test_sums_have_the_own_vector_first():
     assert len(sums) == 4
     assert np.array_equal(sums[0], GRADIENTS[1])
     assert np.allclose(sums[-1], sum(GRADIENTS.values()))
+    assert np.array_equal(sums_with(1, GRADIENTS, has_sum_of_all=False), sums[:-1])
 
 
 def trace_giving(arrays):
