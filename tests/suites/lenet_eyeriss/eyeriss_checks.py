@@ -28,6 +28,7 @@ _MALFORMED = {
     "operands": "schedule.operands_malformed",
 }
 """The key of what is wrong with the form of each piece of an answer."""
+_NO_OPERAND = ("dataflow.operand_outside", "dataflow.operand_never_made")
 
 
 @contextmanager
@@ -122,8 +123,19 @@ def assert_operands_exist(case: Convolution, outcome: Outcome) -> None:
 
 
 def assert_values(case: Convolution, outcome: Outcome) -> None:
-    """Assert that the value of each operation is what its operands make."""
+    """Assert that the value of each operation is what its operands make.
+
+    A third of them or more must have operands.
+    """
     _assert_rule(Rule.VALUE, case, outcome)
+    with case_context(case, outcome):
+        given, schedule = outcome.inputs[0], _schedule(outcome)
+        broken = broken_rules(schedule, given["ifmap"], given["kernel"])
+        number = len(schedule) - sum(each.finding.key in _NO_OPERAND for each in broken)
+        if 3 * number < len(schedule):
+            text = f"Only {number} of the {len(schedule)} operations have operands that are ever "
+            text += "there. The grader did not check the values."
+            raise WrongAnswer(found("dataflow.few_operands", text, number=number))
 
 
 def _assert_rule(rule: Rule, case: Convolution, outcome: Outcome) -> None:
@@ -150,6 +162,33 @@ def _assert_unbroken(rule: Rule, case: Convolution, outcome: Outcome) -> None:
 
 def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
     """Assert that each output is complete when the model of the array says, and nothing waits.
+
+    Where multiplies do not say of what, half of them must at least have the value of a product.
+    """
+    if outcome["operands_problem"][0]:
+        with case_context(case, outcome):
+            _assert_products(outcome)
+    assert_times(case, outcome)
+
+
+def _assert_products(outcome: Outcome) -> None:
+    """Assert that half of the products of each element are made there. Raises WrongAnswer."""
+    kernel, ifmap = outcome.inputs[0]["kernel"], outcome.inputs[0]["ifmap"]
+    expected = Counter(
+        ((r, e), f, float(kernel[r, s] * ifmap[r + e, f + s]))
+        for op, (r, e), f, s in _sizes(outcome).all_keys()
+        if op == "multiply"
+    )
+    done = (work for work in _schedule(outcome) if work.op == "multiply")
+    number = (expected & Counter((work.pe, work.out_col, work.value) for work in done)).total()
+    if 2 * number < expected.total():
+        text = f"The schedule has no operands, and only {number} of the {expected.total()} "
+        text += "products. The grader did not check when the outputs leave."
+        raise WrongAnswer(found("latency.few_products", text, number=number))
+
+
+def assert_times(case: Convolution, outcome: Outcome) -> None:
+    """Assert the same of the cycles alone, whatever is computed in them.
 
     Cycles are counted from the first operation, whatever number it has. A time means nothing where
     most adds are in a cycle with other operations, or not after their operands.

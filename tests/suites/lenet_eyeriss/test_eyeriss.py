@@ -16,6 +16,7 @@ from .eyeriss_checks import (
     assert_outputs_leave_on_time,
     assert_own_rows,
     assert_sequential_cycles,
+    assert_times,
     assert_values,
     does_its_own,
     told_size,
@@ -180,6 +181,15 @@ def test_every_element_multiplies_what_is_its_own(run):
 def test_every_element_adds_what_is_its_own(run):
     """multiplies and adds on each PE's own rows"""
     assert_work_of(run, "multiply", "add")
+
+
+@stage(5)
+def test_times_are_right(run):
+    """has the right times, for operations without operands"""
+    for subject in (EXAMPLE, ANY_SIZE):
+        assert_all(assert_times, run(1, CONVOLUTIONS).having(subject=subject))
+        for case, outcome in run(1, COUNTS).having(subject=subject):
+            assert_sequential_cycles(case, outcome)
 
 
 def assert_work_of(run, *ops):

@@ -14,6 +14,7 @@ from lenet_eyeriss.eyeriss_checks import (
     assert_outputs_leave_on_time,
     assert_own_rows,
     assert_sequential_cycles,
+    assert_times,
     assert_values,
 )
 from lenet_eyeriss.schedule import Work
@@ -249,3 +250,28 @@ def test_only_the_students_own_message_is_quoted(told: str, end: str) -> None:
     with pytest.raises(WrongAnswer) as caught:
         assert_sequential_cycles(case, outcome(case, inputs, [{"cycles": [], "problem": told}]))
     assert caught.value.findings[0].text == f"sequential_cycles is not written yet: {end}"
+
+
+def test_times_alone_are_no_schedule():
+    """Without operands, the products have to be there."""
+    for change, is_right in (
+        (lambda work: work, True),
+        (lambda work: replace(work, value=0), False),
+    ):
+        found = answered(SAME_SIZE, lambda schedule, each=change: [*map(each, schedule)])
+        found.results[0]["operands_problem"] = "schedule[0]: kernel is None."
+        if is_right:
+            assert_outputs_leave_on_time(SAME_SIZE, found)
+            continue
+        with pytest.raises(WrongAnswer, match="only 0 of the 16 products"):
+            assert_outputs_leave_on_time(SAME_SIZE, found)
+        assert_times(SAME_SIZE, found)
+
+
+def test_values_need_operands():
+    def moved(work: Work) -> Work:
+        return replace(work, kernel=(99, work.kernel[1])) if work.op == "multiply" else work
+
+    found = answered(SAME_SIZE, lambda schedule: [*map(moved, schedule)])
+    with pytest.raises(WrongAnswer, match="Only 0 of the 28 operations have operands"):
+        assert_values(SAME_SIZE, found)
