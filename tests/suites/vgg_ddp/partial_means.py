@@ -1,12 +1,14 @@
 """Whether steps use the mean over all ranks for a part of the numbers, where they lack the rest."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grader.api import Outcome, WrongAnswer, found
 
+from . import serial
 from .batches import assert_own_gradients
 from .checks import (
     Check,
@@ -19,7 +21,6 @@ from .checks import (
 from .examples import assert_batch_sizes, assert_shared_out
 from .later import assert_holds_later
 from .proof import assert_steps_come_from_payloads
-from .serial import num_parameters
 from .train_cases import Training, epoch_of
 
 _RANKS = 4
@@ -46,18 +47,33 @@ def assert_partly_averaged(run: Run, cases: tuple[Training, ...]) -> None:
 def assert_steps_use_mean_of_part(case: Training, outcome: Outcome) -> None:
     """Assert that each step uses the mean over all ranks for 40% of the numbers or more.
 
-    Raises WrongAnswer.
+    And for as many in 40% of the weights, of which a few have most numbers. Raises WrongAnswer.
     """
     for step, rank, is_mean, is_telling in _means(case, outcome):
-        number = int((is_mean & is_telling).sum())
+        averaged = serial.unpacked(is_mean & is_telling, case.first_channels)
+        telling = serial.unpacked(is_telling, case.first_channels)
+        shares = [
+            float(averaged[name].sum() / each.sum())
+            for name, each in telling.items()
+            if each.ndim > 1 and each.any()
+        ]
+        number, num_weights = int((is_mean & is_telling).sum()), sum(map(_is_enough, shares))
+        facts: dict[str, Any] = {"rank": rank, "iteration": step}
         if number < max(1, _LEAST_SHARE * is_telling.sum()):
             text = f"In iteration {step}, rank {rank} used the mean for {number} numbers."
-            raise WrongAnswer(found("step.few_numbers_averaged", text, rank=rank, iteration=step))
+            raise WrongAnswer(found("step.few_numbers_averaged", text, **facts))
+        if num_weights < _LEAST_SHARE * len(shares):
+            text = f"In iteration {step}, rank {rank} used the mean for {num_weights} weights."
+            raise WrongAnswer(found("step.few_weights_averaged", text, **facts))
+
+
+def _is_enough(share: float) -> bool:
+    return share >= _LEAST_SHARE
 
 
 def _assert_part_given(case: Training, outcome: Outcome) -> None:
     """Assert that a rank gives as many numbers to the operation of the part. Raises WrongAnswer."""
-    least = _LEAST_SHARE * num_parameters(case.first_channels)
+    least = _LEAST_SHARE * serial.num_parameters(case.first_channels)
     for rank, given in enumerate(outcome["given"]):
         if len(given) and given[0][1] < least:
             text = f"In iteration 0, rank {rank} passed {given[0][1]:.0f} numbers to "

@@ -117,6 +117,19 @@ def test_a_mean_of_half_the_numbers_is_told_from_one_of_fewer():
     refused(check, outcome(case(), results), "step.few_numbers_averaged", rank=0)
 
 
+def test_a_mean_of_half_the_numbers_in_two_weights_is_no_half():
+    """The last two convolutions have half of all numbers."""
+    check, results = partial_means.assert_steps_use_mean_of_part, right(2)
+    for each in results:
+        used = serial.unpacked(each["used"][0], case().first_channels)
+        local = serial.unpacked(each["local"][0], case().first_channels)
+        for name in [*used]:
+            if name not in ("features.22.weight", "features.25.weight"):
+                used[name] = local[name]
+        each["used"][0] = np.concatenate([used[name].ravel() for name in used])
+    refused(check, outcome(case(), results), "step.few_weights_averaged", rank=0)
+
+
 def test_a_wrong_element_is_named():
     """Where nothing larger is recognised."""
     results = right(2)
