@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.api import Call, NotProven, Trace, found, functions, messages
+from grader.api import Call, NotProven, Trace, found, functions, messages, samples_of
 
 from . import lenet
 from .gathering import SERVER, num_bytes_given
@@ -59,6 +59,11 @@ def assert_images_given(
             facts: dict[str, Any] = {"rank": rank, "num_bytes": num_bytes}
             facts["needed_num_bytes"] = int(needed)
             raise NotProven(found("evidence.images_not_given", text, **facts))
+
+
+def are_images(call: Call) -> bool:
+    """Return whether all samples of a call are of images in float32."""
+    return call.sampled_num_bytes > 0 and _are_pixels(samples_of(call, "f4").ravel())
 
 
 def _num_bytes_of_images(call: Call, num_bytes: int, plain: Sequence[bytes]) -> int:

@@ -1,6 +1,7 @@
 """Whether training comes from the messages: some are altered on their way, and what follows?"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -29,9 +30,11 @@ from grader.api import (
 
 from . import lenet
 from .answered import Check, Run
-from .gathering import given_num_bytes, prepares_only, reaching_num_bytes
+from .gathering import SERVER, given_num_bytes, prepares_only, reaching_num_bytes
+from .image_contents import are_images
 from .training_cases import Training
 
+_MODELS = ("seen", "model", "aggregate")
 _LARGEST_ARRAY = 0.7
 """The part of a model, at least, that its largest array makes up."""
 _LEAST_NUM_BYTES = lenet.MODEL_NUM_BYTES // 2
@@ -49,6 +52,8 @@ class Faults:
     messages: Sequence[MessageFault]
     """What was altered: some or all of a rank's longer messages, or of what collectives get."""
     inject: Callable[[Sequence[MessageFault]], Sequence[FaultEffect]]
+    inject_images: Callable[[], bool]
+    """Alters an image of the server; returns whether a rank trained on it, and changed nothing."""
     unaltered: Sequence[Outcome]
     """Runs without alterations between those with; none before anything is injected."""
 
@@ -122,6 +127,18 @@ class Faults:
             if not self.unaltered:
                 raise
             check(self.case, self.unaltered[0])
+
+    def assert_results_follow_images(self) -> None:
+        """Assert that other images of the server lead to other models, where a rank trains on them.
+
+        Raises NotProven.
+        """
+        if self.inject_images():
+            with case_context(self.case, self.outcome):
+                text = "we altered an image on its way to a rank. The rank trained on the image, "
+                text += "but its results stayed the same. They might not come from its data; "
+                text += "your instructor reviews this part"
+                raise NotProven(found("evidence.results_ignore_images", text))
 
     def holds_without(self, check: Check) -> bool:
         """Return whether a check holds for the run without alterations."""
@@ -206,21 +223,42 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
                 trains_alike = False
         return inject_with(case, outcome, messages, check_held)
 
+    def inject_images() -> bool:
+        if len(held()) < len(checks):
+            return False
+        used = dict[MessageFault, bool]()
+
+        def check_models(same: Training, found: Outcome) -> None:
+            if same.message_fault is None:
+                assert_same_run(outcome, found)
+            else:
+                assert_same_run(outcome, found, _MODELS)
+                rows = zip(outcome["rows"], found["rows"], strict=True)
+                used[same.message_fault] = any(not np.array_equal(*each) for each in rows)
+
+        inject = partial(inject_faults, run, outcome.ranks, tries_elsewhere=True)
+        with suppress(WrongAnswer):  # it never trains twice alike
+            effects = inject(again, outcome, _image_faults(outcome), check_models)
+            return any(not each.influenced and used.get(each.message, False) for each in effects)
+        return False
+
     messages = tuple(_faults(outcome))
     # In a wrong training only the last message may have an effect: there, all are altered.
     if len(held()) == len(checks):
         messages = tuple(_drawn_third(outcome, each) for each in messages)
-    return Faults(case, outcome, messages, inject, unaltered)
+    return Faults(case, outcome, messages, inject, inject_images, unaltered)
 
 
-def assert_same_run(before: Outcome, outcome: Outcome) -> None:
+def assert_same_run(
+    before: Outcome, outcome: Outcome, names: Sequence[str] = ("rows", "gradient", *_MODELS)
+) -> None:
     """Assert that two runs trained on the same batches, with the same models but for rounding.
 
     What was made of gradients or models, and then not used, is compared as well.
     Raises WrongAnswer with the first rank of which that is not so.
     """
     for rank in range(before.ranks):
-        for name in ("rows", "seen", "model", "gradient", "aggregate"):
+        for name in names:
             one, other = before[name][rank], outcome[name][rank]
             if one.shape != other.shape or not np.allclose(
                 one, other, rtol=1e-6, atol=1e-8, equal_nan=True
@@ -229,6 +267,25 @@ def assert_same_run(before: Outcome, outcome: Outcome) -> None:
                     f"Rank {rank} trained a different model in a second run with the same inputs."
                 )
                 raise WrongAnswer(found("training.not_repeated", text, rank=rank))
+
+
+def _image_faults(outcome: Outcome) -> Sequence[MessageFault]:
+    """Return alterations of two messages of the server that have images: one may be of no use."""
+    calls = outcome.trace.ranks[SERVER].calls
+    given = [call for call in calls if reaching_num_bytes(call, SERVER)]
+    of_images = [
+        (number, kind is given)
+        for kind in (sends_of(outcome.trace, SERVER), given)
+        for number, call in enumerate(kind)
+        if are_images(call)
+    ]
+    random = np.random.default_rng(outcome.inputs[0]["seed"])
+    return [
+        MessageFault(SERVER, number, float(random.random()), of_collectives=of_collectives)
+        for number, of_collectives in (
+            of_images[each] for each in random.permutation(len(of_images))[:2]
+        )
+    ]
 
 
 def _faults(outcome: Outcome) -> Iterable[MessageFault]:
