@@ -117,7 +117,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     recordings = {digest: gradings.recording(key) for digest, key in known.items()}
     judged = recordings if options.judge_again else {}
     newest = {digest: key_of(current, digest, judged.get(digest)) for digest in digests}
-    keys = newest if options.regrade else {**newest, **known}
+    keys = newest if options.regrade else {**newest, **gradings.empty(digests), **known}
     if options.judge_again:  # without a grading, there is nothing to judge
         keys = {**keys, **_refused(digests, gradings)}
     for key in {*keys.values()} & {*newest.values()}:

@@ -151,6 +151,11 @@ class Gradings:
         outcomes = {key: self._outcome(key) for key in keys}
         return [key for key, each in outcomes.items() if each is None or each.digest in digests]
 
+    def empty(self, digests: Collection[str]) -> dict[str, str]:
+        """Return the key of a grading of each empty hand-in, by its digest: no image changes it."""
+        outcomes = {key: self._outcome(key) for key in self.keys_of(digests)}
+        return {each.digest: key for key, each in outcomes.items() if each and each.is_empty}
+
     def recorded(self, digests: Collection[str]) -> dict[str, str]:
         """Return the key of the first recorded grading of each of these hand-ins, by its digest."""
         outcomes = {key: self._outcome(key) for key in self.keys_of(digests) if self.recording(key)}

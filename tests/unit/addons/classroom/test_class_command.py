@@ -1,0 +1,36 @@
+"""What the command `class` grades, and what it need not grade again."""
+
+import argparse
+
+import pytest
+
+from grader.addons.classroom import class_command, class_inputs
+from grader.commands.arguments import parser
+from grader.model.errors import UsageError
+
+
+@pytest.mark.parametrize("settings", ['not_handed_in = "zero"', 'marks = "marks.csv"', ""])
+def test_an_empty_hand_in_is_not_graded_again_after_the_image_has_changed(
+    tmp_path, monkeypatch, capsys, settings
+):
+    """Whether or not somebody has settled it; so it does not matter what the image holds."""
+    made = tmp_path / "in"
+    (made / "anna").mkdir(parents=True)
+    (made / "class.toml").write_text(settings)
+    (made / "marks.csv").write_text("id,row,points\nanna,all,0\n")
+    images = iter(["one", "other"])
+    monkeypatch.setattr(class_command, "circumstances", lambda *_: {"image": next(images)})
+    monkeypatch.setattr(class_inputs, "require_image_of_course", lambda *_: None)
+    options = parser(argparse.Action).parse_args(
+        ["class", str(made), "--out", str(tmp_path / "out")]
+    )
+    code = 0 if settings else 3
+    assert class_command.grade_class(options) == code
+    assert "already graded" not in capsys.readouterr().err
+
+    def refuse(*_):
+        raise UsageError("the image has another course")
+
+    monkeypatch.setattr(class_inputs, "require_image_of_course", refuse)
+    assert class_command.grade_class(options) == code
+    assert "1 already graded, 0 to grade" in capsys.readouterr().err
