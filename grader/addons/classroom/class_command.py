@@ -317,7 +317,9 @@ def _show_regrade(
     try:
         then, again = (standings(works, rules)[0] for works in (before, now))
     except UsageError as error:
-        show(f"{error}; {_REGRADE} compares marks without points by hand")
+        for mistake in error.args:
+            show(mistake)
+        show(f"  so {_REGRADE} compares marks without points by hand")
         rules = replace(rules, marks={})
         then, again = (standings(works, rules)[0] for works in (before, now))
     published = {each.student.id: each for each in then if each.counted}

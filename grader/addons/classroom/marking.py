@@ -49,9 +49,11 @@ def read(files: Sequence[Path]) -> Marks:
     """Return the marks in files: CSVs with columns id, row, points, comment and by, or TOMLs.
 
     In a TOML each student is a table, in which each line is `{ points = 2, comment = "..." }`. A
-    line of a CSV without points is one that is still to be marked. Raises UsageError.
+    line of a CSV without points is one that is still to be marked. Raises UsageError, which names
+    all conflicts.
     """
     found: dict[str, dict[str, Given]] = {}
+    conflicts = []
     for file in files:
         for where, entry in _of_toml(file) if file.suffix == ".toml" else _of_csv(file):
             comment, digest, by = (str(entry.get(key, "")) for key in ("comment", "digest", "by"))
@@ -60,10 +62,12 @@ def read(files: Sequence[Path]) -> Marks:
             student, row = entry["id"], entry["row"]
             earlier = found.setdefault(student, {}).setdefault(row, given)
             if earlier is not given:
-                raise UsageError(
+                conflicts.append(
                     f"{where}: {row} of {student} also has points in {earlier.where}; "
                     "keep only the entry that counts"
                 )
+    if conflicts:
+        raise UsageError(*conflicts)
     return found
 
 
@@ -236,7 +240,8 @@ def _as_a_whole(
     if whole is None:
         settled = to_settle(problem, most)
         return None if grading is None else Mark(None, 0.0, (), (settled,), None, problem)
-    _require_no_more(WHOLE, whole, most or whole.points)
+    if mistakes := _too_many(WHOLE, whole, most or whole.points):
+        raise UsageError(*mistakes)
     row = Row(WHOLE, problem or "the whole hand-in", most, "", whole)
     return Mark(None, 0.0, (), (row,), whole.points, "")
 
@@ -273,20 +278,24 @@ def _rows(
 def _require_known(report: Report, rows: Sequence[Row], given: Mapping[str, Given]) -> None:
     most = {part.name: part.max_points for part in report.parts}
     most |= {row.name: row.max_points for row in rows}
+    mistakes = []
     for name, each in given.items():
         if name not in most and (whole := given.get(part := name.rpartition("/")[0])):
             text = f"{whole.where}: {part} also has points in {each.where}; keep only the points"
-            raise UsageError(f"{text} for its questions, or only those for the whole part")
-        if name not in most:
-            raise UsageError(
+            mistakes.append(f"{text} for its questions, or only those for the whole part")
+        elif name not in most:
+            mistakes.append(
                 f"{each.where}: {report.assignment} has no {name!r:.60} to grade by hand; "
                 f"expected one of: {', '.join((*most, WHOLE))}"
             )
-        _require_no_more(name, each, most[name])
+        else:
+            mistakes += _too_many(name, each, most[name])
+    if mistakes:
+        raise UsageError(*mistakes)
 
 
-def _require_no_more(name: str, each: Given, most: float) -> None:
-    if each.points > most:
-        raise UsageError(
-            f"{each.where}: {points_text(each.points)}, but {name} is worth {written(most)}"
-        )
+def _too_many(name: str, each: Given, most: float) -> list[str]:
+    """Return that these are more points than there are, if so."""
+    if each.points <= most:
+        return []
+    return [f"{each.where}: {points_text(each.points)}, but {name} is worth {written(most)}"]

@@ -9,6 +9,7 @@ from grader.addons.classroom.gradings import Grading
 from grader.addons.classroom.marking import Given, Mark, Marks, Questions, mark, max_of
 from grader.addons.classroom.policy import Attempt, Decision, Policy, decide
 from grader.addons.classroom.roster import HandIn, Roster, Student
+from grader.model.errors import UsageError
 from grader.model.report import Report
 
 
@@ -153,10 +154,15 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
             students.setdefault(author.id, author)
             work = replace(each, sender=sender.id if sender else "")
             by_student.setdefault(author.id, []).append(work)
-    found = [
-        _standing(students[identity], own, rules, is_clear=not strays)
-        for identity, own in by_student.items()
-    ]
+    found: list[Standing] = []
+    mistakes: list[str] = []
+    for identity, own in by_student.items():
+        try:
+            found.append(_standing(students[identity], own, rules, is_clear=not strays))
+        except UsageError as error:
+            mistakes += error.args
+    if mistakes:  # a team's are those of each member
+        raise UsageError(*dict.fromkeys(mistakes))
     everybody = [*roster.listed, *students.values()]
     known = {key for student in everybody for key in keys_of(student, rules.names)}
     sheets = {name for work in works for name in (work.hand_in.label, *_sheets(work, rules))}

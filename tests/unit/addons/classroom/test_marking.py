@@ -128,6 +128,29 @@ def test_two_assistants_have_a_file_each_and_say_who_they_are(tmp_path):
         marking.read([one, other])
 
 
+def test_all_conflicts_of_two_assistants_are_told_at_once(tmp_path):
+    """Each with both places, and in a sentence of its own."""
+    one, other = tmp_path / "one.csv", tmp_path / "other.csv"
+    one.write_text("id,row,points\nanna,volume,1\nbert,volume,1\ncleo,volume,1\n")
+    other.write_text("id,row,points\nanna,volume,2\nbert,method,2\ncleo,volume,0\n")
+    with pytest.raises(UsageError) as raised:
+        marking.read([one, other])
+    assert list(raised.value.args) == [
+        f"{other}, line {line}: volume of {student} also has points in {one}, line {line}; "
+        "keep only the entry that counts"
+        for student, line in (("anna", 2), ("cleo", 4))
+    ]
+
+
+def test_all_marks_of_a_hand_in_that_cannot_be_right_are_told_at_once():
+    wrong = {"method/1": Given(1, "", "a"), "method": Given(2, "", "b"), "volume": given(9)}
+    with pytest.raises(UsageError) as raised:
+        mark(MANUAL, {**wrong, "ring": given(6)}, RUBRICS)
+    starts = ["b: method also has points in a;", "marks.csv, line 2: 9", "marks.csv, line 2: 6"]
+    assert len(raised.value.args) == len(starts)
+    assert all(map(str.startswith, raised.value.args, starts))
+
+
 def test_what_cannot_be_graded_is_no_zero():
     found = mark(grading(error="hw.zip is damaged", exit_code=2), {}, Questions())
     assert found.score is None and found.problem == "cannot be graded: hw.zip is damaged"

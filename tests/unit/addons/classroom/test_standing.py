@@ -15,6 +15,7 @@ from grader.addons.classroom.marking import Given, Questions
 from grader.addons.classroom.policy import Policy
 from grader.addons.classroom.roster import Roster, Student
 from grader.addons.classroom.standing import Rules, Strays, Work, standings
+from grader.model.errors import UsageError
 from grader.model.finding import Finding
 from grader.model.report import Verdict
 
@@ -284,3 +285,14 @@ def test_a_file_with_another_name_is_for_a_person():
     for points in (0, 4):
         settled = standing(found.counted.grading, marks={"anna": {"ring": Given(points, "", "x")}})
         assert (settled.final, settled.problem) == (5 + points, "")
+
+
+def test_impossible_marks_of_several_students_are_told_at_once():
+    """Those of a team once, and not for each of its members."""
+    roster = Roster((*TEAM.listed, Student("cleo", {"id": "cleo"})))
+    works = [Work(hand_in("blue"), grading()), Work(hand_in("cleo"), grading())]
+    marks = {"blue": {"ring": Given(6, "", "a")}, "cleo": {"ring": Given(7, "", "b")}}
+    with pytest.raises(UsageError) as raised:
+        standings(works, Rules(roster, marks, Policy(), Questions(), NAMES))
+    worth = "but ring is worth 5"
+    assert raised.value.args == (f"a: 6 points, {worth}", f"b: 7 points, {worth}")
