@@ -29,7 +29,7 @@ _HEAD = (
     *("id", "name", "group", "pseudonym", "status", "score", "final", "max", "pending"),
     *("tests", "tests_max", "by_people", "marked_by", "reasons"),
     *("hand_in", "submitted_at", "num_hand_ins"),
-    *("submission_digest", "sealed", "engine", "course"),
+    *("submission_digest", "sealed", "engine", "course", "grading"),
 )
 
 
@@ -83,6 +83,7 @@ def _row(each: Standing, pseudonyms: Pseudonyms) -> dict[str | tuple[str, str], 
         hand_in = each.counted.hand_in
         row["hand_in"] = hand_in.label
         row["submitted_at"] = hand_in.submitted_at.isoformat() if hand_in.submitted_at else ""
+        row["grading"] = each.counted.grading.key if each.counted.grading else ""
     if mark is None and each.final is not None:
         row["max"] = _points(each.max_points or None)
     if mark is not None:

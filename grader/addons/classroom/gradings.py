@@ -71,6 +71,8 @@ class Grading:
     outcome: Outcome
     report: Report | None
     """In full, for the course; None where the hand-in cannot be graded."""
+    key: str = ""
+    """The name of its folder."""
 
 
 class Gradings:
@@ -104,7 +106,7 @@ class Gradings:
                 f"{file.parent} contains no complete grading; remove that folder to grade again"
             )
         report = None if outcome.error else json_report.parse_saved(file.read_bytes())
-        return Grading(outcome, report)
+        return Grading(outcome, report, key)
 
     def courses_of(self, keys: Collection[str]) -> set[str]:
         """Return the digests of the courses that graded; damaged gradings say nothing."""

@@ -8,7 +8,17 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from class_samples import AT, NAMES, grading, hand_in, part, report, standing, test_result
+from class_samples import (
+    AT,
+    NAMES,
+    grading,
+    hand_in,
+    outcome,
+    part,
+    report,
+    standing,
+    test_result,
+)
 
 from grader.addons.classroom import (
     class_page,
@@ -18,6 +28,7 @@ from grader.addons.classroom import (
     publication,
 )
 from grader.addons.classroom.class_page import causes, histogram, rates, reports_of
+from grader.addons.classroom.gradings import Gradings
 from grader.addons.classroom.marking import Given, Questions, mark
 from grader.addons.classroom.policy import Policy
 from grader.addons.classroom.publication import falling_back
@@ -28,6 +39,7 @@ from grader.course.courses import Courses, bundled
 from grader.model.finding import Finding
 from grader.model.points import UNSIGNED
 from grader.model.report import HandedInFile, Verdict
+from grader.report import json_report
 
 WRONG = Verdict.WRONG_ANSWER
 
@@ -78,6 +90,14 @@ def test_no_two_columns_have_one_name():
 def test_a_cell_is_one_line_and_no_formula(name, cell):
     (row,) = table([standing(label=name)])
     assert row["id"] == cell
+
+
+def test_the_gradebook_names_the_grading_that_counts(tmp_path):
+    """Its folder has the full report, and the recording that can be judged again."""
+    gradings = Gradings(tmp_path)
+    gradings.keep("k1", outcome(), json_report.render(report()).encode(), b"recorded")
+    (row,) = table([standing(gradings.load("k1"))])
+    assert gradings.recording(row["grading"]).read_bytes() == b"recorded"
 
 
 def test_nothing_without_a_mark_is_a_zero():
