@@ -149,14 +149,14 @@ def part_points(report: Report, part: PartResult) -> str:
     return f"{written(part.points)} of {written(part.max_points)}"
 
 
-_STAGE_PAID = "stage.paid"
+STAGE_PAID = "stage.paid"
 """The key of the note that says which stage pays; it is told beside the points."""
 
 
 def stage_text(part: PartResult) -> str:
     """Return `8 points awarded: your code ...`; empty where no stage pays."""
     for note in part.notes:
-        if note.key == _STAGE_PAID:
+        if note.key == STAGE_PAID:
             points = points_text(float(str(note.facts["points"])))
             return f"{points} awarded: your code {one_line(str(note.facts['shown']))}"
     return ""
@@ -164,7 +164,7 @@ def stage_text(part: PartResult) -> str:
 
 def notes_of(part: PartResult) -> list[Finding]:
     """Return what else is said of a part."""
-    return [note for note in part.further_notes if note.key != _STAGE_PAID]
+    return [note for note in part.further_notes if note.key != STAGE_PAID]
 
 
 def check_points(test: TestResult) -> str:

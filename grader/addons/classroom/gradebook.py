@@ -16,6 +16,7 @@ from grader.model.points import MARK_OF_CLASS, UNSIGNED, written
 from grader.model.report import ClassMark, PartResult, Report, TestResult, Verdict
 from grader.report.export import formats
 from grader.report.safe_text import one_line
+from grader.report.words import STAGE_PAID
 
 FORMATS = {"json": "report.json", "html": "report.html", "markdown": "report.md"}
 MARK = "mark.txt"
@@ -166,7 +167,7 @@ def shown(report: Report, standing: Standing, name: str) -> Report:
 
 
 def _settled(part: PartResult) -> PartResult:
-    """Return a part that was settled by hand, without the promise that it will be reviewed."""
+    """Return a part that was settled by hand, without points or reviews that it will not get."""
     return replace(
         part,
         message=_PROMISE.sub("", part.message),
@@ -181,6 +182,8 @@ def _told(test: TestResult) -> TestResult:
 
 
 def _kept(finding: Finding) -> Finding:
+    if finding.key == STAGE_PAID:  # without the points that this was worth
+        return Finding("", f"your code {finding.facts['shown']}")
     text, helps = (_PROMISE.sub("", each) for each in (finding.text, finding.help))
     return replace(finding, text=text, help=helps)
 

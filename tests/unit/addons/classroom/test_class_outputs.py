@@ -168,6 +168,19 @@ def test_no_report_promises_a_review_of_what_is_settled(line):
     assert "graded by hand" in files["report.html"] and "graded by hand" in files["report.md"]
 
 
+def test_a_part_that_a_person_has_graded_names_no_points_of_a_stage():
+    """The page would say two different numbers of points."""
+    text = "you get at least 6 of 15 points, because your code adds up all but one rank"
+    shown = {"points": 6.0, "shown": "adds up all but one rank"}
+    failed = part("ring", [test_result(verdict=WRONG, points=0, message="wrong sum")])
+    found = grading(report([replace(failed, notes=(Finding("stage.paid", text, shown),))]))
+    files = gradebook.files_of(standing(found, marks={"anna": {"ring": Given(4, "", "x")}}))
+    for name in ("report.json", "report.html", "report.md"):
+        assert "6 points" not in files[name] and "6 of 15" not in files[name]
+        assert "your code adds up all but one rank" in files[name]
+    assert "6 points awarded" in gradebook.files_of(standing(found))["report.html"]
+
+
 def test_no_promise_is_worded_otherwise():
     """What a person settles takes each of them out of the page."""
     page = (Path(__file__).parents[4] / "docs" / "messages.md").read_text()
