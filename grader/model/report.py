@@ -364,6 +364,8 @@ class Report:
 
     mark: ClassMark | None = None
     """Of the class, in a report for its student."""
+    questions: tuple[tuple[str, str, str], ...] = ()
+    """Title, result, and points of what a person grades, likewise; not in the JSON report."""
 
     @property
     def is_sealed(self) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from grader.addons.classroom.class_folder import Pseudonyms, write_atomically
-from grader.addons.classroom.marking import WHOLE, Given, Mark
+from grader.addons.classroom.marking import WHOLE, Given, Mark, Row
 from grader.addons.classroom.standing import Standing
 from grader.addons.classroom.tables import delimiter_of, table_text
 from grader.model.finding import Finding
@@ -162,8 +162,16 @@ def shown(report: Report, standing: Standing, name: str) -> Report:
         parts=tuple(_settled(part) if part.name in settled else part for part in report.parts),
         manual_parts=(),
         mark=ClassMark(f"Your mark: {first}" if standing.final is not None else first, settled),
+        questions=tuple(map(_question, standing.mark.rows)) if standing.mark is not None else (),
         notes=tuple(notes),
     )
+
+
+def _question(row: Row) -> tuple[str, str, str]:
+    """Return title, result, and points of what a person grades."""
+    points = written(row.given.points) if row.given else "-"
+    result = "graded by your instructor" if row.given else "not graded yet"
+    return row.title, result, f"{points} of {written(row.max_points)}"
 
 
 def _settled(part: PartResult) -> PartResult:

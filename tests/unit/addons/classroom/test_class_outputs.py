@@ -128,6 +128,21 @@ def test_a_report_says_the_mark_that_lies_beside_it():
         assert "by hand" not in text and "ending" not in text.replace('"pending_points": 0', "")
 
 
+def test_the_table_of_parts_has_a_row_for_each_question_that_a_person_grades():
+    found = report(manual=(("method", 3.0), ("volume", 2.0)))
+    marks = {"anna": {"method": Given(2.5, "", "x")}}
+    files = gradebook.files_of(standing(grading(found), marks=marks))
+    assert "| | method | graded by your instructor | 2.5 of 3 |" in files["report.md"]
+    assert "| | volume | not graded yet | - of 2 |" in files["report.md"]
+    _, _, table = files["report.html"].partition("The parts")
+    for row in (
+        ("method", "graded by your instructor", "2.5 of 3"),
+        ("volume", "not graded yet", "-"),
+    ):
+        _, found, table = table.partition(f'<th scope="row">{row[0]}</th>')
+        assert found and all(cell in table[:200] for cell in row[1:])
+
+
 PROMISES = (
     "our records of this run disagree; your instructor reviews this part",
     "rank 0 called Put. Use messages instead; otherwise your instructor reviews this part",
