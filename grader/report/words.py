@@ -82,6 +82,9 @@ def score_text(report: Report) -> str:
         )
     how = " (recognised by its files)" if report.is_recognised else ""
     name = f"{visible(report.assignment)}{how}"
+    if report.manual_parts and not report.parts:
+        named = ", ".join(visible(part.name) for part in report.manual_parts)
+        return f"No checks ran in {name}: your instructor grades {named}."
     if NOT_ALL_TESTS in report.notes:
         tests = [test for part in report.parts for test in part.tests]
         held = sum(test.verdict is Verdict.ACCEPTED for test in tests)
@@ -108,8 +111,9 @@ def worth_texts(report: Report) -> list[str]:
         handed_in = dict.fromkeys(one_line(part.found) for part in report.manual_parts)
         told = f" ({'; '.join(handed_in)})" if len(handed_in) == 1 else ""
         is_or_are = "is" if report.pending_points == 1 else "are"
-        pending = written(report.pending_points)
-        found.append(f"{pending} more {is_or_are} graded by hand{told}.")
+        points = report.pending_points
+        pending = f"{written(points)} more" if report.parts else points_text(points)
+        found.append(f"{pending} {is_or_are} graded by hand{told}.")
     return found
 
 

@@ -103,7 +103,8 @@ def assert_markdown(report: Report) -> None:
     assert set(headings) <= {"h2", "h3"}
     told = [cause for part, cause in costliest_first(report) if not is_missing(part)]
     assert headings.count("h3") == len(told)
-    rows = 1 + len(report.parts) + (1 + len(report.manual_parts) if report.manual_parts else 0)
+    tables = ((*report.parts, *report.questions), report.manual_parts)
+    rows = sum(1 + len(each) for each in tables if each)
     assert [token.type for token in tokens].count("tr_open") == rows
     for token in tokens:
         assert token.type not in ("code_block", "blockquote_open", "hr", "ordered_list_open"), token

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from grader.model.report import HandedInFile, Report
-from grader.report import terminal
+from grader.report import html, markdown, terminal
 
 from . import example, hostile
 from .golden_files import assert_golden
@@ -92,6 +92,18 @@ def test_no_score_is_no_zero():
     page = render(example.every_verdict())
     assert "No score: the grader failed on broken." in page
     assert "- / 5" in page
+
+
+def test_questions_alone_have_no_points_to_pass():
+    """As with --part and the name of a question: 0 of 0 points would be no information."""
+    (first, *_) = example.usual().manual_parts
+    asked = replace(example.usual(), is_recognised=False, parts=(), notes=(), manual_parts=(first,))
+    page = " ".join(render(asked).split())
+    assert f"No checks ran in mpi_sgd: your instructor grades {first.name}." in page
+    points = f"{first.max_points:g} points are graded by hand"
+    for text in (page, html.render(asked), markdown.render(asked).replace("\\", "")):
+        assert "0 of 0" not in text and "passed" not in text
+        assert points in text and "The parts" not in text and "| Part |" not in text
 
 
 def test_commands_can_be_copied():
