@@ -207,4 +207,6 @@ def _nothing_to_show(part: PartResult, cases: list[TracedCase], number: int | No
     if part.verdict is Verdict.JUDGE_ERROR and part.message:
         return GraderError(f"{part.name} could not be graded: {part.message}")
     why = part.message or "no check runs with this --only or --ranks"
-    return UsageError(f"no rank ran {part.name}: {why}")
+    is_left_out = part.verdict is Verdict.SKIPPED
+    advice = "; leave out --only and --ranks to see all cases" if is_left_out else ""
+    return UsageError(f"no rank ran {part.name}: {why.removeprefix('not run: ')}{advice}")

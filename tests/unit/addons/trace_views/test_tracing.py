@@ -134,6 +134,14 @@ def test_a_part_that_was_not_handed_in_says_so(tmp_path):
     assert "no rank ran ring_allreduce: my_ring_allreduce.py was" in done.stderr
 
 
+def test_an_option_with_which_no_rank_runs_is_named():
+    """The check of this number of ranks needs another one, which this number leaves out."""
+    done = grade_trace("reference/mpi_sgd", "--part", "naive_allreduce", "--ranks", "1")
+    assert done.returncode == 2
+    said = "no rank ran naive_allreduce: --ranks selects 1 rank only; leave out --only and --ranks"
+    assert said in done.stderr
+
+
 def test_nothing_is_shown_where_a_grading_would_be_sealed(monkeypatch):
     """Before anything is read."""
     monkeypatch.setattr(trace_command, "is_sealed", lambda: True)
