@@ -280,7 +280,7 @@ def _opened(name: str, packed: bytes, wanted: Collection[str]) -> dict[str, Entr
 def _reason(name: str, entry: Entry, kinds: Collection[str]) -> str:
     """Return why a file is not read; empty if it is."""
     if name.lower().endswith(NOT_OPENED):
-        return "is an archive of an unsupported type; hand in a zip"
+        return "is an archive of an unsupported type; unpack it, and pack its files as a zip"
     if problem := _problem_of(entry):
         return problem
     if not is_hidden(name) and PurePosixPath(name).suffix.lower() in kinds:
@@ -313,9 +313,9 @@ def _require_something(
             continue
         is_broken = problem not in ("", IS_OF_NO_KIND)
         if is_broken or name.lower().endswith((".py", ".ipynb", *ARCHIVES, *NOT_OPENED)):
+            advice = "" if ";" in not_read[name] else "; hand in the scripts themselves"
             raise UsageError(
-                f"{origin} contains no readable script: {name} {not_read[name]}; hand in the "
-                "scripts themselves"
+                f"{origin} contains no readable script: {name} {not_read[name]}{advice}"
             )
 
 
