@@ -24,6 +24,12 @@ def test_all_parts_are_the_handout_as_it_is(name):
     assert of_parts(text, assignment, assignment.part_names) == text
 
 
+def test_a_question_is_called_the_same_with_one_all_reduce_as_with_both():
+    """A class may set one of them only; what each is asked for is in the rubric."""
+    titles = [each.title for each in bundled().load("mpi_sgd").manual]
+    assert not [title for title in titles if {"naive", "ring"} & {*title.lower().split()}]
+
+
 @pytest.mark.parametrize("name", bundled().names())
 def test_some_parts_are_a_handout_whose_tables_are_right(name):
     """By the check that `grade verify` makes; what is left reads on in its order."""
