@@ -56,7 +56,7 @@ def assert_new_values_reach_the_workers(case: Fit, outcome: Outcome) -> None:
 
     Raises WrongAnswer.
     """
-    slow = outcome.inputs[0]["slow_rank"]
+    slow = slow_rank(outcome)
     with case_context(case, outcome):
         updates = updates_of(case, outcome)
         factors = _factors(case, outcome, updates, slow)
@@ -68,6 +68,11 @@ def assert_new_values_reach_the_workers(case: Fit, outcome: Outcome) -> None:
             text = f"{ended} that contain no other worker's gradients."
             helps = "after each batch, a worker must continue with the masters' new values"
             raise WrongAnswer(found("async.worker_without_new_values", text, help=helps, rank=slow))
+
+
+def slow_rank(outcome: Outcome) -> int:
+    """Return the one rank that was told that it is slow."""
+    return [given["is_slow"] for given in outcome.inputs].index(True)
 
 
 def assert_no_gradient_is_lost(case: Fit, outcome: Outcome) -> None:

@@ -25,6 +25,7 @@ from .async_checks import (
     assert_gradients_reach_a_master,
     assert_rank_0_holds_the_result,
     assert_replays,
+    slow_rank,
 )
 from .async_contents import assert_contents
 from .fit_cases import SLOW, SLOW_LATER, Fit, trained_batches
@@ -77,7 +78,7 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
     Raises RuleViolation; WrongAnswer where a worker has no part in the training.
     """
     assert_every_worker_trains(case, outcome)
-    slow, reached = _slow_rank(outcome), outcome.inputs[0]["reached_batch"]
+    slow, reached = slow_rank(outcome), outcome.inputs[0]["reached_batch"]
     masters = "the master" if case.num_masters == 1 else "a master"
     num_bytes = sum(ownership.layer_num_bytes(case.sizes).values())
     with case_context(case, outcome):
@@ -120,7 +121,7 @@ def assert_others_went_on_later(launch: Launch) -> None:
     is drawn. Raises RunFailed, or WrongAnswer, where it failed otherwise.
     """
     for case, outcome in launch.having(purpose=SLOW_LATER).ended_in_time():
-        if not len(outcome["released_ns"][_slow_rank(outcome)]):
+        if not len(outcome["released_ns"][slow_rank(outcome)]):
             continue
         if not any(rank.truncated for rank in outcome.trace.ranks):
             assert_others_went_on(case, outcome)
@@ -131,7 +132,7 @@ def _held_until_ns(case: Fit, outcome: Outcome, master: int) -> float:
 
     Later this is when the probe let go, unless more of its batches had arrived by then.
     """
-    slow = _slow_rank(outcome)
+    slow = slow_rank(outcome)
     if case.purpose == SLOW:
         return ownership.first_array_ns(outcome.trace, master, slow)
     arrived = outcome.inputs[0]["held_batch"] + 1
@@ -143,10 +144,6 @@ def _held_until_ns(case: Fit, outcome: Outcome, master: int) -> float:
 def _held_in(outcome: Outcome) -> str:
     batch = outcome.inputs[0]["held_batch"]
     return f"forward_prop of its batch {batch}" if batch else "its first forward_prop"
-
-
-def _slow_rank(outcome: Outcome) -> int:
-    return int(outcome.inputs[0]["slow_rank"])
 
 
 def trainings(run: Run, cases: Cases) -> Iterator[tuple[Fit, Outcome]]:

@@ -138,7 +138,7 @@ class Fit(Case):
         if self.purpose in (SLOW, SLOW_LATER):
             last = ranks - 1
             drawn = int(random.integers(self.num_masters, last))
-            same["slow_rank"] = last if self.number else drawn
+            slow = last if self.number else drawn
             same["first_worker"] = self.num_masters
             same["patience_s"] = _SLOW_PATIENCE_S
             same["pause_s"] = _WORKER_PAUSE_S if self.purpose == SLOW else 0.0
@@ -146,6 +146,9 @@ class Fit(Case):
             same |= self._drawn_hold(random, epochs, share)
         scripts = [_script(random, epochs, number_of_batches) for _ in range(ranks)]
         each = [{**same, "script": script} for script in scripts]
+        if self.purpose in (SLOW, SLOW_LATER):
+            for rank, given in enumerate(each):
+                given["is_slow"] = rank == slow
         if self.is_asynchronous and self.purpose == "values":
             for rank, given in enumerate(each):
                 given["pauses_s"] = self._pauses_s(random, rank)

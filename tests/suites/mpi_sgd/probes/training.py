@@ -26,7 +26,7 @@ def fit_beside_a_slow_worker(
     student,
     comm,
     *,
-    slow_rank,
+    is_slow,
     first_worker,
     held_batch,
     reached_batch,
@@ -37,19 +37,24 @@ def fit_beside_a_slow_worker(
     """Hold one worker in a batch until the others have begun a certain one, or time is up.
 
     Which of the two happened is for the judge to see, by the messages and by when the worker was
-    let go. It may pause before other batches, so that what comes late has come by then.
+    let go. It may pause before other batches, so that what comes late has come by then. Only this
+    worker is told that it is slow: a master that knew could serve it last. So workers tell all.
     """
     from mpi4py import MPI
 
     network, log = scripted(student.function(case["file"], case["class_name"]), case)
     private = comm.Dup()
     rank = comm.Get_rank()
-    others = [worker for worker in range(first_worker, comm.Get_size()) if worker != slow_rank]
+    workers = range(first_worker, comm.Get_size())
+    others = [worker for worker in workers if worker != rank] if rank in workers else []
     word = np.zeros(1)
     said, released_ns = [], []
 
+    def tell_others():
+        said.extend(private.Isend(word, dest=worker) for worker in others)
+
     def before_forward(num_batches_done):
-        if rank == slow_rank and num_batches_done == held_batch:
+        if is_slow and num_batches_done == held_batch:
             with student.outside():
                 give_up_s = time.monotonic() + patience_s
                 while not all(private.Iprobe(source=worker) for worker in others):
@@ -57,20 +62,19 @@ def fit_beside_a_slow_worker(
                         break
                     time.sleep(0.001)
                 released_ns.append(monotonic_ns())
-        elif rank == slow_rank:
+        elif is_slow:
             time.sleep(pause_s)
-        elif rank in others and num_batches_done == reached_batch:
+        elif num_batches_done == reached_batch:
             with student.outside():
-                said.append(private.Isend(word, dest=slow_rank))
+                tell_others()
 
     log.before_forward = before_forward
     with student.phase():
         fit_network(network, case)
-    if rank in others and not said:
-        said.append(private.Isend(word, dest=slow_rank))
-    if rank == slow_rank:
-        for worker in others:
-            private.Recv(word, source=worker)
+    if not said:
+        tell_others()
+    for worker in others:
+        private.Recv(np.empty(1), source=worker)
     MPI.Request.Waitall(said)
     private.Free()
     return {**trained(network, log, case), "released_ns": np.array(released_ns, dtype=np.int64)}

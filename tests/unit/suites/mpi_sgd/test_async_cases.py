@@ -15,6 +15,7 @@ from mpi_sgd.async_checks import (
     assert_rank_0_holds_the_result,
     assert_replays,
     assert_trained_as_one_process,
+    slow_rank,
     uneven_trainings,
 )
 from mpi_sgd.async_rules import assert_others_went_on
@@ -172,7 +173,8 @@ def test_gradients_that_reach_nobody_are_told() -> None:
     with raising(WrongAnswer, "async.no_gradient_reaches_a_master"):
         assert_gradients_reach_a_master(case, found)
     alone = serve(case, 4, batches_of=lambda case, n: [case.number_of_batches, 0, 0])
-    alone = replace(alone, inputs=({**alone.inputs[0], "slow_rank": 1}, *alone.inputs[1:]))
+    given = [{**given, "is_slow": rank == 1} for rank, given in enumerate(alone.inputs)]
+    alone = replace(alone, inputs=tuple(given))
     with raising(WrongAnswer, "async.worker_without_new_values", rank=1):
         assert_new_values_reach_the_workers(case, alone)
 
@@ -264,7 +266,7 @@ def test_a_server_is_blamed_for_a_worker_that_is_slow_later(is_held_up, released
     (case,) = (case for case in CASES[4] if case.purpose == "later slow worker")
     found = serve(case, 4)
     given = found.inputs[0]
-    slow, held, reached = (given[name] for name in ("slow_rank", "held_batch", "reached_batch"))
+    slow, held, reached = slow_rank(found), given["held_batch"], given["reached_batch"]
     assert 0 < held < reached - 7
     rounds = [(worker, 10 * number) for number in range(1, held + 1) for worker in (1, 2, 3)]
     while_held = [(worker, 900) for worker in {1, 2, 3} - {slow} for _ in range(reached - held)]
@@ -279,6 +281,15 @@ def test_a_server_is_blamed_for_a_worker_that_is_slow_later(is_held_up, released
             assert_others_went_on(case, found)
     else:
         assert_others_went_on(case, found)
+
+
+def test_only_the_slow_worker_is_told_that_it_is_slow() -> None:
+    """A master that knew could take the slow worker last, and the others in a fixed order."""
+    for case in CASES[4]:
+        if "slow" in case.purpose:
+            is_slow = [given.pop("is_slow") for given in inputs_of(case, 4)]
+            assert sum(is_slow) == 1
+            assert is_slow.index(True) >= case.num_masters
 
 
 def test_weights_are_recorded_beside_a_slow_worker() -> None:
