@@ -1,6 +1,7 @@
 """What the asynchronous part demands of the way to its result."""
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
 
@@ -78,20 +79,14 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
     Raises RuleViolation; WrongAnswer where a worker has no part in the training.
     """
     assert_every_worker_trains(case, outcome)
-    slow, reached = slow_rank(outcome), outcome.inputs[0]["reached_batch"]
+    slow = slow_rank(outcome)
     masters = "the master" if case.num_masters == 1 else "a master"
-    num_bytes = sum(ownership.layer_num_bytes(case.sizes).values())
     with case_context(case, outcome):
         until_ns = [_held_until_ns(case, outcome, master) for master in range(case.num_masters)]
         held_up = (
             worker
             for worker in range(case.num_masters, outcome.ranks)
-            if worker != slow
-            and sum(
-                ownership.num_bytes_before(outcome.trace, master, worker, each_ns)
-                for master, each_ns in enumerate(until_ns)
-            )
-            < num_bytes * min(reached, len(trained_batches(case, outcome, worker)))
+            if worker != slow and _is_held_up(case, outcome, worker, until_ns)
         )
         if (worker := next(held_up, None)) is not None:
             raise RuleViolation(
@@ -112,6 +107,27 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
                     worker=worker,
                 ),
             )
+
+
+def _is_held_up(case: Fit, outcome: Outcome, worker: int, until_ns: Sequence[float]) -> bool:
+    """Return whether masters received too little of a worker until then, or too much later.
+
+    Copies of a gradient do not count: what comes later has to fit into the batches that are left,
+    and one more, such as final weights.
+    """
+    batches = len(trained_batches(case, outcome, worker))
+    reached = min(outcome.inputs[0]["reached_batch"], batches)
+    before, in_all = (
+        sum(
+            ownership.num_bytes_before(outcome.trace, master, worker, each_ns)
+            for master, each_ns in enumerate(ends_ns)
+        )
+        for ends_ns in (until_ns, case.num_masters * [math.inf])
+    )
+    least = sum(ownership.layer_num_bytes(case.sizes).values())
+    most = least + ownership.ALLOWANCE_NUM_BYTES
+    of_each = min(in_all / max(batches, 1), case.num_masters * most)
+    return before < least * reached or in_all - before > of_each * (batches - reached) + most
 
 
 def assert_others_went_on_later(launch: Launch) -> None:

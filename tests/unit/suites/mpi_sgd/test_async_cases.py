@@ -229,6 +229,9 @@ def test_without_the_final_gather_only_rank_0_is_wrong() -> None:
         ((3, *8 * (1, 2)), False),
         (10 * (1,), False),
         (8 * (1, 2), True),
+        ((*9 * (1, 2), 3, 1, 2), True),
+        ((*72 * (1, 2), 3, *8 * (1, 2)), False),
+        (9 * (*9 * (1, 2), 3), False),
     ],
 )
 def test_only_a_server_that_waits_for_the_slow_worker_is_blamed(workers, holds: bool) -> None:
@@ -271,7 +274,8 @@ def test_a_server_is_blamed_for_a_worker_that_is_slow_later(is_held_up, released
     rounds = [(worker, 10 * number) for number in range(1, held + 1) for worker in (1, 2, 3)]
     while_held = [(worker, 900) for worker in {1, 2, 3} - {slow} for _ in range(reached - held)]
     number = len(found["rows_per_batch"][slow])
-    later = [(worker, 2000 + each) for each in range(number - held) for worker in (1, 2, 3)]
+    done = {worker: held if worker == slow or is_held_up else reached for worker in (1, 2, 3)}
+    later = [(worker, 2000 + each) for worker in done for each in range(number - done[worker])]
     batches = [*rounds, *([] if is_held_up else while_held), *later]
     trace = trace_of([received(case, batches), [], [], []])
     found = replace(found, trace=trace)
