@@ -54,6 +54,8 @@ _RANKS_FOR_FAULTS = (4, 3, 2)
 _PLAIN: Mapping[str, Any] = {"subject": "plain"}
 _PICKLE_NUM_BYTES = 512
 _NUM_REPETITIONS = 3
+_LONGER_CHUNK = 4 / 3
+"""Of a chunk: two halves of an array are more, even on three ranks."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
     # A ring sends 2 (n - 1) chunks from each rank. Whole arrays once around, and the sums again,
     # are twice n of them from one rank, into however many messages they are cut.
     most_num_bytes = min(3 / 4 * (n - 1) * proof.num_bytes, (2 * n - 1) * chunk_num_bytes)
+    most_of_one_sum = _most_num_bytes_of_one_sum(proof)
     contents = list(_num_bytes_by_sum(proof))
     if n < FEWEST_RANKS:
         not_run("needs a result on 3 or more ranks")
@@ -135,7 +138,7 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
             sends = sends_of(trace, rank)
             longest = max((call.num_bytes - pickled * call.pickled for call in sends), default=0)
             of_one_sum, untold = contents[rank]
-            is_whole = max(longest, of_one_sum) > proof.num_bytes / 2
+            is_whole = max(longest, of_one_sum) > most_of_one_sum
             messages = f"{len(sends)} message{'' if len(sends) == 1 else 's'}"
             if is_whole or untold > most_num_bytes:
                 num_elements = sent // proof.case.item_num_bytes
@@ -157,6 +160,18 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
             )
             helps = "in a ring, a rank sends the chunk that it received in the previous step"
             raise WrongAnswer(found("ring.not_passed_on", text, help=helps))
+
+
+def _most_num_bytes_of_one_sum(proof: Proof) -> float:
+    """Return how much a rank may send of the sum over the same ranks, or in one message.
+
+    A correct ring sends one chunk, the longest of which may hold the remainder, and some padding.
+    """
+    half = proof.num_bytes / 2
+    if not proof.is_right:
+        return half
+    chunk, remainder = divmod(proof.case.num_elements, proof.outcome.ranks)
+    return min(half, _LONGER_CHUNK * (chunk + remainder) * proof.case.item_num_bytes)
 
 
 def assert_chunks_go_to_neighbours(run: Run, cases: Cases) -> None:

@@ -207,8 +207,10 @@ def test_a_ring_passes_chunks_on():
     with raising(RuleViolation, whole, num_messages=1) as error:
         assert_chunks_are_passed_on(AllReduce(honest, chunks=True).run, CASES)
     assert "in 1 message;" in error.value.findings[0].text
-    with raising(WrongAnswer, "ring.not_passed_on"):
+    with raising(RuleViolation, whole, num_elements=360, num_messages=3):
         assert_chunks_are_passed_on(AllReduce(honest, share=1 / 2).run, CASES)
+    with raising(WrongAnswer, "ring.not_passed_on"):
+        assert_chunks_are_passed_on(AllReduce(honest, share=1 / 4).run, CASES)
     with pytest.raises(Skipped):
         on_two = AllReduce(honest, chunks=True, unanswered=lambda c, n: n > 2)
         assert_chunks_are_passed_on(on_two.run, CASES)
