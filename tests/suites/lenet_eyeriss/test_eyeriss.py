@@ -184,8 +184,8 @@ def test_every_element_adds_what_is_its_own(run):
 
 
 @stage(5)
-def test_times_are_right(run):
-    """has the right times, for operations without operands"""
+def test_times_are_correct(run):
+    """has correct times, for operations without operands"""
     for subject in (EXAMPLE, ANY_SIZE):
         assert_all(assert_times, run(1, CONVOLUTIONS).having(subject=subject))
         for case, outcome in run(1, COUNTS).having(subject=subject):
