@@ -2,6 +2,7 @@
 # make test   sets everything up, checks, builds the images, and runs all tests that are not slow;
 #             starts ranks only for what this machine has not recorded yet
 # make setup  leaves .venv with `grade` in it
+# make class  also installs what `grade class` needs
 # make site   builds the pages of docs/ into build/site
 
 BIN := .venv/bin

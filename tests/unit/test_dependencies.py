@@ -9,6 +9,7 @@ from pathlib import Path
 import join_locks
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from grader.addons.authoring.installation import folder
 
@@ -29,7 +30,7 @@ LOCK = (ROOT / "requirements.lock").read_text()
 def test_the_lock_has_what_the_project_names(extra):
     """With what ranks and studies import, and what a checkout is installed by."""
     locked = {each.name for each in folder.packages(LOCK) if _is_named(each, extra)}
-    named = {Requirement(each).name.replace(".", "-") for each in NAMED[extra]}
+    named = {canonicalize_name(Requirement(each).name) for each in NAMED[extra]}
     assert locked == named
 
 

@@ -75,7 +75,7 @@ def grade_class(options: argparse.Namespace) -> int:
         )
     if missing := [name for module, name in _PACKAGES.items() if find_spec(module) is None]:
         raise UsageError(
-            f"`grade class` needs {', '.join(missing)}; run `make class` where grader was set up"
+            f"`grade class` needs {', '.join(missing)}; run `make class` in grader's repository"
         )
     out = options.out or Path(f"graded-{options.folder.resolve().name}")
     _make_apart(out, options.folder)

@@ -13,6 +13,7 @@ from grader.api import (
     NotProven,
     Outcome,
     RuleViolation,
+    RunFailed,
     Trace,
     WrongAnswer,
     assert_answers_follow,
@@ -128,12 +129,12 @@ class Faults:
                 raise
             check(self.case, self.unaltered[0])
 
-    def assert_results_follow_images(self) -> None:
+    def assert_results_follow_images(self, checks: Sequence[Check]) -> None:
         """Assert that other images of the server lead to other models, where a rank trains on them.
 
-        Raises NotProven.
+        Only where all checks hold. Raises NotProven.
         """
-        if self.inject_images():
+        if all(holds(check, self.case, self.outcome) for check in checks) and self.inject_images():
             with case_context(self.case, self.outcome):
                 text = "we altered an image on its way to a rank. The rank trained on the image, "
                 text += "but its results stayed the same. They might not come from its data; "
@@ -224,8 +225,6 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
         return inject_with(case, outcome, messages, check_held)
 
     def inject_images() -> bool:
-        if len(held()) < len(checks):
-            return False
         used = dict[MessageFault, bool]()
 
         def check_models(same: Training, found: Outcome) -> None:
@@ -237,7 +236,7 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
                 used[same.message_fault] = any(not np.array_equal(*each) for each in rows)
 
         inject = partial(inject_faults, run, outcome.ranks, tries_elsewhere=True)
-        with suppress(WrongAnswer):  # it never trains twice alike
+        with suppress(WrongAnswer, RunFailed):  # it never trains twice alike, or not in time
             effects = inject(again, outcome, _image_faults(outcome), check_models)
             return any(not each.influenced and used.get(each.message, False) for each in effects)
         return False
@@ -272,10 +271,11 @@ def assert_same_run(
 def _image_faults(outcome: Outcome) -> Sequence[MessageFault]:
     """Return alterations of two messages of the server that have images: one may be of no use."""
     calls = outcome.trace.ranks[SERVER].calls
+    sends = [call for call in calls if call.is_send and call.num_bytes]
     given = [call for call in calls if reaching_num_bytes(call, SERVER)]
     of_images = [
         (number, kind is given)
-        for kind in (sends_of(outcome.trace, SERVER), given)
+        for kind in (sends, given)
         for number, call in enumerate(kind)
         if are_images(call)
     ]

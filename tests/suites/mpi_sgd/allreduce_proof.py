@@ -8,6 +8,7 @@ results are compared with what the same code makes of the same inputs without th
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ _PLAIN: Mapping[str, Any] = {"subject": "plain"}
 _PICKLE_NUM_BYTES = 512
 _NUM_REPETITIONS = 3
 _LONGER_CHUNK = 4 / 3
-"""Of a chunk: two halves of an array are more, even on three ranks."""
+"""Of a chunk: on three ranks, half of an array is 3/2 of one."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,8 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
     """
     proof = prove(run, cases)
     n, trace, pickled = proof.outcome.ranks, proof.outcome.trace, _PICKLE_NUM_BYTES
-    chunk_num_bytes = -(-proof.case.num_elements // n) * proof.case.item_num_bytes
+    chunk_num_elements = ceil(proof.case.num_elements / n)
+    chunk_num_bytes = chunk_num_elements * proof.case.item_num_bytes
     # A ring sends 2 (n - 1) chunks from each rank. Whole arrays once around, and the sums again,
     # are twice n of them from one rank, into however many messages they are cut.
     most_num_bytes = min(3 / 4 * (n - 1) * proof.num_bytes, (2 * n - 1) * chunk_num_bytes)
@@ -145,8 +147,8 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
                 raise RuleViolation(
                     found(
                         "ring.whole_arrays_sent",
-                        f"Rank {rank} sent whole arrays: {num_elements} elements in {messages}; "
-                        f"an array has {proof.case.num_elements}.",
+                        f"Rank {rank} sent more than one chunk at a time: {num_elements} elements "
+                        f"in {messages}; a chunk has {chunk_num_elements}.",
                         help=f"cut the array into n = {n} chunks, and send one chunk in each step",
                         rank=rank,
                         num_elements=num_elements,
@@ -165,13 +167,15 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
 def _most_num_bytes_of_one_sum(proof: Proof) -> float:
     """Return how much a rank may send of the sum over the same ranks, or in one message.
 
-    A correct ring sends one chunk, the longest of which may hold the remainder, and some padding.
+    A correct ring sends one chunk, the longest of which may hold the remainder, or a row more, and
+    some padding.
     """
     half = proof.num_bytes / 2
     if not proof.is_right:
         return half
     chunk, remainder = divmod(proof.case.num_elements, proof.outcome.ranks)
-    return min(half, _LONGER_CHUNK * (chunk + remainder) * proof.case.item_num_bytes)
+    longest = chunk + max(remainder, proof.case.row_num_elements)
+    return min(half, _LONGER_CHUNK * longest * proof.case.item_num_bytes)
 
 
 def assert_chunks_go_to_neighbours(run: Run, cases: Cases) -> None:

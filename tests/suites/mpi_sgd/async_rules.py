@@ -36,6 +36,8 @@ Cases = dict[int, tuple[Fit, ...]]
 
 ALTERED_RANKS = (4, 5, 3)
 """On one of which messages are altered, which the seed decides."""
+_MOST_TIMES_A_GRADIENT = 3
+"""What a worker may send for each batch: the gradient, and the weights, say."""
 
 
 def assert_messages(case: Fit, outcome: Outcome) -> None:
@@ -71,10 +73,6 @@ def assert_training_comes_from_messages(run: Run, cases: Cases) -> None:
         check = assert_rank_0_holds_the_result
         effects = inject_faults(run, outcome.ranks, case, outcome, faults, check)
         assert_messages_matter(outcome.trace, effects)
-
-
-_MOST_TIMES_A_GRADIENT = 2
-"""With the weights beside it, say: correct code sends no more for each batch."""
 
 
 def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
@@ -130,7 +128,7 @@ def _is_held_up(case: Fit, outcome: Outcome, worker: int, until_ns: Sequence[flo
     )
     least = sum(ownership.layer_num_bytes(case.sizes).values())
     most = least + ownership.ALLOWANCE_NUM_BYTES
-    of_each = min(in_all / max(batches, 1), _MOST_TIMES_A_GRADIENT * case.num_masters * most)
+    of_each = min(in_all / max(batches, 1), _MOST_TIMES_A_GRADIENT * case.num_masters * least)
     return before < least * reached or in_all - before > of_each * (batches - reached) + most
 
 

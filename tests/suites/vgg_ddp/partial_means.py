@@ -1,6 +1,7 @@
 """Whether steps use the mean over all ranks for a part of the numbers, where they lack the rest."""
 
 from collections.abc import Iterator
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -57,18 +58,18 @@ def assert_steps_use_mean_of_part(case: Training, outcome: Outcome) -> None:
             for name, each in telling.items()
             if each.ndim > 1 and each.any()
         ]
-        number, num_weights = int((is_mean & is_telling).sum()), sum(map(_is_enough, shares))
+        number, num_weights = (
+            int((is_mean & is_telling).sum()),
+            sum(share >= _LEAST_SHARE for share in shares),
+        )
         facts: dict[str, Any] = {"rank": rank, "iteration": step}
         if number < max(1, _LEAST_SHARE * is_telling.sum()):
             text = f"In iteration {step}, rank {rank} used the mean for {number} numbers."
             raise WrongAnswer(found("step.few_numbers_averaged", text, **facts))
         if num_weights < _LEAST_SHARE * len(shares):
-            text = f"In iteration {step}, rank {rank} used the mean for {num_weights} weights."
+            text = f"In iteration {step}, rank {rank} used the mean in only {num_weights} of "
+            text += f"{len(shares)} weight tensors; {ceil(_LEAST_SHARE * len(shares))} are needed."
             raise WrongAnswer(found("step.few_weights_averaged", text, **facts))
-
-
-def _is_enough(share: float) -> bool:
-    return share >= _LEAST_SHARE
 
 
 def _assert_part_given(case: Training, outcome: Outcome) -> None:

@@ -132,3 +132,14 @@ def test_what_no_lock_holds_is_named_as_well(monkeypatch):
 
     monkeypatch.setattr(versions.ctypes, "CDLL", load)
     assert versions.packages()["libseccomp"] == "not installed"
+
+
+def test_packages_that_do_not_grade_change_no_digest(tmp_path, monkeypatch):
+    lock = tmp_path / "requirements.lock"
+    monkeypatch.setattr(versions, "lock_file", lambda: lock)
+    grading = "numpy==2.0 \\\n    --hash=sha256:0\n"
+    digests = []
+    for more in ("", "ruff==1 ; extra == 'dev' \\\n    --hash=sha256:1\n", "torch==2\n"):
+        lock.write_text(grading + more)
+        digests.append(versions.lock_digest())
+    assert digests[0] == digests[1] != digests[2]

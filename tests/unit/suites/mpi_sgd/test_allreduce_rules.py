@@ -203,7 +203,7 @@ def test_a_ring_passes_chunks_on():
     whole = "ring.whole_arrays_sent"
     with raising(RuleViolation, whole, num_elements=720, num_messages=3) as error:
         assert_chunks_are_passed_on(AllReduce(honest).run, CASES)
-    assert "720 elements in 3 messages; an array has 240." in error.value.findings[0].text
+    assert "720 elements in 3 messages; a chunk has 60." in error.value.findings[0].text
     with raising(RuleViolation, whole, num_messages=1) as error:
         assert_chunks_are_passed_on(AllReduce(honest, chunks=True).run, CASES)
     assert "in 1 message;" in error.value.findings[0].text

@@ -230,6 +230,7 @@ def test_without_the_final_gather_only_rank_0_is_wrong() -> None:
         (10 * (1,), False),
         (8 * (1, 2), True),
         ((*9 * (1, 2), 3, 1, 2), True),
+        ((*24 * (1, 2), 3, *3 * (1, 2)), True),  # a gradient, and the weights twice
         ((*72 * (1, 2), 3, *8 * (1, 2)), False),
         (9 * (*9 * (1, 2), 3), False),
     ],
