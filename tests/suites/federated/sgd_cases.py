@@ -120,12 +120,19 @@ class StepChecks:
         if not is_right and not holds(self.summed, case, outcome):
             return
         with contextlib.suppress(WrongAnswer):
-            num_givers = len(self.computing(outcome)) - (0 if self._has_server else 1)
-            self._assert_given(case, outcome, is_right, num_givers if is_right else 1)
+            self._assert_given(
+                case, outcome, is_right, self._num_givers(outcome) if is_right else 1
+            )
 
     def assert_own_gradients(self, case: Training, outcome: Outcome) -> None:
-        """Assert that each rank gives others its own gradients, by samples. Raises NotProven."""
-        self._assert_given(case, outcome, is_right=True, least=len(self.computing(outcome)))
+        """Assert that ranks give others their own gradients, by samples. Raises NotProven.
+
+        All that compute; without a server, one may give what came of all.
+        """
+        self._assert_given(case, outcome, is_right=True, least=self._num_givers(outcome))
+
+    def _num_givers(self, outcome: Outcome) -> int:
+        return len(self.computing(outcome)) - (0 if self._has_server else 1)
 
     def _assert_given(self, case: Training, outcome: Outcome, is_right: bool, least: int) -> None:
         with case_context(case, outcome):
