@@ -413,6 +413,12 @@ def test_a_pair_has_a_page_with_both_files_side_by_side(tmp_path):
     assert 'href="pairs/1.html"' in (tmp_path / "class.html").read_text()
 
 
+@pytest.mark.parametrize(("share", "told"), [(1.0, "All of each"), (0.996, "At least 99% of each")])
+def test_only_whole_files_are_called_all(share, told):
+    page = class_page.render_pair(Pair((Side("s1"), Side("s2")), "ring.py", share))
+    assert f"{told} file is also in the other" in page
+
+
 def test_what_the_template_gives_is_no_copy():
     sources = {"a": {"ring.py": COPIED}, "b": {"ring.py": COPIED}}
     assert near_identical(sources, {"ring.py": COPIED}) == []
