@@ -186,10 +186,10 @@ def _nobodys(hand_in: HandIn, roster: Roster) -> str:
             f"another hand-in has the same student name as {hand_in.label}. Add the "
             "author's number or email to the roster"
         )
-    said = f"{hand_in.label} names no student on the roster. Add its author there"
+    said = f"{hand_in.label} names no student on the roster. Add its author to the roster"
     if set(hand_in.who) == {"id"}:  # as only without `platform` in class.toml
         said += ", rename it to an id, or set platform in class.toml"
-    return f"{said}. Remove it from the folder if it is a test student's"
+    return f"{said}; if it is a test student's, remove it from the folder"
 
 
 def keys_of(student: Student, names: Pseudonyms) -> list[str]:

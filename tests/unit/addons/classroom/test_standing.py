@@ -175,6 +175,9 @@ def test_nobody_has_a_zero_while_a_hand_in_has_no_author():
         said = "\n".join(outputs.summary(found, strays, [], Path("out")))
         told = "1 student has no hand-in, and will get no mark until every hand-in has an author"
         assert (told in said) == (final == "")
+        if stray in works:
+            assert "Add its author to the roster, rename it to an id, or set platform" in said
+            assert "; if it is a test student's, remove it from the folder" in said
 
 
 def test_all_that_is_nobodys_is_told_before_students_problems():
