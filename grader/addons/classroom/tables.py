@@ -112,7 +112,7 @@ def read_settings(
     try:
         return strict_toml.read(file, kind, cross_check)
     except GraderError as error:  # in a file of settings, a mistake is a usage error
-        raise UsageError(str(error)) from None
+        raise UsageError(*error.args) from None
 
 
 def grouped(problems: Iterable[tuple[str, str]]) -> list[str]:

@@ -237,3 +237,11 @@ def test_an_empty_file_has_no_rules(tmp_path):
 def test_a_mistake_is_named(tmp_path, text, problem):
     with pytest.raises(UsageError, match=problem):
         settings(tmp_path, text)
+
+
+def test_each_mistake_in_the_settings_is_told_on_its_own_line(tmp_path):
+    file = tmp_path / "class.toml"
+    file.write_text('counts = "worst"\ndeadlin = 1\n')
+    with pytest.raises(UsageError) as raised:
+        read_settings(file, ClassFile, class_file_mistakes)
+    assert [each.split(":")[1].strip() for each in raised.value.args] == ["counts", "deadlin"]
