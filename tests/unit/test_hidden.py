@@ -10,6 +10,7 @@ from courses_of import courses_of
 
 from grader.grading import observing, pipeline
 from grader.grading.settings import Settings
+from grader.grading_plugin.marks import Selection
 from grader.intake import submission
 from grader.judge.explanation.launch_result import LaunchResult, explaining
 from grader.model.errors import GraderError, UsageError
@@ -393,6 +394,16 @@ def test_what_is_hidden_is_hidden_after_a_way_through_json(suites):
     hidden = [test for test in data["parts"][0]["tests"] if test["is_hidden"]]
     assert [test["detail"] + test["where"] for test in hidden] == ["", ""]
     assert json_report.parse(json.dumps(data)).parts[0].tests == report.parts[0].tests
+
+
+@pytest.mark.parametrize(
+    ("few", "told"),
+    [(8, "; its checks are small_numbers$"), (0, "; `grade list --prices doubling` names them$")],
+)
+def test_who_asks_for_a_test_of_no_suite_learns_the_names(suites, monkeypatch, few, told):
+    monkeypatch.setattr(pipeline, "_FEW_CHECKS", few)
+    with pytest.raises(UsageError, match=f"no check of double is called zzz{told}"):
+        grade(suites, parts=["double"], selection=Selection(only=("zzz",)))
 
 
 def wrong(plan):
