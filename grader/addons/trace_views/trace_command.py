@@ -29,6 +29,7 @@ from grader.intake.placement.recognition import assignment_of
 from grader.intake.placement.table import place
 from grader.judge.explanation.launch_result import LaunchResult, explain, explaining, student_trace
 from grader.model.errors import GraderError, UsageError
+from grader.model.plural import counted
 from grader.model.report import Outcome, PartResult, RunFailure, Verdict
 from grader.recording.journal import Journal, Step
 from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, LaunchPlan
@@ -79,14 +80,16 @@ def trace(options: argparse.Namespace, progress: Callable[[str], None]) -> Trace
         secret = secret_of(recording.header, named_seed(options))
     courses = courses_of(options)
     part = options.part or _only_part(options, courses)
-    seen = _Seen(part, options.case)
+    seen = _Seen(part, options.case, options.ranks)
     only = (options.only,) if options.only else ()
+    # What a run without --ranks observed can only be judged as a whole.
+    ranks = options.ranks if recording is None else None
     settings = Settings(
         courses=courses,
         secret=secret.data,
         parts=(part,),
         # The first test may use other numbers of ranks than the one that --ranks names.
-        selection=Selection(only, options.ranks, first_with_ranks=not only and not options.ranks),
+        selection=Selection(only, ranks, first_with_ranks=not only and not options.ranks),
         progress=progress,
         journal=Journal(on_started=seen.started),
         on_observed=seen.observed,
@@ -97,6 +100,8 @@ def trace(options: argparse.Namespace, progress: Callable[[str], None]) -> Trace
     report = pipeline.grade(options.submission, assignment=options.assignment, settings=settings)
     (graded,) = report.parts
     chosen = _chosen(seen.cases, graded)
+    if not seen.cases and ranks != options.ranks:
+        raise UsageError(f"the recording has no run of {part} on {counted(options.ranks, 'rank')}")
     if chosen is None:
         raise _nothing_to_show(graded, seen.cases, options.case)
     run = tuple(test for test in graded.tests if test.verdict is not Verdict.SKIPPED)
@@ -126,8 +131,9 @@ def _only_part(options: argparse.Namespace, courses: Courses) -> str:
 class _Seen:
     """The cases of a part, as they come, with the calls of those that may be shown."""
 
-    def __init__(self, part: str, wanted: int | None) -> None:
+    def __init__(self, part: str, wanted: int | None, ranks: int | None) -> None:
         self._part = part
+        self._ranks = ranks
         self._wanted = wanted
         self._step: Step | None = None
         self._num_launches = 0
@@ -140,6 +146,8 @@ class _Seen:
     def observed(self, plan: LaunchPlan, observed: LaunchObservation) -> None:
         """Take over the cases of a launch, but not of another part that is graded on the way."""
         if self._step is None or self._step.part != self._part:
+            return
+        if self._ranks not in (None, plan.ranks):
             return
         self._num_launches += 1
         launched = explain(plan, observed)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -164,6 +165,18 @@ def test_the_last_check_is_shown_without_another_run(recorded, no_ranks, capsys)
     command = ["trace", str(LABEL), "--part", "naive_allreduce", "--recording", str(recorded[0])]
     assert main([*command, "--plain"]) == 0
     assert "rank 0" in capsys.readouterr().out
+
+
+def test_cases_on_some_ranks_are_shown_of_a_recording_of_all(recorded, no_ranks, capsys):
+    """It is judged as a whole: a rule looks at launches on other numbers of ranks as well."""
+    command = ["trace", str(LABEL), "--part", "naive_allreduce", "--recording", str(recorded[0])]
+    for ranks in ("2", "3"):
+        assert main([*command, "--ranks", ranks, "--plain"]) == 0
+        said = capsys.readouterr().out
+        assert f": {ranks} ranks" in said
+        assert set(re.findall(r"(\d+) ranks, started", said)) == {ranks}
+    assert main([*command, "--ranks", "99", "--plain"]) == 2
+    assert "has no run of naive_allreduce on 99 ranks" in capsys.readouterr().err
 
 
 def test_a_submission_never_runs_as_who_can_read_the_key(key, capsys):
