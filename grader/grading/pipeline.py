@@ -1,7 +1,7 @@
 """The straight line: a submission goes in, a report comes out."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ from grader.judge.explanation.launch_result import explaining
 from grader.model.errors import GraderError, UsageError
 from grader.model.plural import counted
 from grader.model.points import NOT_ALL_TESTS, total, written
-from grader.model.report import Report, Verdict
+from grader.model.report import PartResult, Report, Verdict
 from grader.model.spelling import did_you_mean
 from grader.observe.run_control.users import run_uids
 from grader.sealed.selftest.protections import Protection, note, refusal
@@ -152,7 +152,7 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
         graded[part.name].result
         if part in without
         else with_hidden_tests(task, part, graded[part.name])
-        for part in _shown(selected, graded, settings.selection)
+        for part in selected
     ]
     manual = tuple(each for each in assignment.manual if _is_selected(each.name, settings))
     course = settings.courses.of(assignment)
@@ -163,7 +163,7 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
         submission=submission.origin,
         submission_digest=submission.digest,
         mode=settings.mode,
-        parts=tuple(results),
+        parts=_shown(results, settings.selection),
         manual_parts=manual_parts(task.placement, manual, intake_user(settings), settings.journal)
         if settings.selection.is_mark
         else (),
@@ -188,17 +188,15 @@ def _has_hidden(part: Part, assignment: Assignment, settings: Settings) -> bool:
     return settings.grades_hidden and (assignment.folder / part.hidden_suite).is_file()
 
 
-def _shown(
-    parts: Sequence[Part], graded: Mapping[str, PartOutcome], selection: Selection
-) -> Sequence[Part]:
+def _shown(results: Sequence[PartResult], selection: Selection) -> tuple[PartResult, ...]:
     """Return the parts to report: with --only, those that have such a test, where any has."""
-    if not selection.only or not any(graded[part.name].result.tests for part in parts):
-        return parts
+    if not selection.only or not any(each.tests for each in results):
+        return tuple(results)
+    # A suite that cannot be run says why; one without such a test says nothing.
     failed = Verdict.JUDGE_ERROR
-    results = {part.name: graded[part.name].result for part in parts}
-    return [
-        part for part in parts if results[part.name].tests or results[part.name].verdict is failed
-    ]
+    return tuple(
+        each for each in results if each.tests or (each.verdict is failed and each.message)
+    )
 
 
 def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:

@@ -396,6 +396,19 @@ def test_what_is_hidden_is_hidden_after_a_way_through_json(suites):
     assert json_report.parse(json.dumps(data)).parts[0].tests == report.parts[0].tests
 
 
+def only(suites, name, **options) -> list[tuple[str, Verdict, float, float]]:
+    """Return what is reported where only this test is asked for."""
+    report = grade(suites, selection=Selection(only=(name,)), **options)
+    return [(each.name, each.verdict, each.points, each.max_points) for each in report.parts]
+
+
+def test_a_part_without_the_test_that_is_asked_for_is_left_out(suites):
+    """It is no failure of the grader that it has none."""
+    file = suites / "doubling" / "test_again.py"
+    file.write_text(file.read_text().replace("test_small_numbers", "test_other"))
+    assert only(suites, "other") == [("again", Verdict.ACCEPTED, 1, 1)]
+
+
 @pytest.mark.parametrize(
     ("few", "told"),
     [(8, "; its checks are small_numbers$"), (0, "; `grade list --prices doubling` names them$")],
