@@ -254,8 +254,13 @@ def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> Par
         problem = (
             "the hidden checks could not be graded; your instructor can see why with --show-hidden"
         )
+    if not context.settings.selection.is_whole:
+        points = total((visible.max_points, *(test.max_points for test in tests)))
+    if not (tests or problem):  # as where only a visible test is asked for
+        return visible
     hidden = _part_result(part, tests, 0, 0, problem)
-    is_worse = hidden.verdict.severity > visible.verdict.severity
+    has_none = not (visible.tests or visible.message)
+    is_worse = has_none or hidden.verdict.severity > visible.verdict.severity
     return replace(
         visible,
         verdict=hidden.verdict if is_worse else visible.verdict,

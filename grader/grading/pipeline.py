@@ -144,7 +144,8 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
     # What the hidden tests take is not told. They come after all the others, so that no visible
     # output can repeat what a submission has seen in them.
     wall_time_s = time.monotonic() - started_s
-    if not settings.selection.is_mark:
+    asks_hidden = settings.shows_hidden and settings.selection.only
+    if not (settings.selection.is_mark or asks_hidden):
         without = selected
     if len(without) < len(selected):
         progress.begin("hidden checks", is_hidden=True)
@@ -204,10 +205,14 @@ def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
     selection, known = task.settings.selection, set[str]()
     if not selection.only:
         return
-    for part in selected:
+    folder = task.placement.assignment.folder
+    suites = [folder / part.suite for part in selected]
+    if task.settings.shows_hidden:
+        hidden = [folder / part.hidden_suite for part in selected]
+        suites += filter(Path.is_file, hidden)
+    for suite in suites:
         with suppress(GraderError):  # which the part says when it is graded
-            found = prices(task.placement.assignment.folder / part.suite)
-            known |= {price.test for price in found if price.at_least is None}
+            known |= {price.test for price in prices(suite) if price.at_least is None}
     shown = [name.removeprefix("test_") for name in known]
     for name in selection.full_names:
         if known and name not in known:

@@ -409,6 +409,17 @@ def test_a_part_without_the_test_that_is_asked_for_is_left_out(suites):
     assert only(suites, "other") == [("again", Verdict.ACCEPTED, 1, 1)]
 
 
+def test_a_hidden_test_can_be_asked_for_where_it_is_shown(suites):
+    """Alone, with what it requires; otherwise nobody learns that it is there."""
+    shown = {"launch": wrong, "shows_hidden": True}
+    assert only(suites, "large_numbers", **shown) == [("double", Verdict.WRONG_ANSWER, 0, 3)]
+    assert only(suites, "once_more", shows_hidden=True) == [("double", Verdict.ACCEPTED, 4, 4)]
+    visible = [("double", Verdict.ACCEPTED, 3, 3), ("again", Verdict.ACCEPTED, 1, 1)]
+    assert only(suites, "small_numbers", shows_hidden=True) == visible
+    with pytest.raises(UsageError, match="is called large_numbers"):
+        only(suites, "large_numbers")
+
+
 @pytest.mark.parametrize(
     ("few", "told"),
     [(8, "; its checks are small_numbers$"), (0, "; `grade list --prices doubling` names them$")],
