@@ -54,6 +54,7 @@ def test_late_by_an_unknown_time_is_told():
     found, strays = standings([Work(late, grading())], rules)
     said = "\n".join(outputs.summary(found, strays, [], Path("out")))
     assert f"late without a time, so no points were deducted: {found[0].student.id};" in said
+    assert "counted as on time" not in said
 
 
 def test_what_could_not_be_read_is_not_nothing_handed_in():
