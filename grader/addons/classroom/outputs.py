@@ -200,10 +200,13 @@ def summary(
     if counts["pending"]:
         how = "" if has_sheets else "; --sheets writes grading sheets"
         yield f"pending: you must still give some points by hand{how}"
-    different = {each.identity: each.mark for each in standings if each.mark}.values()
-    rows = [row for each in different for row in each.rows]
-    if missing := sum(row.is_missing and row.given is None for row in rows):
-        yield f"pending questions whose file was not handed in: {missing}; give points by hand, or"
+    lacking = "pending questions whose file was not handed in; give points by hand, or"
+    for line in grouped(
+        (each.student.id, lacking)
+        for each in standings
+        if each.mark and any(row.is_missing and row.given is None for row in each.mark.rows)
+    ):
+        yield line
         yield '  write not_handed_in = "zero" in class.toml to give each 0 points'
     if untimed := [each for each in standings if each.decision.is_untimed]:
         yield f"students without a hand-in time, counted as on time: {len(untimed)}; to change"

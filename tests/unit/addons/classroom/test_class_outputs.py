@@ -306,6 +306,17 @@ def test_nobody_has_a_final_mark_while_something_is_pending():
     assert by_hand in told
 
 
+def test_who_lacks_the_file_of_a_question_is_named():
+    files = (HandedInFile("ring.py", "ring.py", True, ""),)
+    lacking = replace(report(manual=(("method", 3.0),)), files=files)
+    asked = Questions(files={"method": "report.pdf"})
+    found = [standing(grading(lacking), label=label, questions=asked) for label in ("anna", "ben")]
+    found.append(standing(label="cleo"))
+    told = list(outputs.summary(found, Strays(), [], Path("out")))
+    missing = "anna, ben: pending questions whose file was not handed in; give points by hand, or"
+    assert missing in told
+
+
 def test_an_extension_of_nobody_is_told():
     """It may be meant for somebody, whose id is written otherwise."""
     policy = Policy(deadline=AT, extensions={"anna": AT, "ana": AT})
