@@ -244,6 +244,13 @@ def test_the_page_of_the_class_has_no_names():
     assert "<script>" not in page and "97%" in page
 
 
+def test_the_page_of_the_class_says_where_the_problems_of_nobody_are():
+    """It cannot name them, so it must not say that there are none."""
+    page = class_page.render("sums", [standing()], NAMES, [])
+    assert "<p>Nothing.</p>" not in page and "<p>No hand-in of a known student.</p>" in page
+    assert "What belongs to no known student" in page
+
+
 def test_a_short_name_is_not_taken_out_of_words():
     """A hand-in may be called `a`; and what the status says is not said twice."""
     bad = standing(grading(error="a is damaged, and cannot be unpacked", exit_code=2), label="a")
