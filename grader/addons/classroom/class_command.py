@@ -156,7 +156,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
         show(line)
     if table is not None and options.forget is None:  # whose line it still has
         outputs.give_back(table, found, out)
-    elif filled := sorted(out.glob("*-grades.csv")):
+    elif filled := outputs.outdated(out):
         show(f"{filled[0]} may contain outdated marks; --fill FILE updates it")
     is_whole = all(each.final is not None for each in found)
     return 0 if is_whole and not (strays.hand_ins or strays.authors) else 3

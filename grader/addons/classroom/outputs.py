@@ -161,6 +161,12 @@ def give_back(table: PlatformTable, found: Sequence[Standing], out: Path) -> Non
         show(line)
 
 
+def outdated(out: Path) -> list[Path]:
+    """Return the tables of a platform that were written before marks last changed."""
+    changed_s = max((each.stat().st_mtime for each in out.glob(CHANGES)), default=0.0)
+    return sorted(each for each in out.glob("*-grades.csv") if each.stat().st_mtime < changed_s)
+
+
 def write(
     out: Path, standings: Sequence[Standing], names: Pseudonyms, pairs: Sequence[Pair], title: str
 ) -> None:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -560,6 +561,17 @@ def test_marks_that_differ_from_the_previous_gradebook_are_told(tmp_path, capsys
     assert said[1:3] == ["  aa, s5: 5 -> 0", "  bb: 5 -> needs review"]
     assert said[-1] == f"  and 3 more, listed in {tmp_path}/x.csv"
     assert "s19,19,0\n" in (tmp_path / "x.csv").read_text()
+
+
+def test_a_table_is_outdated_where_marks_have_changed_since(tmp_path):
+    """Not after each command that does not write it again."""
+    table = tmp_path / "moodle-grades.csv"
+    table.touch()
+    assert outputs.outdated(tmp_path) == []
+    (tmp_path / "changes.csv").touch()
+    for time, is_outdated in ((1, True), (1 << 33, False)):
+        os.utime(table, (time, time))
+        assert outputs.outdated(tmp_path) == [table] * is_outdated
 
 
 def test_a_sheet_has_all_that_a_person_needs(tmp_path):
