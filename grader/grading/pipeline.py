@@ -38,8 +38,6 @@ from grader.observe.run_control.users import run_uids
 from grader.sealed.selftest.protections import Protection, note, refusal
 
 _AFTER_FIRST = "not run, because another part lost points"
-_FEW_CHECKS = 8
-"""So many are named to a person who asks for another."""
 
 
 def grade(
@@ -217,11 +215,8 @@ def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
     for name in selection.full_names:
         if known and name not in known:
             asked, parts = name.removeprefix("test_"), " or ".join(part.name for part in selected)
-            meant = did_you_mean(asked, shown) or (
-                f"; its checks are {', '.join(sorted(shown))}"
-                if len(shown) <= _FEW_CHECKS
-                else f"; `grade list --prices {task.placement.assignment.name}` names them"
-            )
+            every = f"; `grade list --prices {task.placement.assignment.name}` names them"
+            meant = did_you_mean(asked, shown) or every
             raise UsageError(f"no check of {parts} is called {asked}{meant}")
 
 

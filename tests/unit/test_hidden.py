@@ -420,13 +420,8 @@ def test_a_hidden_test_can_be_asked_for_where_it_is_shown(suites):
         only(suites, "large_numbers")
 
 
-@pytest.mark.parametrize(
-    ("few", "told"),
-    [(8, "; its checks are small_numbers$"), (0, "; `grade list --prices doubling` names them$")],
-)
-def test_who_asks_for_a_test_of_no_suite_learns_the_names(suites, monkeypatch, few, told):
-    monkeypatch.setattr(pipeline, "_FEW_CHECKS", few)
-    with pytest.raises(UsageError, match=f"no check of double is called zzz{told}"):
+def test_who_asks_for_a_test_of_no_suite_learns_where_the_names_are(suites):
+    with pytest.raises(UsageError, match="called zzz; `grade list --prices doubling` names them"):
         grade(suites, parts=["double"], selection=Selection(only=("zzz",)))
 
 
