@@ -156,7 +156,10 @@ def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
     """Yield how many marks change, what changed in the grader, and each changed mark."""
     changed = [each for each in regrades if each.changes_mark]
     marks = counted(len(changed), "mark changes", "marks change")
-    yield f"{counted(len(regrades), 'student')} graded again: {marks}"
+    kept = sum(each.before.works == each.now.works for each in regrades)
+    yield f"{counted(len(regrades) - kept, 'student')} graded again: {marks}"
+    if kept:
+        yield f"  already graded with these versions, so not again: {counted(kept, 'student')}"
     reasons = {
         reason
         for each in regrades

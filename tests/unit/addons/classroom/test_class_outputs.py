@@ -465,12 +465,21 @@ def test_a_regrade_says_whose_mark_changes_by_which_test_and_why():
     wrong = test_result(verdict=WRONG, points=0, message="3 elements differ")
     found = regraded(report(), report([part(tests=[wrong])], engine="f" * 64))
     assert found.changes_mark and found.marks == ("5", "0")
-    said = "\n".join(publication.summary([found, regraded(report(), report())]))
+    said = "\n".join(publication.summary([found, regraded(report(), report(engine="f" * 64))]))
     assert "2 students graded again: 1 mark changes" in said
     assert "engine changed from eeeeeeeeeeee to ffffffffffff" in said
     assert "anna: 5 -> 0 (ring: test_sum)" in said
     (line,) = list(csv.DictReader(io.StringIO(publication.render([found]))))
     assert (line["test"], line["why"]) == ("ring: test_sum", "3 elements differ")
+
+
+def test_what_these_versions_have_graded_is_not_called_graded_again():
+    again = regraded(report(), report(engine="f" * 64))
+    said = list(publication.summary([again, regraded(report(), report())]))
+    assert said[:2] == [
+        "1 student graded again: 0 marks change",
+        "  already graded with these versions, so not again: 1 student",
+    ]
 
 
 def test_a_regrade_compares_the_marks_that_students_see():
