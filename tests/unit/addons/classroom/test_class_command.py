@@ -18,7 +18,7 @@ def test_an_empty_hand_in_is_not_graded_again_after_the_image_has_changed(
     (made / "anna").mkdir(parents=True)
     (made / "class.toml").write_text(settings)
     (made / "marks.csv").write_text("id,row,points\nanna,all,0\n")
-    images = iter(["one", "other"])
+    images = iter(["one", "other", "other"])
     monkeypatch.setattr(class_command, "circumstances", lambda *_: {"image": next(images)})
     monkeypatch.setattr(class_inputs, "require_image_of_course", lambda *_: None)
     options = parser(argparse.Action).parse_args(
@@ -34,3 +34,8 @@ def test_an_empty_hand_in_is_not_graded_again_after_the_image_has_changed(
     monkeypatch.setattr(class_inputs, "require_image_of_course", refuse)
     assert class_command.grade_class(options) == code
     assert "1 already graded, 0 to grade" in capsys.readouterr().err
+    options.judge_again = True
+    class_command.grade_class(options)
+    said = capsys.readouterr().err
+    assert "1 already graded, 0 to judge again" in said
+    assert "anna: cannot be graded, so there is nothing to judge again" in said
