@@ -113,8 +113,8 @@ def check_line(page: Page, test: TestResult) -> list[str]:
 
 
 def _commands(page: Page, report: Report, part: PartResult, cause: Cause) -> Iterator[str]:
-    command = again(report, part, cause)
-    yield f"{INDENT}{page.paint('again:', DIM)}  {page.paint(command, BOLD)}"
+    if command := again(report, part, cause):
+        yield f"{INDENT}{page.paint('again:', DIM)}  {page.paint(command, BOLD)}"
     if look := look_closer(report, part, cause.evidence):
         yield f"{INDENT}{page.paint('look:', DIM)}   {page.paint(look, BOLD)}"
 

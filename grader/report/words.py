@@ -211,10 +211,12 @@ def seen_text(cause: Cause) -> str:
 
 
 def again(report: Report, part: PartResult, cause: Cause) -> str:
-    """Return the command that shows it again: of the part, or of one test where others differ."""
+    """Return the command that shows it again; empty for a hidden test, which students lack."""
     is_whole = is_all(part, cause) and NOT_ALL_TESTS not in report.notes
     test, only = cause.speaker, ""
-    if test is not None and not test.is_hidden and not is_whole:
+    if test is not None and test.is_hidden:
+        return ""
+    if test is not None and not is_whole:
         only = f" --only {visible(test.name.removeprefix('test_'))}"
     return _command(report, "check" if report.mode == "local" else "run", part, only)
 

@@ -20,12 +20,13 @@ from grader.model.errors import GraderError, UsageError
 from grader.model.finding import Finding
 from grader.model.points import NOT_ALL_TESTS
 from grader.model.report import Feedback, PartResult, Report, TestResult, Verdict
-from grader.report import json_report
+from grader.report import json_report, terminal
+from grader.report.causes import causes
 from grader.report.export import annotations, formats
 from grader.report.export.formats import FORMATS
 from grader.report.feedback import for_student
 from grader.report.files import remains
-from grader.report.words import VERDICT_WORDS
+from grader.report.words import VERDICT_WORDS, again
 
 from . import example, hostile
 from .harmless import assert_no_command
@@ -490,3 +491,15 @@ def test_an_export_without_a_mark_leaves_no_old_file(tmp_path):
     with pytest.raises(GraderError, match=r"Gradescope would .* so no file was written"):
         export(arguments.parser(argparse.Action).parse_args(words))
     assert not file.exists()
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_no_command_is_told_that_cannot_show_a_hidden_test(is_hidden):
+    part = replace(of(replace(HIDDEN, is_hidden=is_hidden)).parts[0], message=HIDDEN.message)
+    report = for_student(marked(part))
+    report = replace(report, parts=(replace(report.parts[0], message="A hidden check failed"),))
+    told = [rendered("html", report), rendered("markdown", report)]
+    told.append(terminal.render(report, colour=False, width=80, plain=True))
+    cause = causes(report.parts[0])[0]
+    assert (again(report, report.parts[0], cause) == "") is is_hidden
+    assert not any("<code></code>" in text or "```sh\n\n```" in text for text in told)
