@@ -142,8 +142,7 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
     # What the hidden tests take is not told. They come after all the others, so that no visible
     # output can repeat what a submission has seen in them.
     wall_time_s = time.monotonic() - started_s
-    asks_hidden = settings.shows_hidden and settings.selection.only
-    if not (settings.selection.is_mark or asks_hidden):
+    if not (settings.selection.is_mark or (settings.selection.only and settings.shows_hidden)):
         without = selected
     if len(without) < len(selected):
         progress.begin("hidden checks", is_hidden=True)
@@ -204,13 +203,11 @@ def _require_known_checks(selected: Sequence[Part], task: GradingTask) -> None:
     if not selection.only:
         return
     folder = task.placement.assignment.folder
-    suites = [folder / part.suite for part in selected]
-    if task.settings.shows_hidden:
-        hidden = [folder / part.hidden_suite for part in selected]
-        suites += filter(Path.is_file, hidden)
+    suites = [part.suite for part in selected]
+    suites += [part.hidden_suite for part in selected if task.settings.shows_hidden]
     for suite in suites:
         with suppress(GraderError):  # which the part says when it is graded
-            known |= {price.test for price in prices(suite) if price.at_least is None}
+            known |= {price.test for price in prices(folder / suite) if price.at_least is None}
     shown = [name.removeprefix("test_") for name in known]
     for name in selection.full_names:
         if known and name not in known:
@@ -232,11 +229,7 @@ def _require_possible_ranks(selected: Sequence[Part], task: GradingTask) -> None
     if possible and selection.ranks not in possible:
         *others, most = map(str, sorted(possible))
         numbers = f"{', '.join(others)}{',' * (len(others) > 1)} or {most}" if others else most
-        parts = (
-            task.placement.assignment.name
-            if task.settings.parts is None
-            else " or ".join(part.name for part in selected)
-        )
+        parts = " or ".join(task.settings.parts or [task.placement.assignment.name])
         ranks = counted(selection.ranks, "rank")
         raise UsageError(f"no check of {parts} runs on {ranks}", f"try --ranks {numbers}")
 
