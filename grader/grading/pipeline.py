@@ -222,10 +222,8 @@ def _require_possible_ranks(selected: Sequence[Part], task: GradingTask) -> None
     selection, folder = task.settings.selection, task.placement.assignment.folder
     if selection.ranks is None:
         return
-    suites = (folder / part.suite for part in selected)
-    possible = frozenset[int]().union(
-        *(possible_ranks(suite, selection.full_names) for suite in suites)
-    )
+    suites, only = (folder / part.suite for part in selected), selection.full_names
+    possible = frozenset[int]().union(*(possible_ranks(suite, only) for suite in suites))
     if possible and selection.ranks not in possible:
         *others, most = map(str, sorted(possible))
         numbers = f"{', '.join(others)}{',' * (len(others) > 1)} or {most}" if others else most

@@ -28,7 +28,6 @@ VERDICT_WORDS = {
 NOT_HANDED_IN = "not handed in"
 BY_HAND = "graded by hand"
 
-
 _MOUNTED_SUBMISSION = "/submission"
 """Where the container sees the submission, whatever folder of the host that is."""
 

@@ -12,7 +12,6 @@ QUIET = 0.2
 FEWEST_RUNS = 3
 """Of each of two that are compared: from fewer follows no claim."""
 
-
 OF_COMMON_RUNS = "Each run has its own seed; only seeds with a run in every series are shown."
 
 

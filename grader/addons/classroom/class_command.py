@@ -34,7 +34,6 @@ _REGRADE = "regrade.csv"
 _PACKAGES = {"copydetect": "copydetect", "parsl": "parsl", "yaml": "pyyaml"}
 """Extra packages that a class needs, by the module that is imported."""
 
-
 _NOT_RECORDED = "the grading was not recorded; grade again with --regrade"
 _NOT_GRADED = "nothing has been recorded yet; run this command without --judge-again first"
 
@@ -98,8 +97,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     class_folder.remove_unfinished(out)
     table = None
     if options.fill is not None:
-        text = read_text(options.fill)
-        table = platform_return.parse(text, str(options.fill), options.column)
+        table = platform_return.parse(read_text(options.fill), str(options.fill), options.column)
     whole = _Class(options, class_inputs.read(options, out), names, gradings, out)
     whole = replace(whole, inputs=_remembered(whole))
     inputs = whole.inputs
@@ -130,8 +128,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
         say_visibly(f"not graded again; the earlier mark stands: {problem}")
     keys, left = publication.falling_back(keys, known, problems)
     works = [_work(each, keys[each.digest], gradings, left) for each in inputs.hand_ins]
-    unreadable = [Work(each, None, each.problem) for each in inputs.unreadable]
-    works += unreadable
+    works += (unreadable := [Work(each, None, each.problem) for each in inputs.unreadable])
     if options.regrade and not options.publish:
         there = [each for each in inputs.hand_ins if each.digest in known]
         before = [_work(each, known[each.digest], gradings, {}) for each in there]

@@ -26,7 +26,6 @@ from grader.report.html.page import page
 _ENTRY = re.compile(r"^([a-z0-9][a-z0-9.-]*)==", re.MULTILINE)
 _WANTED_BY = re.compile(r"^ {4}#(?: via)? +(?!via$)(\S.*)$", re.MULTILINE)
 
-
 DISTRIBUTION = "distributed-grader"
 """The engine's name as a package."""
 _STEM = f"{DISTRIBUTION.replace('-', '_')}-{__version__}"

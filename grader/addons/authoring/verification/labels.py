@@ -19,7 +19,6 @@ NOT_HANDED_IN = "not_handed_in"
 MOST_UNFAIR = 0.10
 """By how much of a part the points may differ from those of a fair person."""
 
-
 Text = Annotated[str, Meta(description="a string")]
 Tests = Annotated[tuple[str, ...], Meta(description="a list of test names")]
 
