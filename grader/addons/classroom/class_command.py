@@ -275,7 +275,11 @@ def _grade_missing(
     if options.cluster is not None:
         running = batch.on_cluster(options.cluster, cores, options.memory, whole.out / "parsl")
     else:
-        running = batch.on_this_machine(options.jobs or len(blocks(cores_here(), cores)))
+        most = len(blocks(here := cores_here(), cores))
+        if (options.jobs or 0) > most and not options.judge_again:
+            has = counted(len(here), "core")
+            say_visibly(f"grading {most} at a time: this machine has {has}, and --cores is {cores}")
+        running = batch.on_this_machine(options.jobs or most)
     labels = {each.digest: each.label for each in missing}
     with running as submit:
         return {**unrecorded, **batch.grade_all(tasks, labels, submit, say_visibly)}

@@ -39,3 +39,21 @@ def test_an_empty_hand_in_is_not_graded_again_after_the_image_has_changed(
     said = capsys.readouterr().err
     assert "1 already graded, 0 to judge again" in said
     assert "anna: cannot be graded, so there is nothing to judge again" in said
+
+
+@pytest.mark.parametrize(("jobs", "is_told"), [("2", True), ("1", False)])
+def test_fewer_gradings_at_a_time_than_asked_for_are_told(
+    tmp_path, monkeypatch, capsys, jobs, is_told
+):
+    (tmp_path / "in" / "anna").mkdir(parents=True)
+    monkeypatch.setattr(class_command, "circumstances", lambda *_: {"image": "one"})
+    monkeypatch.setattr(class_inputs, "require_image_of_course", lambda *_: None)
+    monkeypatch.setattr(class_command, "cores_here", lambda: [(0,), (1,)])
+    out = str(tmp_path / "out")
+    class_command.grade_class(
+        parser(argparse.Action).parse_args(
+            ["class", str(tmp_path / "in"), "--out", out, "--jobs", jobs, "--cores", "4"]
+        )
+    )
+    told = "grading 1 at a time: this machine has 2 cores, and --cores is 4"
+    assert (told in capsys.readouterr().err) == is_told
