@@ -109,7 +109,7 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
         reasons = (f"{which}, {too_late} of them too late" if too_late else which, *reasons)
     if deadline is not None and deadline != policy.deadline:
         reasons = (*reasons, f"deadline extended to {deadline.isoformat(' ', 'minutes')}")
-    is_untimed = attempt.submitted_at is None and not attempt.is_called_late
+    is_untimed = attempt.submitted_at is None and attempt.is_called_late is None
     return Decision(
         attempt.label,
         attempt.score,

@@ -80,9 +80,12 @@ def test_the_later_of_two_deadlines_is_later_on_every_clock():
     assert Policy(due, extensions={"anna": extended}).deadline_of(["anna"]) is extended
 
 
-@pytest.mark.parametrize(("called", "is_untimed"), [(None, True), (True, False), (False, True)])
+@pytest.mark.parametrize(("called", "is_untimed"), [(None, True), (True, False), (False, False)])
 def test_what_has_no_time_is_counted_where_there_is_a_deadline(called, is_untimed):
-    """Else a deadline would be without effect, and nobody would know; late ones are told apart."""
+    """Else a deadline would be without effect, and nobody would know.
+
+    A platform that says who is late needs no time.
+    """
     assert decide([Attempt("a", 80, None, called)], LATE, []).is_untimed == is_untimed
     assert not decide([Attempt("a", 80, None, called)], Policy(), []).is_untimed
 
