@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from courses_of import courses_of
 
+from grader.addons.authoring import catalogue
 from grader.grading import observing, pipeline
 from grader.grading.settings import Settings
 from grader.grading_plugin.marks import Selection
@@ -394,6 +395,17 @@ def test_what_is_hidden_is_hidden_after_a_way_through_json(suites):
     hidden = [test for test in data["parts"][0]["tests"] if test["is_hidden"]]
     assert [test["detail"] + test["where"] for test in hidden] == ["", ""]
     assert json_report.parse(json.dumps(data)).parts[0].tests == report.parts[0].tests
+
+
+def test_points_of_hidden_tests_are_listed_where_the_course_has_them(suites):
+    def lines():
+        assignment = courses_of(suites).assignment("doubling")
+        return catalogue.text([assignment]) + catalogue.price_list(assignment)
+
+    assert lines().count(", and 4 points of hidden checks\n") == 2
+    assert "## double: 3 points, and 4 points of hidden checks\n" in lines()
+    (suites / "doubling" / "hidden_double.py").unlink()
+    assert "hidden" not in lines()
 
 
 def only(suites, name, **options) -> list[tuple[str, Verdict, float, float]]:

@@ -46,10 +46,17 @@ def text(assignments: Sequence[Assignment]) -> str:
     for found in assignments:
         lines.append(f"{full_name(found, assignments)}: {found.title}")
         for part in found.parts:
-            lines.append(_line(part.name, part.points, ", ".join(part.files)))
+            files = f"{', '.join(part.files)}{_hidden(found, part)}"
+            lines.append(_line(part.name, part.points, files))
         for manual in found.manual:
             lines.append(_line(manual.name, manual.points, f"{manual.file}, by hand"))
     return "".join(f"{line}\n" for line in lines)
+
+
+def _hidden(assignment: Assignment, part: Part) -> str:
+    """Return what a part's hidden checks are worth, where the course has them."""
+    is_here = (assignment.folder / part.hidden_suite).is_file()
+    return f", and {points_text(part.hidden_points)} of hidden checks" if is_here else ""
 
 
 def _line(name: str, points: float, files: str) -> str:
@@ -126,7 +133,7 @@ def prices(assignment: Assignment, prices_by_part: Mapping[str, "Sequence[Price]
         "([pricing](../pricing.md)).\n",
     ]
     for part in assignment.parts:
-        lines += [f"## {part.name}: {written(part.points)} points\n"]
+        lines += [f"## {part.name}: {written(part.points)} points{_hidden(assignment, part)}\n"]
         lines += [row(("points", "test", "what it asks for")), row(("---:", "---", "---"))]
         found = prices_by_part[part.name]
         for price in found:
