@@ -21,7 +21,7 @@ def assert_clients_matter(faults: Faults, checks: RoundChecks) -> None:
         num_used=lambda: len(checks.ranks_used_by_others(case, outcome)),
     )
     faults.assert_contents(checks.assert_contents)
-    faults.assert_results_follow_images(checks.training)
+    faults.assert_results_follow_images()
 
 
 def shared_tests(cases: Cases, alone: Callable[[Run], Launch] | None = None) -> SimpleNamespace:

@@ -65,7 +65,7 @@ def assert_workers_matter(faults: Faults, checks: StepChecks) -> None:
         num_used=lambda: len(checks.ranks_used_by_others(case, outcome)),
     )
     faults.assert_contents(checks.assert_contents)
-    faults.assert_results_follow_images(checks.training)
+    faults.assert_results_follow_images()
 
 
 def assert_models_matter(faults: Faults, checks: StepChecks) -> None:
