@@ -134,9 +134,9 @@ class Faults:
         """
         if self.ignores_images():
             with case_context(self.case, self.outcome):
-                text = "we altered an image on its way to a rank. The rank trained on the image, "
-                text += "but its results stayed the same. They might not come from its data; "
-                text += "your instructor reviews this part"
+                text = "The grader changed an image on its way to a rank. The rank trained on it, "
+                text += "but its results stayed the same. They might not come from its data. "
+                text += "Your instructor reviews this part."
                 raise NotProven(found("evidence.results_ignore_images", text))
 
     def holds_without(self, check: Check) -> bool:

@@ -58,10 +58,8 @@ def assert_steps_use_mean_of_part(case: Training, outcome: Outcome) -> None:
             for name, each in telling.items()
             if each.ndim > 1 and each.any()
         ]
-        number, num_weights = (
-            int((is_mean & is_telling).sum()),
-            sum(share >= _LEAST_SHARE for share in shares),
-        )
+        number = int((is_mean & is_telling).sum())
+        num_weights = sum(share >= _LEAST_SHARE for share in shares)
         facts: dict[str, Any] = {"rank": rank, "iteration": step}
         if number < max(1, _LEAST_SHARE * is_telling.sum()):
             text = f"In iteration {step}, rank {rank} used the mean for {number} numbers."
