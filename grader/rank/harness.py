@@ -126,8 +126,9 @@ def sort_results(results: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
     texts = {name: value for name, value in results.items() if isinstance(value, str)}
     arrays = {name: np.asarray(value) for name, value in results.items() if name not in texts}
     for name in [name for name, array in arrays.items() if array.dtype.kind not in "biufc"]:
-        texts[name] = f"an object of type {type(results[name]).__name__}"
-        del arrays[name]
+        dtype, kind = arrays.pop(name).dtype, type(results[name])
+        is_array = issubclass(kind, np.ndarray)
+        texts[name] = f"an array of {dtype}" if is_array else f"an object of type {kind.__name__}"
     return {"texts": texts}, arrays
 
 

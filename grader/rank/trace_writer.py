@@ -30,6 +30,13 @@ class TraceWriter:
         record = np.dtype([(name, form) for name, form in layout["record"]])
         records_at = waits_at + 8 * num_waits
         self._records = np.frombuffer(self._memory, record, num_records, records_at)
+        self._name_num_bytes = layout["name_num_bytes"]
+        self._overwritten = np.frombuffer(
+            self._memory,
+            record,
+            self._get("num_name_bytes") // self._name_num_bytes,
+            records_at + num_records * record.itemsize,
+        )
         self._names: dict[str, int] = {"": 0}
         self._flags: Mapping[str, int] = layout["flags"]
         self._lock = threading.Lock()
@@ -59,6 +66,8 @@ class TraceWriter:
         with self._lock:
             sequence = self._get("num_reserved")
             record = self._records[sequence % len(self._records)]
+            if sequence >= len(self._records):
+                self._overwritten[int(record["function"]) // self._name_num_bytes] = record
             self._set("num_reserved", sequence + 1)
             record["stamp"] = 0
             for name in self._records.dtype.names or ():

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
-ABI_VERSION = 9
+ABI_VERSION = 10
 JUDGE_MAGIC = int.from_bytes(b"GRJUDGE1", "little")
 RANK_MAGIC = int.from_bytes(b"GRTRACE1", "little")
 HEADER_NUM_BYTES = 4096
+NAME_NUM_BYTES = 4
+"""No function's name takes fewer, with its end: an overwritten record lies at the offset / 4."""
 ALTER_NOTHING, ALTER_SENDS, ALTER_CONTRIBUTIONS = range(3)
 """The kinds of what leaves a rank altered."""
 GLOO_OPERATIONS = (
@@ -132,6 +134,7 @@ def described() -> dict[str, Any]:
         "abi_version": ABI_VERSION,
         "rank_magic": RANK_MAGIC,
         "header_num_bytes": HEADER_NUM_BYTES,
+        "name_num_bytes": NAME_NUM_BYTES,
         "header_words": list(HEADER_WORDS),
         "record": [[name, RECORD[name].str] for name in RECORD.names or ()],
         "flags": {flag.name: int(flag) for flag in RecordFlag},

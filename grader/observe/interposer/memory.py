@@ -194,6 +194,7 @@ class TraceMemory:
         num_waits = self._num_records * layout.WAITS_PER_RECORD
         records = waits + num_waits * _WORD_NUM_BYTES
         item = layout.RECORD.itemsize
+        overwritten = records + self._num_records * item
         first = max(since_sequence, head - self._num_records, 0)
         start, stop = first % self._num_records, head % self._num_records
         if first >= head:
@@ -201,7 +202,7 @@ class TraceMemory:
         elif start < stop:
             copied = self._map[records + start * item : records + stop * item]
         else:
-            copied = self._map[records + start * item :]
+            copied = self._map[records + start * item : overwritten]
             copied += self._map[records : records + stop * item]
         # What a copied record refers to was there before it, and is below these two by now.
         waits_reserved = self._word("num_waits_reserved")
@@ -218,6 +219,7 @@ class TraceMemory:
             oldest=self._word("num_reserved") - self._num_records,
             oldest_wait=self._word("num_waits_reserved") - num_waits,
             records=copied,
+            overwritten=self._map[overwritten:] if first > since_sequence else b"",
             waits=copied_waits,
             names=copied_names,
         )
@@ -243,6 +245,7 @@ class TraceMemory:
 
 def _num_bytes(num_records: int) -> int:
     waits = num_records * layout.WAITS_PER_RECORD * _WORD_NUM_BYTES
+    num_records += layout.NAMES_NUM_BYTES // layout.NAME_NUM_BYTES
     records = num_records * layout.RECORD.itemsize
     return layout.HEADER_NUM_BYTES + layout.NAMES_NUM_BYTES + waits + records
 

@@ -39,10 +39,15 @@ class Copy:
     records: bytes
     waits: bytes
     names: bytes
+    overwritten: bytes = b""
+    """The last lost record of each function, at any place."""
 
 
 def calls_of(copy: Copy) -> tuple[Calls, bool]:
-    """Return the calls that were copied whole, and whether others are lost."""
+    """Return the calls that were copied whole, and whether others are lost.
+
+    Of those that are lost, the last one of each function is there all the same.
+    """
     written = np.frombuffer(copy.records, layout.RECORD)
     sequences = np.uint64(min(copy.first, int(_LAST_SEQUENCE))) + np.arange(
         len(written), dtype="<u8"
@@ -55,6 +60,9 @@ def calls_of(copy: Copy) -> tuple[Calls, bool]:
     lost = (copy.first > copy.wanted and copy.head > copy.wanted) or not all_whole
     if not all_whole:
         written, sequences = written[is_whole], sequences[is_whole]
+    overwritten = _overwritten(copy)
+    written = np.concatenate((overwritten, written))
+    sequences = np.concatenate((overwritten["stamp"] - np.uint64(1), sequences))
     kept = np.zeros(len(written), RECORD)
     for name in _AS_WRITTEN:
         kept[name] = written[name]
@@ -64,6 +72,15 @@ def calls_of(copy: Copy) -> tuple[Calls, bool]:
     kept["num_waits"][~is_readable] = 0
     waits = _keep_waits(kept, copy)
     return Calls(Records(kept), names, waits), bool(lost or not is_readable.all())
+
+
+def _overwritten(copy: Copy) -> NDArray[Any]:
+    """Return the records that were kept of lost calls among those asked for, in their order."""
+    records = np.frombuffer(copy.overwritten, layout.RECORD)
+    stamps, first = records["stamp"], min(copy.first, int(_LAST_SEQUENCE))
+    records = np.sort(records[(stamps > copy.wanted) & (stamps <= first)], order="stamp")
+    # Of two of one sequence, which nobody writes, one is kept.
+    return records[np.diff(records["stamp"], prepend=np.uint64(0)) > 0]
 
 
 def _have_readable_waits(written: NDArray[Any], copy: Copy) -> NDArray[np.bool_]:

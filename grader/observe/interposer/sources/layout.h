@@ -1,10 +1,11 @@
 /*
  * The memory that the judge makes for one rank and both of them map.
  *
- *     header | names | waits | records
+ *     header | names | waits | records | overwritten records
  *
- * Only the header has a fixed size; the judge chooses the three others and writes down how long
- * they are. layout.py is the same description for the reader; a test compares the two.
+ * The judge chooses how long names, waits and records are, and writes it down. Of overwritten
+ * records the last one of each function is kept. layout.py is the same description for the reader;
+ * a test compares the two.
  */
 #ifndef GRADER_LAYOUT_H
 #define GRADER_LAYOUT_H
@@ -12,10 +13,11 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define ABI_VERSION 9
+#define ABI_VERSION 10
 #define JUDGE_MAGIC 0x31454744554a5247u /* "GRJUDGE1" in memory */
 #define RANK_MAGIC 0x3145434152545247u  /* "GRTRACE1" in memory */
 #define HEADER_NUM_BYTES 4096
+#define NAME_NUM_BYTES 4       /* no function's name takes fewer, with its end */
 #define NUM_GLOO_OPERATIONS 64 /* as many as the judge has a bit for */
 #define NUM_GLOO_SAMPLES 64
 #define GLOO_SAMPLE_NUM_BYTES 64

@@ -50,6 +50,8 @@ uint64_t write_record(const struct entry *entry, struct waited waited, uint64_t 
     struct header *header = memory.header;
     uint64_t sequence = atomic_load_explicit(&header->num_reserved, memory_order_relaxed);
     struct record *record = &memory.records[sequence & (memory.num_records - 1)];
+    if (sequence >= memory.num_records)
+        memory.overwritten[record->function % memory.num_name_bytes / NAME_NUM_BYTES] = *record;
     atomic_store_explicit(&header->num_reserved, sequence + 1, memory_order_relaxed);
     atomic_store_explicit(&record->stamp, 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);

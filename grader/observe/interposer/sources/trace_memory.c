@@ -72,9 +72,10 @@ static bool is_trace_memory(const struct header *header, uint64_t num_bytes)
         !is_power_of_two(header->num_waits) || header->num_records > UINT32_MAX ||
         header->num_waits > UINT32_MAX || header->num_name_bytes > UINT32_MAX)
         return false;
+    uint64_t num_records = header->num_records + header->num_name_bytes / NAME_NUM_BYTES;
     return num_bytes >= HEADER_NUM_BYTES + header->num_name_bytes +
                             header->num_waits * sizeof *memory.waits +
-                            header->num_records * sizeof *memory.records;
+                            num_records * sizeof *memory.records;
 }
 
 void attach_memory(void)
@@ -100,6 +101,7 @@ void attach_memory(void)
     memory.names = start + HEADER_NUM_BYTES;
     memory.waits = (uint64_t *)(memory.names + memory.num_name_bytes);
     memory.records = (struct record *)(memory.waits + memory.num_waits);
+    memory.overwritten = memory.records + memory.num_records;
     memcpy(memory.names, function_names, sizeof function_names);
     atomic_store(&header->num_name_bytes_used, sizeof function_names);
     pthread_key_create(&thread_end, uncount_thread);

@@ -16,6 +16,7 @@ struct trace_memory {
     char *names;
     uint64_t *waits;
     struct record *records;
+    struct record *overwritten; /* by the offset of the function's name / NAME_NUM_BYTES */
     uint64_t num_records;
     uint64_t num_waits;
     uint64_t num_name_bytes;

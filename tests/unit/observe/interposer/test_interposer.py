@@ -716,6 +716,30 @@ MPI.Request.Waitall(requests)
         assert [call.matched_tag for call in receives] == list(range(300))
 
 
+def test_of_calls_that_are_lost_the_last_of_each_function_is_kept(launch):
+    """Who hides one behind many others is found all the same."""
+    program = (
+        HEAD
+        + """
+data = np.zeros(3)
+for _ in range(2):
+    comm.Allreduce(data, data.copy())
+for _ in range(300):
+    comm.Isend(data, dest=MPI.PROC_NULL).Wait()
+comm.Barrier()
+"""
+    )
+    with launch(program, 2, num_records=64) as run:
+        for trace in run.finish():
+            assert trace.truncated
+            kept = [call.function for call in trace.calls[:-64]]
+            assert kept[-3:] == ["Allreduce", "Isend", "Wait"]
+            assert len(set(kept)) == len(kept)
+            (reduction,) = named(trace, "Allreduce")
+            assert reduction.line == run.line_of("Allreduce")
+            assert trace.calls[-64].sequence - reduction.sequence > 500
+
+
 def test_threads(launch):
     """Calls of several threads are all recorded, each with its own line and result."""
     program = """

@@ -11,7 +11,7 @@ from grader.trace import calls, layout
 
 _SOURCE = Path(build.__file__).parent / "sources"
 _NUMBERS = (
-    *("HEADER_NUM_BYTES", "REFUSAL_AT", "COUNTERS_AT"),
+    *("HEADER_NUM_BYTES", "NAME_NUM_BYTES", "REFUSAL_AT", "COUNTERS_AT"),
     *("MAX_COUNTED_PEERS", "NUM_COUNTED_PHASES"),
     *("NUM_GLOO_OPERATIONS", "NUM_GLOO_SAMPLES", "GLOO_SAMPLE_NUM_BYTES"),
 )

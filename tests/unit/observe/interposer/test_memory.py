@@ -18,6 +18,8 @@ NUM_RECORDS = 16
 NUM_WAITS = NUM_RECORDS * layout.WAITS_PER_RECORD
 WAITS = layout.HEADER_NUM_BYTES + layout.NAMES_NUM_BYTES
 RECORDS = WAITS + 8 * NUM_WAITS
+OVERWRITTEN = RECORDS + NUM_RECORDS * layout.RECORD.itemsize
+NUM_FUNCTIONS = layout.NAMES_NUM_BYTES // layout.NAME_NUM_BYTES
 
 
 class Rank:
@@ -28,6 +30,7 @@ class Rank:
         self.words = np.frombuffer(self.bytes, "<u8", len(layout.HEADER_WORDS))
         self.waits = np.frombuffer(self.bytes, "<u8", NUM_WAITS, WAITS)
         self.records = np.frombuffer(self.bytes, layout.RECORD, NUM_RECORDS, RECORDS)
+        self.overwritten = np.frombuffer(self.bytes, layout.RECORD, -1, OVERWRITTEN)
 
     def set(self, **words):
         for name, value in words.items():
@@ -179,6 +182,23 @@ def test_overwritten_calls_are_missed(memory, rank):
     assert not memory.read(24).truncated
 
 
+def test_of_lost_calls_those_that_were_kept_are_read(memory, rank):
+    """Each once and in its order; what is still there, was not asked for or makes no sense, not."""
+    rank.attach()
+    for sequence in range(40):
+        rank.call(sequence, line=sequence)
+    assert len(rank.overwritten) == NUM_FUNCTIONS
+    for place, stamp in ((7, 13), (3, 20), (2, 5), (9, 20), (11, 25), (-1, 2**64 - 1)):
+        rank.overwritten[place]["stamp"] = stamp
+        rank.overwritten[place]["line"] = stamp - 1 if stamp < 40 else 0
+    trace = memory.read(6)
+    lines = [12, 19, *range(24, 40)]
+    assert [call.line for call in trace.calls] == lines
+    assert [call.sequence for call in trace.calls] == lines
+    assert trace.truncated
+    assert [call.line for call in memory.read(24).calls] == lines[2:]
+
+
 def test_calls_that_are_overwritten_while_we_read_are_dropped(memory, rank):
     """The rank has begun to write a call: the one it overwrites cannot be whole any more."""
     rank.attach()
@@ -268,7 +288,7 @@ def test_garbage_is_survived(words, seed, stamped, since):
                 rank.records[sequence % NUM_RECORDS]["stamp"] = (sequence + 1) % 2**64
         assert isinstance(memory.snapshot(), Snapshot)
         trace = memory.read(since)
-        assert len(trace.calls) <= NUM_RECORDS
+        assert len(trace.calls) <= NUM_RECORDS + NUM_FUNCTIONS
         for call in trace.calls:
             assert call.sequence >= since
             assert type(call.peer) is type(call.num_bytes) is int
