@@ -33,18 +33,9 @@ class CellCheck:
 def check(part: str | None, submission: str | PathLike[str]) -> CellCheck:
     """Grade a folder as `grade check` does. Raises UsageError, GraderError with its words."""
     selected = [] if part is None else ["--part", part]
-    command = [
-        sys.executable,
-        # Not from the folder of the notebook: a student's file may be called as one of Python's.
-        "-P",
-        "-m",
-        "grader",
-        "check",
-        fspath(submission),
-        *selected,
-        "--json",
-        "-",
-    ]
+    # Without the notebook's folder: a student's file may be called as one of Python's.
+    grade = [sys.executable, "-P", "-m", "grader"]
+    command = [*grade, "check", fspath(submission), *selected, "--json", "-"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if not done.stdout:
         kind = UsageError if done.returncode == UsageError.exit_code else GraderError

@@ -17,24 +17,5 @@ from grader.study.results import (
     compared,
 )
 
-__all__ = [
-    "FEWEST_RUNS",
-    "OF_COMMON_RUNS",
-    "Chart",
-    "Dot",
-    "Extent",
-    "Figure",
-    "Launcher",
-    "Machine",
-    "Measurement",
-    "Network",
-    "Point",
-    "Results",
-    "Series",
-    "Spread",
-    "Table",
-    "amdahl_fraction",
-    "compared",
-    "counted",
-    "gustafson_fraction",
-]
+_MODULES = {"figures", "model", "plan", "results"}
+__all__ = [each for each in dir() if each[0].isalpha() and each not in _MODULES]

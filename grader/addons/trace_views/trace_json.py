@@ -22,6 +22,7 @@ from grader.report.safe_text import dump
 from grader.trace.calls import NO_PEER
 
 SCHEMA_VERSION = 1
+_OF_CASES = ("number", "launch", "test", "stand_in", "ranks", "label", "is_altered", "num_calls")
 
 
 def trace_json(traced: Traced) -> str:
@@ -67,14 +68,7 @@ def trace_json(traced: Traced) -> str:
 def _case(case: TracedCase) -> dict[str, Any]:
     failure = case.failure
     return {
-        "number": case.number,
-        "launch": case.launch,
-        "test": case.test,
-        "stand_in": case.stand_in,
-        "ranks": case.ranks,
-        "label": case.label,
-        "is_altered": case.is_altered,
-        "num_calls": case.num_calls,
+        **{name: getattr(case, name) for name in _OF_CASES},
         "verdict": failure.verdict if failure is not None else None,
         "message": failure.message if failure is not None else "",
     }

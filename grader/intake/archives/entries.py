@@ -1,5 +1,7 @@
 """The files of a submission before they are read, and why some never are."""
 
+import struct
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -8,6 +10,8 @@ MAX_DEPTH = 12
 MAX_ENTRIES = 100_000
 """Files and folders that are looked at."""
 MAX_FILE_NUM_BYTES = 32 << 20
+DAMAGED = (EOFError, OSError, OverflowError, RuntimeError, ValueError, struct.error, zlib.error)
+"""What every reader of archives raises for bytes that somebody made up, beside its own errors."""
 IS_A_LINK = "is a link, and links are not followed"
 IS_SPECIAL = "is not a regular file"
 IS_OF_NO_KIND = "is not of a type that the assignment uses"

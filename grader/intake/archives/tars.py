@@ -4,13 +4,13 @@ import bz2
 import gzip
 import lzma
 import tarfile
-import zlib
 from collections.abc import Callable, Collection
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 from grader.intake.archives import names
 from grader.intake.archives.entries import (
+    DAMAGED,
     IS_A_LINK,
     IS_OF_NO_KIND,
     IS_SPECIAL,
@@ -23,18 +23,7 @@ from grader.intake.archives.entries import (
 from grader.intake.archives.zips import Members
 from grader.model.errors import UsageError
 
-_NOT_A_TAR = (
-    tarfile.TarError,
-    lzma.LZMAError,
-    zlib.error,
-    EOFError,
-    IndexError,
-    OSError,
-    OverflowError,
-    RecursionError,
-    ValueError,
-)
-"""All that tarfile and what unpacks for it raise for bytes that somebody made up."""
+_NOT_A_TAR = (tarfile.TarError, lzma.LZMAError, IndexError, *DAMAGED)
 _UNPACKERS: tuple[tuple[bytes, Callable[[BinaryIO], object]], ...] = (
     (b"\x1f\x8b", lambda file: gzip.GzipFile(fileobj=file)),
     (b"BZh", bz2.BZ2File),

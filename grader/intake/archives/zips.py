@@ -5,9 +5,7 @@ Another program may show others of a zip made by hand; no part of the grader or 
 
 import calendar
 import stat
-import struct
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,6 +14,7 @@ from typing import BinaryIO
 
 from grader.intake.archives import names
 from grader.intake.archives.entries import (
+    DAMAGED,
     IS_A_LINK,
     IS_SPECIAL,
     MAX_ENTRIES,
@@ -26,18 +25,7 @@ from grader.intake.archives.entries import (
 )
 from grader.model.errors import UsageError
 
-NOT_A_ZIP = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    NotImplementedError,
-    OSError,
-    OverflowError,
-    RuntimeError,
-    ValueError,
-)
-"""All that zipfile raises for bytes that somebody made up."""
+NOT_A_ZIP = (zipfile.BadZipFile, *DAMAGED)
 _MAGIC = b"PK"
 _ARCHIVES = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz")
 _ENCRYPTED = 0x1
