@@ -234,8 +234,9 @@ def _grade_missing(
     different = {each.digest: each for each in whole.inputs.hand_ins}
     missing = [each for each in different.values() if not gradings.has(keys[each.digest])]
     if len(missing) < len(different):
-        what = "judge again" if options.judge_again else "grade"
-        say_visibly(f"{len(different) - len(missing)} already graded, {len(missing)} to {what}")
+        what, done = ("judge", "judged") if options.judge_again else ("grade", "graded")
+        number = len(different) - len(missing)
+        say_visibly(f"{number} already {done} with these versions, {len(missing)} to {what}")
     why = "cannot be graded, so there is nothing to judge again"
     refused = {digest: why for digest in different if gradings.is_refused(keys[digest])}
     for line in whole.named(refused if options.judge_again else {}):
