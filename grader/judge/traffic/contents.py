@@ -100,7 +100,7 @@ def may_hold(call: Call, numbers: Values, *, scaled: bool = False) -> bool:
         is_telling = samples.dtype.itemsize == size or len(numbers) <= _FEW_NUMBERS
         is_scaled = scaled and not is_list and is_telling
         # A short list may have shown the same number more than once.
-        number = len(np.unique(samples)) if call.pickled else len(samples)
+        number = len(set(samples.tolist())) if call.pickled else len(samples)
         least = max(-(-number // 2), _least_numbers(samples.dtype, size, is_scaled))
         if len(samples) and _are_among(samples, numbers, least, scaled=is_scaled):
             return True
@@ -140,7 +140,7 @@ def _are_among(samples: Values, numbers: Values, least: int, *, scaled: bool) ->
         if not scaled:
             return len(places) >= least
         # Most are sent as they are, which is quickly seen.
-        return len(np.unique(places)) >= least or any(
+        return len(set(places.tolist())) >= least or any(
             _follow(telling[first:], known, least, rtol)
             for first in range(len(telling) - least + 1)
         )
@@ -196,7 +196,7 @@ def _apart(numbers: Values, rtol: float, least_share: float = 0.0) -> Values:
 
     least_share: of the largest; smaller ones are left out.
     """
-    found = np.unique(np.abs(numbers[np.isfinite(numbers)].astype("f8")))
+    found = np.sort(np.abs(numbers[np.isfinite(numbers)].astype("f8")))
     found = found[found > least_share * np.max(found, initial=0.0)]
     return np.asarray(found[np.diff(found, prepend=0) > _APART * rtol * found])
 
