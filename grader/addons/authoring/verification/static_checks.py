@@ -272,6 +272,7 @@ def _wrong_sums(table: _Table, assignment: Assignment) -> Iterator[str]:
             continue  # the prices of questions
         if paid not in [part.points for part in meant]:
             named = " or ".join(f"{part.name} {points_text(part.points)}" for part in meant)
+            named += " without its hidden tests" * any(part.hidden_points for part in meant)
             yield (
                 f"the column {table.header[column]} adds up to {written(paid)}, but "
                 f"assignment.toml gives {named}; {_CHANGE}"
