@@ -135,7 +135,9 @@ class _Writes(TorchDispatchMode):
         if (process, address) not in self.memories:
             self.memories[process, address] = memory_of(target)
         memory = self.memories[process, address]
-        self.record.add("wrote", memory=memory, size=target.numel())
+        # share_memory() copies the parameters' memory byte by byte.
+        size = target.numel() // (_WORD if target.dtype == torch.uint8 else 1)
+        self.record.add("wrote", memory=memory, size=size)
         if not _num_batches.get(_here(self.record)):
             return  # it has not begun to train
         _look_at_locks(self.record)
@@ -151,6 +153,8 @@ class _Writes(TorchDispatchMode):
             _meet_or_stay(self.record)
 
 
+_WORD = 4
+"""Bytes of a parameter's number."""
 _ONE_STEP_OF = 4
 """After the first meeting one of so many steps is held up: drawn as it is made."""
 

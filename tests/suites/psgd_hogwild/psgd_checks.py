@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
@@ -178,6 +178,35 @@ def assert_silent_meanwhile(case: Psgd, outcome: Outcome) -> None:
                 facts: dict[str, Any] = {"rank": rank, "call": name, "place": place}
                 raise RuleViolation(found("psgd.exchange_between_steps", text, help=helps, **facts))
         _assert_times_agree(case, outcome)
+
+
+def assert_train_at_once(case: Psgd, outcome: Outcome) -> None:
+    """Assert that no rank begins to train only after another one, done with it, has told it so.
+
+    That shows in numbers of calls: before its first batch ended, a rank has received more messages
+    from another than that one had sent, or has gone through more collectives than it had begun,
+    before its last batch ended. Raises RuleViolation.
+    """
+    trace, ranks = outcome.trace, range(outcome.ranks)
+    with case_context(case, outcome):
+        assert_not_truncated(trace)
+        ended = [outcome["ended_ns"][rank] for rank in ranks]
+        for later, earlier in permutations((rank for rank in ranks if len(ended[rank])), 2):
+            first_ns, last_ns = ended[later].min(), ended[earlier].max()
+            got = [call for call in trace.ranks[later].calls if 0 < call.completed_ns < first_ns]
+            gave = [call for call in trace.ranks[earlier].calls if call.entered_ns < last_ns]
+            num_received = sum(call.is_receive and call.matched_source == earlier for call in got)
+            num_sent = sum(call.is_send and call.peer == later for call in gave)
+            through, begun = (
+                sum(each.function in functions.COLLECTIVES for each in calls)
+                for calls in (got, gave)
+            )
+            if num_received > num_sent or through > begun:
+                text = f"Rank {later} began to train only after rank {earlier} had trained and "
+                text += "told it so."
+                helps = "all ranks must train at the same time"
+                facts = {"rank": later, "other": earlier}
+                raise RuleViolation(found("psgd.one_after_another", text, help=helps, **facts))
 
 
 def _assert_times_agree(case: Psgd, outcome: Outcome) -> None:

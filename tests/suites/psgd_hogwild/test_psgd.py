@@ -25,6 +25,7 @@ from .psgd_checks import (
     assert_plain_sgd_bit_for_bit,
     assert_sgd,
     assert_silent_meanwhile,
+    assert_train_at_once,
     assert_whole,
     finished_in_real_size,
     gives_less_than_a_model,
@@ -81,6 +82,7 @@ def test_weights_of_all_ranks_come_together(run, ranks):
     values = run(ranks, CASES[ranks]).having(subject="values")
     for case, outcome in values:
         assert_come_together(case, outcome)
+        assert_train_at_once(case, outcome)
     # Of another training nobody knows what its ranks have to give.
     for case, outcome in values.holding(assert_sgd):
         assert_weights_given(case, outcome)

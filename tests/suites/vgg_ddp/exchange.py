@@ -143,6 +143,13 @@ def _is_scaled(sizes: NDArray[np.float64], gradient: NDArray[Any]) -> bool:
     return bool(np.allclose(sizes / sizes[-1], own / own[-1], rtol=0, atol=_ALIKE))
 
 
+def num_elements_given(outcome: Outcome, name: str) -> int:
+    """Return how many numbers all ranks together gave to an operation."""
+    calls = (call for _, call in calls_by_rank(outcome.trace))
+    meant = (each for each in calls if each.function.removesuffix("_coalesced") == name)
+    return sum(each.num_elements for each in meant)
+
+
 def assert_num_elements(case: Training, outcome: Outcome, name: str, *, copies: int) -> None:
     """Assert that an operation carried the whole gradient, in each step, `copies` times in all.
 
@@ -150,11 +157,7 @@ def assert_num_elements(case: Training, outcome: Outcome, name: str, *, copies: 
     """
     number = num_steps(case, outcome) + outcome.inputs[0]["num_earlier_steps"]
     wanted = copies * number * num_parameters(case.first_channels)
-    given = sum(
-        call.num_elements
-        for _, call in calls_by_rank(outcome.trace)
-        if call.function.removesuffix("_coalesced") == name
-    )
+    given = num_elements_given(outcome, name)
     if given < wanted:
         text = f"Between backward and step, all ranks together passed {given} numbers to {name}; "
         text += f"expected {wanted}, for the gradients of all steps."

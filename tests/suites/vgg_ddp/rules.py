@@ -19,13 +19,16 @@ from grader.api import (
     found,
 )
 
+from .exchange import num_elements_given
 from .serial import num_parameters
 from .steps import num_steps
 from .train_cases import Printing, Training
 
 _ROOT_ARGUMENTS = {"gather": "dst", "scatter": "src"}
 _FEW_NUMBERS = 2
-_LEAST_SHARE_REDUCED = 0.5
+_MOST_SHARE_SCATTERED = 2.5
+"""Of the means: more than parameters beside them, fewer than the gradients of all ranks."""
+_LEAST_SHARE_REDUCED, _MOST_SHARE_REDUCED = 0.5, 2
 """Of the gradient's numbers: what is sent in half precision may be counted by halves."""
 
 
@@ -119,8 +122,25 @@ def assert_through_ddp(case: Training, outcome: Outcome) -> None:
             raise RuleViolation(found("ddp.does_not_reduce", text, help=helps, **facts))
 
 
+def assert_reduced_once(case: Training, outcome: Outcome) -> None:
+    """Assert that backward exchanges no more than the gradient. Raises RuleViolation."""
+    num_steps(case, outcome)
+    whole = num_parameters(case.first_channels)
+    for rank, reduced in enumerate(outcome["num_reduced"]):
+        step = int(np.argmax(reduced))
+        if (numbers := int(reduced[step])) > _MOST_SHARE_REDUCED * whole:
+            text = f"In iteration {step}, rank {rank} exchanged {numbers} numbers during backward; "
+            text += f"the gradient has {whole}, which DistributedDataParallel reduces once."
+            helps = "leave the averaging to DistributedDataParallel"
+            facts = {"rank": rank, "iteration": step, "numbers": numbers, "expected": whole}
+            raise RuleViolation(found("ddp.reduces_more", text, help=helps, **facts))
+
+
 def assert_collected_on_rank_0(case: Training, outcome: Outcome) -> None:
-    """Assert that rank 0 is the root of every gather and scatter. Raises RuleViolation."""
+    """Assert that rank 0 is the root of every gather and scatter, and scatters the mean.
+
+    Not the gradients of all ranks to each of them. Raises RuleViolation.
+    """
     for rank, call in calls_by_rank(outcome.trace, functions=_ROOT_ARGUMENTS):
         if call.peer != 0:
             called = f"{call.function}({_ROOT_ARGUMENTS[call.function]}={call.peer})"
@@ -128,6 +148,16 @@ def assert_collected_on_rank_0(case: Training, outcome: Outcome) -> None:
             text += "in this part, rank 0 must take the mean."
             facts: dict[str, Any] = {"rank": rank, "call": call.function, "place": call_place(call)}
             raise RuleViolation(found("exchange.other_root", text, root=call.peer, **facts))
+    given = num_elements_given(outcome, "scatter")
+    steps = num_steps(case, outcome) + outcome.inputs[0]["num_earlier_steps"]
+    expected = outcome.ranks * steps * num_parameters(case.first_channels)
+    if given > _MOST_SHARE_SCATTERED * expected:
+        text = f"Rank 0 scattered {given} numbers; expected {expected}, for the mean of the "
+        text += "gradients in each step."
+        helps = "rank 0 must take the mean, and scatter nothing else"
+        raise RuleViolation(
+            found("exchange.more_than_mean", text, help=helps, numbers=given, expected=expected)
+        )
 
 
 def assert_messages_by_rank_0(case: Training, outcome: Outcome) -> None:

@@ -58,6 +58,7 @@ def shared_tests(
         first = first_batch_of(run(4, cases[4]))
         require(first, assert_starts_equal, "the ranks do not start with equal parameters")
         assert_all_hold(epoch_of(run(4, cases[4])), assert_replicas_equal)
+        assert_holds_later(run(4, cases[4]), assert_replicas_equal)
 
     def test_examples_are_shared_out(run):
         """uses no example twice in one epoch"""

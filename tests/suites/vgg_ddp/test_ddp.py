@@ -18,7 +18,12 @@ from .proof import (
     assert_reduced_in_buckets,
     assert_steps_come_from_backward,
 )
-from .rules import assert_gradients_only_by, assert_through_ddp, assert_wrapped
+from .rules import (
+    assert_gradients_only_by,
+    assert_reduced_once,
+    assert_through_ddp,
+    assert_wrapped,
+)
 from .shared_tests import shared_tests
 from .stages import assert_helped
 from .train_cases import cases_by_ranks, epoch_of
@@ -77,7 +82,7 @@ test_each_step_is_sgd = averaged(2)(SHARED.test_each_step_is_sgd)
 @averaged(4)
 def test_nothing_else_sends(run):
     """sends nothing between backward and step"""
-    assert_all_hold(epoch_of(run(4, CASES[4])), assert_silent)
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_silent, assert_reduced_once)
     assert_holds_later(run(4, CASES[4]), assert_silent)
 
 
