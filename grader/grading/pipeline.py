@@ -124,7 +124,7 @@ def _grade_all(task: GradingTask, progress: Progress) -> Report:
     selected = [part for part in assignment.parts if _is_selected(part.name, settings)]
     without = [part for part in selected if not _has_hidden(part, assignment, settings)]
     if settings.shows_hidden and len(without) == len(selected):
-        raise UsageError(f"{assignment.name} has no hidden checks here: only the course has them")
+        raise UsageError(f"{assignment.name} has no hidden checks here; leave out --show-hidden")
     settings.journal.limit_whole(whole_limit_s(selected))
     _require_known_checks(selected, task)
     _require_possible_ranks(selected, task)

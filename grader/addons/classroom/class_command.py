@@ -156,7 +156,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     elif filled := outputs.outdated(out):
         show(f"{filled[0]} may contain outdated marks; --fill FILE updates it")
     is_whole = all(each.final is not None for each in found)
-    return 0 if is_whole and not (strays.hand_ins or strays.authors) else 3
+    return 0 if is_whole and not (strays.hand_ins or strays.authors or strays.keys) else 3
 
 
 def _remembered(whole: _Class) -> ClassInputs:
@@ -233,13 +233,13 @@ def _grade_missing(
     options, gradings = whole.options, whole.gradings
     different = {each.digest: each for each in whole.inputs.hand_ins}
     missing = [each for each in different.values() if not gradings.has(keys[each.digest])]
-    if len(missing) < len(different):
-        what, done = ("judge", "judged") if options.judge_again else ("grade", "graded")
-        number = len(different) - len(missing)
-        say_visibly(f"{number} already {done} with these versions, {len(missing)} to {what}")
     why = "cannot be graded, so there is nothing to judge again"
-    refused = {digest: why for digest in different if gradings.is_refused(keys[digest])}
-    for line in whole.named(refused if options.judge_again else {}):
+    is_refused = gradings.is_refused if options.judge_again else lambda _: False
+    refused = {digest: why for digest in different if is_refused(keys[digest])}
+    if number := len(different) - len(missing) - len(refused):
+        what, done = ("judge", "judged") if options.judge_again else ("grade", "graded")
+        say_visibly(f"{number} already {done} with these versions, {len(missing)} to {what}")
+    for line in whole.named(refused):
         say_visibly(line)
     if not missing:
         return {}

@@ -37,7 +37,7 @@ def test_an_empty_hand_in_is_not_graded_again_after_the_image_has_changed(
     options.judge_again = True
     class_command.grade_class(options)
     said = capsys.readouterr().err
-    assert "1 already judged with these versions, 0 to judge" in said
+    assert "already judged" not in said
     assert "anna: cannot be graded, so there is nothing to judge again" in said
 
 

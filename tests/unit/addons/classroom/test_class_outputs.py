@@ -248,8 +248,8 @@ def test_the_page_of_the_class_has_no_names():
 def test_the_page_of_the_class_says_where_the_problems_of_nobody_are():
     """It cannot name them, so it must not say that there are none."""
     page = class_page.render("sums", [standing()], NAMES, [])
-    assert "<p>Nothing.</p>" not in page and "<p>No hand-in of a known student.</p>" in page
-    assert "What belongs to no known student" in page
+    assert "<p>Nothing.</p>" not in page and "<p>No student's hand-in.</p>" in page
+    assert "Hand-ins and points of unknown students are listed only" in page
 
 
 def test_a_short_name_is_not_taken_out_of_words():
