@@ -58,8 +58,7 @@ def assert_each_rank_steps(case: Training, outcome: Outcome) -> None:
     with case_context(case, outcome):
         if max(steps) and not min(steps):
             rank, other = steps.index(0), steps.index(max(steps))
-            text = f"Rank {rank} took no step of its own: all its models after a step are those "
-            text += f"of rank {other}'s optimizer."
+            text = f"Rank {rank} took no step itself; its models are those of rank {other}'s steps."
             helps = "without a server, every rank must take each step itself"
             raise RuleViolation(
                 found("serverless.one_rank_steps", text, help=helps, rank=rank, other=other)
