@@ -81,7 +81,9 @@ def layers(operations: Sequence[tuple[str, Sequence[int], Settings]]) -> list[La
         if operation in ("aten::clamp", "aten::clamp_", "aten::maximum"):
             # relu written as clamp(min=0) or maximum(x, 0).
             name = RELU
-        if name == MAX_POOL and set(settings.get("kernel_size", ())) == {1}:
+        # Without a stride, it gives back what it gets.
+        window = {*settings.get("kernel_size", ()), *settings.get("stride", ())}
+        if name == MAX_POOL and window == {1}:
             name = "max pool over 1x1"
         if name is not None:
             ran.append(Layer(name, tuple(shape), settings))

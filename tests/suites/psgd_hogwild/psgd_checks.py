@@ -1,5 +1,6 @@
 """What must come of psgd: each rank's SGD, the parts of the data, and the mean."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, permutations
@@ -198,10 +199,13 @@ def assert_train_at_once(case: Psgd, outcome: Outcome) -> None:
             num_received = sum(call.is_receive and call.matched_source == earlier for call in got)
             num_sent = sum(call.is_send and call.peer == later for call in gave)
             through, begun = (
-                sum(each.function in functions.COLLECTIVES for each in calls)
+                Counter(
+                    call.communicator for call in calls if call.function in functions.COLLECTIVES
+                )
                 for calls in (got, gave)
             )
-            if num_received > num_sent or through > begun:
+            both = {call.communicator for call in trace.ranks[earlier].calls}
+            if num_received > num_sent or any(through[each] > begun[each] for each in both):
                 text = f"Rank {later} began to train only after rank {earlier} had trained and "
                 text += "told it so."
                 helps = "all ranks must train at the same time"

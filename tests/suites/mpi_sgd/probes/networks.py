@@ -1,6 +1,7 @@
 """A network that is given its batches, and logs what it is trained on."""
 
 from itertools import pairwise
+from time import monotonic_ns
 
 import numpy as np
 
@@ -16,6 +17,8 @@ class Log:
         self.batches = []
         self.seen = []
         self.pending = None
+        self.began_ns = []
+        self.ended_ns = []
         self.before_forward = lambda num_batches_done: None
 
 
@@ -49,16 +52,20 @@ def scripted(base, case):
                     _assert_mpi_is_up()
                     log.before_forward(len(log.batches))
                 seen = _parameters(self) if record_weights else np.zeros(0)
-                log.pending = (rows, seen)
+                log.pending = (rows, seen, monotonic_ns())
             return super().forward_prop(x)
 
         def back_prop(self, y):
-            if log.pending is not None:
-                rows, seen = log.pending
-                log.batches.append(rows)
-                log.seen.append(seen)
-                log.pending = None
-            return super().back_prop(y)
+            if log.pending is None:
+                return super().back_prop(y)
+            rows, seen, began_ns = log.pending
+            log.batches.append(rows)
+            log.seen.append(seen)
+            log.began_ns.append(began_ns)
+            log.pending = None
+            gradients = super().back_prop(y)
+            log.ended_ns.append(monotonic_ns())
+            return gradients
 
     network = Scripted(
         sizes=list(case["sizes"]),
@@ -139,4 +146,6 @@ def trained(network, log, case):
         "passed": passed,
         "rows_per_call": rows_per_call,
         "seen": stacked(log.seen, num_parameters, np.float64),
+        "began_ns": np.array(log.began_ns, dtype=np.int64),
+        "ended_ns": np.array(log.ended_ns, dtype=np.int64),
     }
