@@ -186,11 +186,12 @@ def assert_train_at_once(case: Psgd, outcome: Outcome) -> None:
 
     That shows in numbers of calls: before its first batch ended, a rank has received more messages
     from another than that one had sent, or has gone through more collectives than it had begun,
-    before its last batch ended. Raises RuleViolation.
+    before its last batch ended. Not judged where calls are lost. Raises RuleViolation.
     """
     trace, ranks = outcome.trace, range(outcome.ranks)
+    if any(seen.truncated for seen in trace.ranks):
+        return
     with case_context(case, outcome):
-        assert_not_truncated(trace)
         ended = [outcome["ended_ns"][rank] for rank in ranks]
         for later, earlier in permutations((rank for rank in ranks if len(ended[rank])), 2):
             first_ns, last_ns = ended[later].min(), ended[earlier].max()

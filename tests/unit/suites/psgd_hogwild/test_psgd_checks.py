@@ -16,6 +16,7 @@ from psgd_hogwild.psgd_checks import (
     assert_plain_sgd_bit_for_bit,
     assert_sgd,
     assert_silent_meanwhile,
+    assert_train_at_once,
 )
 from psgd_hogwild.training_cases import assert_given_model, given_start
 
@@ -369,6 +370,27 @@ def test_times_that_disagree_with_the_calls_prove_nothing(before_ns, after_ns, s
         result["ended_ns"] = result["ended_ns"] * shift
     with pytest.raises(NotProven, match="contradict each other or the times"):
         assert_silent_meanwhile(case, run)
+
+
+@pytest.mark.parametrize("by_message", [True, False])
+def test_ranks_that_train_one_after_another_are_told(by_message):
+    """Rank 1 hears of rank 0's end before it begins; a late rank that hears nothing may train."""
+    end = 4 * STEP_NS
+    calls = [[call("Bcast", 1)] for _ in range(RANKS)]
+    run = run_of(calls=calls)
+    run.results[1]["ended_ns"] = run.results[1]["ended_ns"] + end
+    assert_train_at_once(CASE, run)
+    if by_message:
+        calls[0].append(replace(call("Send", end), peer=1))
+        calls[1].append(replace(call("Recv", end), peer=0, matched_source=0))
+    else:
+        for rank in range(2):
+            calls[rank].append(call("Barrier", end))
+    told_so = run_of(calls=calls)
+    told_so.results[1]["ended_ns"] = run.results[1]["ended_ns"]
+    with pytest.raises(RuleViolation, match="Rank 1 began to train only after rank 0") as error:
+        assert_train_at_once(CASE, told_so)
+    assert facts_of(error, "psgd.one_after_another") == {"rank": 1, "other": 0}
 
 
 def test_a_message_between_the_steps_is_told():
