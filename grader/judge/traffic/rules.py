@@ -159,6 +159,8 @@ def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> No
         if call.function in ("Mprobe", "Mrecv"):
             hint = " (inside the lower-case recv, which receives pickled objects)"
         more = f" ({_such_calls(number)})" if number > 1 else ""
+        if call.function.islower():  # of torch.distributed, whose other names are like this
+            allowed_text = allowed_text.replace("(Isend, Irecv, ...)", "(isend, irecv, ...)")
         raise RuleViolation(
             found(
                 "rule.call_not_allowed",
