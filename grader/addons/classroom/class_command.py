@@ -238,7 +238,8 @@ def _grade_missing(
     refused = {digest: why for digest in different if is_refused(keys[digest])}
     if number := len(different) - len(missing) - len(refused):
         what, done = ("judge", "judged") if options.judge_again else ("grade", "graded")
-        say_visibly(f"{number} already {done} with these versions, {len(missing)} to {what}")
+        by = " with these versions" if options.judge_again or options.regrade else ""
+        say_visibly(f"{number} already {done}{by}, {len(missing)} to {what}")
     for line in whole.named(refused):
         say_visibly(line)
     if not missing:

@@ -49,22 +49,6 @@ def assert_models_served(case: Training, outcome: Outcome) -> None:
         assert_server_gives(outcome.trace, dict.fromkeys(workers, 0), number, when=_steps(number))
 
 
-def assert_each_rank_steps(case: Training, outcome: Outcome) -> None:
-    """Assert that no rank leaves all steps to the optimizer of another. Raises RuleViolation.
-
-    Only steps of an optimizer are counted: where nobody takes any, they are written by hand.
-    """
-    steps = [int(number) for (number,) in outcome["optimizer_steps"]]
-    with case_context(case, outcome):
-        if max(steps) and not min(steps):
-            rank, other = steps.index(0), steps.index(max(steps))
-            text = f"Rank {rank} took no step itself; its models are those of rank {other}'s steps."
-            helps = "without a server, every rank must take each step itself"
-            raise RuleViolation(
-                found("serverless.one_rank_steps", text, help=helps, rank=rank, other=other)
-            )
-
-
 def assert_by_way_of_the_server(case: Training, outcome: Outcome) -> None:
     """Assert that workers, or clients, talk with the server only."""
     with case_context(case, outcome):

@@ -28,7 +28,7 @@ _ROOT_ARGUMENTS = {"gather": "dst", "scatter": "src"}
 _FEW_NUMBERS = 2
 _MOST_SHARE_SCATTERED = 2.5
 """Of the means: more than parameters beside them, fewer than the gradients of all ranks."""
-_LEAST_SHARE_REDUCED, _MOST_SHARE_REDUCED = 0.5, 2
+_LEAST_SHARE_REDUCED, _MOST_SHARE_REDUCED = 0.5, 1.5
 """Of the gradient's numbers: what is sent in half precision may be counted by halves."""
 
 

@@ -81,7 +81,7 @@ test_each_step_is_sgd = averaged(2)(SHARED.test_each_step_is_sgd)
 
 @averaged(4)
 def test_nothing_else_sends(run):
-    """sends nothing between backward and step"""
+    """sends nothing else in backward, or between it and the step"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_silent, assert_reduced_once)
     assert_holds_later(run(4, CASES[4]), assert_silent)
 

@@ -33,7 +33,7 @@ def test_an_empty_hand_in_is_not_graded_again_after_the_image_has_changed(
 
     monkeypatch.setattr(class_inputs, "require_image_of_course", refuse)
     assert class_command.grade_class(options) == code
-    assert "1 already graded with these versions, 0 to grade" in capsys.readouterr().err
+    assert "1 already graded, 0 to grade" in capsys.readouterr().err
     options.judge_again = True
     class_command.grade_class(options)
     said = capsys.readouterr().err

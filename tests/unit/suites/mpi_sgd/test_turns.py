@@ -37,35 +37,37 @@ def at(function, entered_ns, left_ns, **fields):
     return call(function, entered_ns=entered_ns, left_ns=left_ns, completed_ns=left_ns, **fields)
 
 
-def send(entered_ns):
-    return at("Send", entered_ns, entered_ns + 1, peer=1)
+def sends(*entered_ns):
+    return [at("Send", each, each + 1, peer=1) for each in entered_ns]
 
 
-def receive(completed_ns):
-    return at("Recv", completed_ns - 1, completed_ns, peer=0, matched_source=0)
+def receives(*completed_ns):
+    return [at("Recv", each - 1, each, peer=0, matched_source=0) for each in completed_ns]
 
 
-# Rank 0 computes from 10 to 20, and from 50 to 60.
-FIRST_BEGAN, FIRST_ENDED = [10, 50], [20, 60]
+def barriers(*times_ns):
+    return [at("Barrier", *times) for times in times_ns]
+
+
+# Rank 0 computes from 10 to 20, from 50 to 60, and from 90 to 100.
+FIRST_BEGAN, FIRST_ENDED = [10, 50, 90], [20, 60, 100]
+EXCHANGED = receives(45, 75, 110)
 
 
 @pytest.mark.parametrize(
     ("calls", "began", "ended"),
     [
-        (
-            [[send(5), send(21), send(61)], [receive(8), receive(45), receive(75)]],
-            [9, 46],
-            [44, 70],
-        ),
-        ([[send(21), send(61)], [receive(45), receive(75)]], [30, 46], [44, 70]),
-        ([[at("Allreduce", 21, 40)], [at("Allreduce", 35, 40)]], [30, 46], [34, 70]),
-        ([[], []], [25, 65], [30, 70]),
+        ([sends(5, 21, 61, 101), [*receives(8), *EXCHANGED]], [9, 46, 86], [44, 70, 99]),
+        ([sends(21, 61, 101), EXCHANGED], [30, 46, 86], [44, 70, 99]),
+        ([sends(21, 61, 101), receives(22, 75, 110)], [30, 46, 86], [44, 70, 99]),
+        ([barriers((21, 40), (61, 80)), barriers((35, 40), (75, 80))], [30, 46, 86], [34, 70, 99]),
+        ([[], []], [25, 65, 105], [30, 70, 110]),
         ([[], []], [], []),
     ],
-    ids=["start weights", "a late rank", "a collective", "without a word", "no step"],
+    ids=["start weights", "a late rank", "early once", "collectives", "without a word", "no step"],
 )
 def test_ranks_that_exchange_afterwards_compute_at_once(calls, began, ended):
-    """However late one of them is."""
+    """However late one of them is, and where it has got a message before it needed it."""
     outcome = trained(calls, [FIRST_BEGAN, began], [FIRST_ENDED, ended])
     assert_ranks_compute_at_once(CASE, outcome)
 
@@ -73,25 +75,26 @@ def test_ranks_that_exchange_afterwards_compute_at_once(calls, began, ended):
 @pytest.mark.parametrize(
     "calls",
     [
-        [[send(21), send(61)], [receive(22), receive(62)]],
-        [[at("Barrier", 21, 24)], [at("Barrier", 5, 24)]],
-        [[send(5), send(21)], [receive(8), receive(24)]],
+        [sends(21, 61, 101), receives(22, 62, 102)],
+        [barriers((21, 24), (61, 64), (101, 104)), barriers((5, 24), (45, 64), (85, 104))],
+        [sends(5, 21, 61, 101), receives(8, 24, 64, 104)],
     ],
     ids=["a token", "a barrier", "after the start weights"],
 )
 def test_a_rank_that_waits_for_anothers_gradient_does_not(calls):
-    """It begins only when the other one is done and has told it so."""
-    times = [FIRST_BEGAN, [25, 65]], [FIRST_ENDED, [30, 70]]
-    with pytest.raises(RuleViolation, match="In step 0, rank 1 began to compute only after rank 0"):
+    """It always begins only when the other one is done and has told it so."""
+    times = [FIRST_BEGAN, [25, 65, 105]], [FIRST_ENDED, [30, 70, 110]]
+    with pytest.raises(RuleViolation, match="In each of 3 steps, rank 1 began to compute only"):
         assert_ranks_compute_at_once(CASE, trained(calls, *times))
     assert_ranks_compute_at_once(CASE, trained(calls, *times, truncated=True))
+    few = [[each[:2] for each in of_ranks] for of_ranks in times]
+    assert_ranks_compute_at_once(CASE, trained(calls, *few))
 
 
 def test_a_communicator_that_one_of_them_is_not_in_says_nothing():
     """Leaders of groups call more collectives than others do."""
-    shared = {"communicator": 0}
-    calls = [
-        [at("Bcast", 21, 40, **shared)],
-        [at("Allreduce", 5, 8, communicator=7), at("Bcast", 35, 40, **shared)],
-    ]
-    assert_ranks_compute_at_once(CASE, trained(calls, [[10], [25]], [[20], [30]]))
+    of_leader = [at("Allreduce", each, each + 3, communicator=7) for each in (5, 45, 85)]
+    calls = [barriers((21, 40), (61, 80)), [*of_leader, *barriers((35, 40), (75, 80))]]
+    assert_ranks_compute_at_once(
+        CASE, trained(calls, [FIRST_BEGAN, [30, 50, 90]], [FIRST_ENDED, [34, 70, 99]])
+    )
