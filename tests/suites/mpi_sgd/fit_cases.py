@@ -165,8 +165,6 @@ class Fit(Case):
             "passed": Array("int64", (None,)),
             "rows_per_call": Array("int64", (None,)),
             "seen": Array("float64", (None, num_seen), finite=False),
-            "began_ns": Array("int64", (None,)),
-            "ended_ns": Array("int64", (None,)),
             **({"released_ns": Array("int64", (None,))} if "slow" in self.purpose else {}),
             # Numbers that are not finite are compared as well: whose they are tells more.
             **{name: Array("float64", shape, finite=False) for name, shape in self.shapes.items()},

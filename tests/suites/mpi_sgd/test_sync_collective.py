@@ -7,8 +7,6 @@ from grader.api import assert_requests_completed, part, points, stage
 from .shared_sync_tests import shared_tests
 from .summing import assert_collectives_carry_gradients, assert_gradients_given_once
 from .sync_cases import (
-    FEW_RANKS,
-    FIRST_STEP,
     Check,
     Run,
     assert_every_rank_gets_all_gradients,
@@ -16,9 +14,7 @@ from .sync_cases import (
     assert_gradients_come_together_somewhere,
     assert_rule,
     assert_stays_together,
-    assert_trained_as_one_process,
     cases_by_ranks,
-    launch_of,
 )
 from .sync_proof import assert_gradients_come_through_mpi
 from .sync_stages import (
@@ -27,7 +23,6 @@ from .sync_stages import (
     fails_in_a_collective,
     gives_a_step_to_collectives,
 )
-from .turns import assert_ranks_compute_at_once
 
 pytestmark = [part("sync_collective"), pytest.mark.mpi]
 
@@ -47,7 +42,6 @@ def test_gradients_come_together(run):
     """gives every rank the gradients of all ranks"""
     assert_come_together(run, assert_every_rank_gets_all_gradients, least_ranks=3)
     assert_stays_together(run, CASES)
-    assert_rule(run, CASES, assert_ranks_compute_at_once)
 
 
 test_every_process_takes_the_summed_step = points(0.5, requires=test_gradients_come_together)(
@@ -105,16 +99,6 @@ test_ends_as_a_program_of_its_own = points(1.5, requires=test_gradients_come_tog
 test_keeps_up_with_serial_training = points(0.25, requires=test_gradients_come_together)(
     SHARED.test_keeps_up_with_serial_training
 )
-
-
-@stage(9.75)
-def test_ranks_take_turns(run):
-    """trains correctly, but ranks compute one after another"""
-    assert_come_together(run, assert_every_rank_gets_all_gradients, least_ranks=3)
-    assert_stays_together(run, CASES)
-    for ranks in FEW_RANKS:
-        for case, outcome in launch_of(run, CASES, ranks, FIRST_STEP):
-            assert_trained_as_one_process(case, outcome)
 
 
 @stage(6)

@@ -15,7 +15,6 @@ from .shared_sync_tests import shared_tests
 from .summing import assert_messages_carry_gradients, assert_ring_traffic
 from .sync_cases import (
     FEW_RANKS,
-    FIRST_STEP,
     UNBUFFERED,
     Check,
     Run,
@@ -26,7 +25,6 @@ from .sync_cases import (
     assert_stays_together,
     assert_trained_as_one_process,
     cases_by_ranks,
-    launch_of,
 )
 from .sync_proof import assert_gradients_come_from_messages
 from .sync_stages import (
@@ -35,7 +33,6 @@ from .sync_stages import (
     sends_a_step_around_a_ring,
     sends_to_one_neighbour_on_some_ranks,
 )
-from .turns import assert_ranks_compute_at_once
 
 pytestmark = [part("sync_ring"), pytest.mark.mpi]
 
@@ -57,7 +54,6 @@ def test_gradients_come_together(run):
     """gives every rank all gradients in point-to-point messages"""
     assert_come_together(run, assert_every_rank_gets_all_gradients, least_ranks=3)
     assert_stays_together(run, CASES)
-    assert_rule(run, CASES, assert_ranks_compute_at_once)
 
 
 test_every_process_takes_the_summed_step = points(0.5, requires=test_gradients_come_together)(
@@ -136,16 +132,6 @@ test_ends_as_a_program_of_its_own = points(1.5, requires=test_gradients_come_tog
 test_keeps_up_with_serial_training = points(0.25, requires=test_gradients_come_together)(
     SHARED.test_keeps_up_with_serial_training
 )
-
-
-@stage(9.75, own=OWN)
-def test_ranks_take_turns(run):
-    """trains correctly, but ranks compute one after another"""
-    assert_come_together(run, assert_every_rank_gets_all_gradients, least_ranks=3)
-    assert_stays_together(run, CASES)
-    for ranks in FEW_RANKS:
-        for case, outcome in launch_of(run, CASES, ranks, FIRST_STEP):
-            assert_trained_as_one_process(case, outcome)
 
 
 @stage(6, own=OWN)

@@ -1,7 +1,6 @@
 """A network that is given its batches, and logs what it is trained on."""
 
 from itertools import pairwise
-from time import monotonic_ns
 
 import numpy as np
 
@@ -17,8 +16,6 @@ class Log:
         self.batches = []
         self.seen = []
         self.pending = None
-        self.began_ns = []
-        self.ended_ns = []
         self.before_forward = lambda num_batches_done: None
 
 
@@ -52,20 +49,16 @@ def scripted(base, case):
                     _assert_mpi_is_up()
                     log.before_forward(len(log.batches))
                 seen = _parameters(self) if record_weights else np.zeros(0)
-                log.pending = (rows, seen, monotonic_ns())
+                log.pending = (rows, seen)
             return super().forward_prop(x)
 
         def back_prop(self, y):
-            if log.pending is None:
-                return super().back_prop(y)
-            rows, seen, began_ns = log.pending
-            log.batches.append(rows)
-            log.seen.append(seen)
-            log.began_ns.append(began_ns)
-            log.pending = None
-            gradients = super().back_prop(y)
-            log.ended_ns.append(monotonic_ns())
-            return gradients
+            if log.pending is not None:
+                rows, seen = log.pending
+                log.batches.append(rows)
+                log.seen.append(seen)
+                log.pending = None
+            return super().back_prop(y)
 
     network = Scripted(
         sizes=list(case["sizes"]),
@@ -146,6 +139,4 @@ def trained(network, log, case):
         "passed": passed,
         "rows_per_call": rows_per_call,
         "seen": stacked(log.seen, num_parameters, np.float64),
-        "began_ns": np.array(log.began_ns, dtype=np.int64),
-        "ended_ns": np.array(log.ended_ns, dtype=np.int64),
     }
