@@ -29,7 +29,8 @@ _FEW_NUMBERS = 2
 _MOST_SHARE_SCATTERED = 2.5
 """Of the means: more than parameters beside them, fewer than the gradients of all ranks."""
 _LEAST_SHARE_REDUCED, _MOST_SHARE_REDUCED = 0.5, 1.5
-"""Of the gradient's numbers: what is sent in half precision may be counted by halves."""
+"""Of the gradient's numbers: what is sent in half precision may be counted by halves, and what
+other layers reduce in backward, such as a loss, is far less than the gradient."""
 
 
 def assert_not_through_ddp(case: Training, outcome: Outcome) -> None:
@@ -123,7 +124,7 @@ def assert_through_ddp(case: Training, outcome: Outcome) -> None:
 
 
 def assert_reduced_once(case: Training, outcome: Outcome) -> None:
-    """Assert that backward exchanges no more than the gradient. Raises RuleViolation."""
+    """Assert that backward all-reduces the gradient once, not twice. Raises RuleViolation."""
     num_steps(case, outcome)
     whole = num_parameters(case.first_channels)
     for rank, reduced in enumerate(outcome["num_reduced"]):
