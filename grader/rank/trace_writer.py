@@ -66,7 +66,7 @@ class TraceWriter:
         with self._lock:
             sequence = self._get("num_reserved")
             record = self._records[sequence % len(self._records)]
-            if sequence >= len(self._records):
+            if sequence >= len(self._records) and record["phase"] == 1:
                 self._overwritten[int(record["function"]) // self._name_num_bytes] = record
             self._set("num_reserved", sequence + 1)
             record["stamp"] = 0

@@ -202,6 +202,8 @@ def _arrays_in(data: bytes) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
 
 _NUM_RECORDS = 8
 _NUM_WAITS = _NUM_RECORDS * layout.WAITS_PER_RECORD
+_NUM_KEPT = layout.NAMES_NUM_BYTES // layout.NAME_NUM_BYTES
+"""Overwritten records that are kept: one of each function."""
 _NUM_WORDS = len(layout.HEADER_WORDS)
 _HEADER_NUM_BYTES = 8 * _NUM_WORDS
 
@@ -272,7 +274,7 @@ def _read_all(memory: TraceMemory) -> None:
     memory.snapshot()
     for since in (0, 3, 1 << 70):
         trace = memory.read(since)
-        assert len(trace.calls) <= _NUM_RECORDS
+        assert len(trace.calls) <= _NUM_RECORDS + _NUM_KEPT
         assert all(isinstance(call.sequence, int) for call in trace.calls)
 
 

@@ -210,16 +210,17 @@ class TraceMemory:
         names_end = names + min(self._word("num_name_bytes_used"), layout.NAMES_NUM_BYTES)
         copied_waits = self._map[waits:waits_end]
         copied_names = self._map[names:names_end]
+        oldest = self._word("num_reserved") - self._num_records
         return Copy(
             wanted=max(since_sequence, 0),
             first=first,
             head=head,
             num_waits=num_waits,
             waits_reserved=waits_reserved,
-            oldest=self._word("num_reserved") - self._num_records,
+            oldest=oldest,
             oldest_wait=self._word("num_waits_reserved") - num_waits,
             records=copied,
-            overwritten=self._map[overwritten:] if first > since_sequence else b"",
+            overwritten=self._map[overwritten:] if max(first, oldest) > since_sequence else b"",
             waits=copied_waits,
             names=copied_names,
         )

@@ -40,13 +40,13 @@ class Copy:
     waits: bytes
     names: bytes
     overwritten: bytes = b""
-    """The last lost record of each function, at any place."""
+    """The student's last lost record of each function, at any place."""
 
 
 def calls_of(copy: Copy) -> tuple[Calls, bool]:
     """Return the calls that were copied whole, and whether others are lost.
 
-    Of those that are lost, the last one of each function is there all the same.
+    Of the student's that are lost, the last one of each function is there all the same.
     """
     written = np.frombuffer(copy.records, layout.RECORD)
     sequences = np.uint64(min(copy.first, int(_LAST_SEQUENCE))) + np.arange(
@@ -77,7 +77,7 @@ def calls_of(copy: Copy) -> tuple[Calls, bool]:
 def _overwritten(copy: Copy) -> NDArray[Any]:
     """Return the records that were kept of lost calls among those asked for, in their order."""
     records = np.frombuffer(copy.overwritten, layout.RECORD)
-    stamps, first = records["stamp"], min(copy.first, int(_LAST_SEQUENCE))
+    stamps, first = records["stamp"], min(max(copy.first, copy.oldest), int(_LAST_SEQUENCE))
     records = np.sort(records[(stamps > copy.wanted) & (stamps <= first)], order="stamp")
     # Of two of one sequence, which nobody writes, one is kept.
     return records[np.diff(records["stamp"], prepend=np.uint64(0)) > 0]

@@ -2,6 +2,7 @@
 #include "records.h"
 
 #include "lock_and_clock.h"
+#include "phases.h"
 #include "trace_memory.h"
 
 const struct waited NOTHING_WAITED = {NULL, 0};
@@ -50,7 +51,7 @@ uint64_t write_record(const struct entry *entry, struct waited waited, uint64_t 
     struct header *header = memory.header;
     uint64_t sequence = atomic_load_explicit(&header->num_reserved, memory_order_relaxed);
     struct record *record = &memory.records[sequence & (memory.num_records - 1)];
-    if (sequence >= memory.num_records)
+    if (sequence >= memory.num_records && record->phase == PHASE_STUDENT)
         memory.overwritten[record->function % memory.num_name_bytes / NAME_NUM_BYTES] = *record;
     atomic_store_explicit(&header->num_reserved, sequence + 1, memory_order_relaxed);
     atomic_store_explicit(&record->stamp, 0, memory_order_relaxed);
