@@ -42,6 +42,7 @@ Time
     `assert_time_ratio`: compares with a yardstick, never with seconds. The yardstick's launch is
     without the submission, and its probe has its own module.
     `same_failures_as`: what a timed case may get wrong.
+    `assert_at_once`: ranks that pause in computing do not all wait for each other.
 Words
     `call_name`, `call_place`, `call_site`, `counted`, `listed`, `ranks_text`; `arrival_text`: a
     message that a rank read before it had arrived.
@@ -122,6 +123,7 @@ from grader.judge.traffic.rules import (
     assert_requests_completed,
     assert_uses_operations,
 )
+from grader.judge.traffic.turns import assert_at_once
 from grader.judge.values.array_comparison import (
     assert_every_rank,
     assert_unchanged,
@@ -140,7 +142,7 @@ from grader.trace.call_formatting import name_of as call_name
 from grader.trace.call_formatting import place_of as call_place
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
-API_VERSION = "3.9"
+API_VERSION = "3.10"
 """Version of this module: grows as docs/api.md promises."""
 
 __all__ = [each for each in dir() if each[0].isalpha()]

@@ -8,6 +8,7 @@ Functions take tensors of torch and arrays of numpy alike; their sizes are told 
 import contextlib
 import random
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 _NUM_NUMPY_SEEDS = 1 << 32
+_PAUSE_S = 0.05
 
 
 class Enough(BaseException):
@@ -165,6 +167,26 @@ class ExampleRows:
         Only what has the dtype of the examples can be one. batch: belongs to no graph.
         """
         return [self._row_of.get(example.tobytes(), -1) for example in np.asarray(batch)]
+
+
+class Pauses:
+    """Pauses in what a rank computes, for `assert_at_once` of grader.api to compare."""
+
+    def __init__(self, number: int) -> None:
+        """number: how many there are at most."""
+        self._number = number
+        self._spans: list[tuple[int, int]] = []
+
+    def pause(self) -> None:
+        """Pause for a moment, unless there have been enough pauses."""
+        if len(self._spans) < self._number:
+            began_ns = time.monotonic_ns()
+            time.sleep(_PAUSE_S)
+            self._spans.append((began_ns, time.monotonic_ns()))
+
+    def spans_ns(self) -> npt.NDArray[np.int64]:
+        """Return when each pause began and ended, of shape (pauses, 2)."""
+        return stacked(self._spans, 2, np.int64)
 
 
 def error_text(error: BaseException, most_chars: int | None = 500) -> str:

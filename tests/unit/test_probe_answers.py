@@ -8,6 +8,7 @@ WHAT_ELSE_DECIDES = {
     "counts_server": "the formula's answer beside it",
     "is_early": "nothing does, but one call of join() earns the same points",
     "num_failed": "hogwild itself has to raise",
+    "num_steps": "nothing does, but a rank that has an optimizer can as well let it step",
     "optimizer_steps": "the server's messages carry the model that the worker goes on with",
 }
 """By the name of the result: a submission that writes its own value still has to meet this."""

@@ -49,6 +49,21 @@ def assert_models_served(case: Training, outcome: Outcome) -> None:
         assert_server_gives(outcome.trace, dict.fromkeys(workers, 0), number, when=_steps(number))
 
 
+def assert_every_rank_steps(case: Training, outcome: Outcome) -> None:
+    """Assert that no rank's optimizer steps for the others, as a server's does."""
+    if only_rank_0_steps(outcome):
+        text = "Only rank 0 called step() of its optimizer: it is a server."
+        helps = "without a server, every rank must take each step with the averaged gradients"
+        with case_context(case, outcome):
+            raise RuleViolation(found("serverless.only_rank_0_steps", text, help=helps))
+
+
+def only_rank_0_steps(outcome: Outcome) -> bool:
+    """Return whether of several ranks rank 0 alone called step() of an optimizer."""
+    stepping = [rank for rank, number in enumerate(outcome["num_steps"]) if number[0]]
+    return outcome.ranks > 1 and stepping == [0]
+
+
 def assert_by_way_of_the_server(case: Training, outcome: Outcome) -> None:
     """Assert that workers, or clients, talk with the server only."""
     with case_context(case, outcome):

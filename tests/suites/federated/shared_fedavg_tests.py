@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.api import Launch
+from grader.api import Launch, assert_at_once, case_context
 
 from .answered import Cases, Check, Run, Runs, answered, assert_as_right_as, assert_ends_alike
 from .fedavg_cases import RoundChecks, assert_figure
@@ -40,15 +40,22 @@ def shared_tests(cases: Cases, alone: Callable[[Run], Launch] | None = None) -> 
         as_program = None if alone is None else lambda: alone(run)
         return answered(run, cases, alone=as_program, checks=checks)
 
+    def unbuffered(run: Run) -> Launch:
+        """Return the run in which MPI stores no message."""
+        return run(3, cases[3]).having(synchronous_sends=True)
+
     def faults_of(run: Run, checks: RoundChecks) -> Faults:
         """Return what altered messages lead to on one of these numbers of ranks."""
         return faults_in(run, *drawn_run(runs_of(run)), checks.everything)
 
     def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
-        """reaches the correct global model after every round"""
+        """trains all clients at once to the correct global models"""
         for case, outcome in runs_of(run, *checks.everything):
             for check in checks.training:
                 check(case, outcome)
+        for case, outcome in unbuffered(run).holding(checks.own_examples):
+            with case_context(case, outcome):
+                assert_at_once(outcome["paused_ns"])
 
     @pytest.mark.parametrize("ranks", cases)
     def test_trains_with_any_number_of_clients(run: Run, checks: RoundChecks, ranks: int) -> None:
@@ -104,7 +111,7 @@ def shared_tests(cases: Cases, alone: Callable[[Run], Launch] | None = None) -> 
 
     def test_works_when_no_message_is_buffered(run: Run, checks: RoundChecks) -> None:
         """works without message buffering"""
-        for case, outcome in run(3, cases[3]).having(synchronous_sends=True):
+        for case, outcome in unbuffered(run):
             assert_as_right_as(runs_of(run), case, outcome, checks.everything)
 
     return SimpleNamespace(**locals())

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.api import Launch, part, points, stage
+from grader.api import Launch, assert_at_once, case_context, part, points, stage
 
 from .answered import (
     Check,
@@ -49,6 +49,11 @@ def runs_of(run: Run, *checks: Check) -> Runs:
 def alone(run: Run) -> Launch:
     """Return the run of the script as its own program."""
     return run(2, ONE_WORKER[2], standalone=True)
+
+
+def unbuffered(run: Run) -> Launch:
+    """Return the run in which MPI stores no message."""
+    return run(3, CASES[3]).having(synchronous_sends=True)
 
 
 def faults_of(run: Run, checks: StepChecks) -> Faults:
@@ -160,10 +165,13 @@ def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
 
 @points(5, requires=test_training_uses_what_is_sent)
 def test_workers_get_the_new_model_in_every_step(run: Run, checks: StepChecks) -> None:
-    """computes each gradient with the server's new model"""
+    """computes gradients at once, each with the server's new model"""
     for case, outcome in runs_of(run, *checks.everything):
         checks.workers_follow(case, outcome)
         assert_models_served(case, outcome)
+    for case, outcome in unbuffered(run).holding(checks.workers_follow):
+        with case_context(case, outcome):
+            assert_at_once(outcome["paused_ns"])
     faults = faults_of(run, checks)
     assert_models_matter(faults, checks)
     faults.assert_contents(checks.assert_models_given)
@@ -211,7 +219,7 @@ def test_a_step_sends_gradients_once(run: Run, checks: StepChecks) -> None:
 @points(1.25, requires=test_training_uses_what_is_sent)
 def test_works_when_no_message_is_buffered(run: Run, checks: StepChecks) -> None:
     """works without message buffering"""
-    for case, outcome in run(3, CASES[3]).having(synchronous_sends=True):
+    for case, outcome in unbuffered(run):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)
 
 

@@ -17,6 +17,7 @@ _NUM_TEST = 20
 _TIMES_LONGER = (3, 5)
 """What code does once a short run would be over must show, and a run must not take too long."""
 _CLASSES = 10
+_NUM_PAUSES = 4
 
 _BOUND = 1e3
 """What no parameter of a training that goes well comes near."""
@@ -121,6 +122,9 @@ class Training(Case):
                     [same["labels"][shuffled], same["labels"][num_training:]]
                 )
             same["file"] = self.file
+            # No case is short of time less than this one, which is run once.
+            if self.synchronous_sends:
+                same["num_pauses"] = _NUM_PAUSES
             if self.most_gradients:
                 same["most_gradients"] = self.most_gradients
                 same["keeps_tags"] = self.keeps_tags
@@ -140,7 +144,9 @@ class Training(Case):
             "rows_per_batch": Array("int64", (None,)),
             "seen": Array("float32", (None, None), finite=False),
             "figures": Text(),
+            "num_steps": Array("int64", (1,)),
             "optimizer_steps": Array("int64", (1,)),
+            "paused_ns": Array("int64", (None, 2)),
         }
 
 

@@ -78,6 +78,8 @@ class Fit(Case):
     group: str = ""
     """A word of the suite's own to select cases by."""
     learning_rate: float = 0.3
+    num_pauses: int = 0
+    """Of each rank, in its first batches: do the ranks compute at the same time?"""
 
     @property
     def is_asynchronous(self) -> bool:
@@ -127,6 +129,7 @@ class Fit(Case):
             "number_of_batches": number_of_batches,
             "epochs": epochs,
             "record_weights": self._records_weights,
+            "num_pauses": self.num_pauses,
             "start": _start(random, self.sizes),
             "data": rows[:_NUM_ROWS],
             "labels": labels[:_NUM_ROWS],
@@ -165,7 +168,11 @@ class Fit(Case):
             "passed": Array("int64", (None,)),
             "rows_per_call": Array("int64", (None,)),
             "seen": Array("float64", (None, num_seen), finite=False),
-            **({"released_ns": Array("int64", (None,))} if "slow" in self.purpose else {}),
+            **(
+                {"released_ns": Array("int64", (None,))}
+                if "slow" in self.purpose
+                else {"paused_ns": Array("int64", (None, 2))}
+            ),
             # Numbers that are not finite are compared as well: whose they are tells more.
             **{name: Array("float64", shape, finite=False) for name, shape in self.shapes.items()},
         }

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.api import assert_time_ratio, same_failures_as
+from grader.api import assert_at_once, assert_time_ratio, case_context, same_failures_as
 
 from .fit_cases import TIME_FACTOR
 from .summing import assert_arrays_not_pickled
@@ -33,9 +33,13 @@ def shared_tests(file: str, cases: Cases) -> SimpleNamespace:
 
     @pytest.mark.parametrize("ranks", FEW_RANKS)
     def test_every_process_takes_the_summed_step(run, ranks):
-        """matches serial training after the first step"""
+        """matches serial training after a step of all ranks at once"""
         for case, outcome in launch_of(run, cases, ranks, FIRST_STEP):
             assert_trained_as_one_process(case, outcome)
+        several = run(ranks, cases[ranks]).having(group=SEVERAL_STEPS)
+        for case, outcome in several.holding(assert_trained_as_one_process):
+            with case_context(case, outcome):
+                assert_at_once(outcome["paused_ns"])
 
     @pytest.mark.parametrize("ranks", STEPPING_RANKS)
     def test_several_steps(run, ranks):

@@ -45,6 +45,7 @@ _ATOL = 1e-11
 _DRIFT = 1e-6
 """Float32 for the gradients changed 3e-7 at most in 630 steps; the order of sums far less."""
 _RANKS_OF_LONG = 2
+_RANKS_AT_ONCE = 4
 _STEPS_OF_LONG = 160
 _MOST_EPOCHS = 5
 
@@ -318,6 +319,7 @@ def _cases(ranks: int, file: str, *, has_messages: bool) -> tuple[Fit, ...]:
         return (first, steps) if ranks in STEPPING_RANKS else (first,)
     # Some messages of the wide network are longer than what MPI stores of its own accord.
     steps = _fit(file, (64, 32, 10), 3, 1, SEVERAL_STEPS)
+    steps = replace(steps, num_pauses=steps.num_steps if ranks == _RANKS_AT_ONCE else 0)
     # As many steps as main.py takes, on the ranks that need the least time for them.
     batches, epochs = (_STEPS_OF_LONG // 8, 8) if ranks == _RANKS_OF_LONG else (2, 2)
     many = _fit(file, (6, 5, 4, 3), batches, epochs, SEVERAL_EPOCHS)

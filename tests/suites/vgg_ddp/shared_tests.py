@@ -2,6 +2,8 @@
 
 from types import SimpleNamespace
 
+from grader.api import assert_at_once
+
 from .batches import assert_in_training_mode, assert_own_gradients
 from .checks import (
     Check,
@@ -22,7 +24,7 @@ from .later import Cases, assert_holds_later
 from .proof import assert_steps_come_from_payloads
 from .rules import assert_folders_created, assert_options_of_handout, assert_plain
 from .steps import assert_trained
-from .train_cases import epoch_of, first_batch_of
+from .train_cases import epoch_of, first_batch_of, late_of
 
 
 def shared_tests(
@@ -79,8 +81,10 @@ def shared_tests(
         assert_holds_later(run(4, cases[4]), of_own, where=assert_in_training_mode)
 
     def test_step_uses_the_mean(run):
-        """uses the mean of all ranks' gradients in each step"""
+        """uses the mean of gradients that all ranks compute at once"""
         assert_all_hold(epoch_of(run(4, cases[4])), of_mean)
+        for _, outcome in late_of(run(4, cases[4])).holding(assert_steps_use_all):
+            assert_at_once(outcome["paused_ns"])
 
     def test_each_step_is_sgd(run):
         """uses SGD (lr 0.1, momentum 0.9, weight decay 1e-4)"""

@@ -37,6 +37,7 @@ _OF_STEPS = {
     "in_training": Array("int64", (None,)),
     "num_reduced": Array("int64", (None,)),
     "given": Array("float64", (None, 5)),
+    "paused_ns": Array("int64", (None, 2)),
 }
 """What the probe saw of the steps that are looked at."""
 

@@ -7,19 +7,21 @@ import inspect
 
 import numpy as np
 
-from grader.rank.toolbox import Enough, ExampleRows, packed, replaced
+from grader.rank.toolbox import Enough, ExampleRows, Pauses, packed, replaced
 
 
 class Log:
     """The training examples and the weights of every gradient that was computed in this rank."""
 
-    def __init__(self, examples, most_gradients=None):
+    def __init__(self, examples, most_gradients=None, num_pauses=0):
         self.rows = ExampleRows(examples.data)
         self.batches = []
         self.seen = []
         self.network = None
         self.aggregate = np.zeros(0, dtype=np.float32)
         self.most_gradients = most_gradients
+        self.pauses = Pauses(num_pauses)
+        self.num_steps = 0
         self.optimizer_steps = 0
         """Steps whose weights a later gradient was computed with, not others that came instead."""
         self.stepped = None
@@ -60,6 +62,7 @@ class Log:
 
     def _after_step(self, *_):
         if self.network is not None:
+            self.num_steps += 1
             self.stepped = packed_entries(self.network.state_dict())
 
     def _after_forward(self, module, inputs, output):
@@ -71,6 +74,7 @@ class Log:
         output._is_watched = True
         self.network = module
         self._end_when_done()
+        self.pauses.pause()
         rows = self.rows.of(inputs[0].detach())
 
         def on_backward(_):

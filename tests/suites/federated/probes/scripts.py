@@ -22,10 +22,13 @@ _MOST_LOOKS = 60
 """So often in turn a rank that has ended looks for messages in vain."""
 
 
-def train(student, comm, *, file, **examples):
-    """Run the student's script on given examples; return what it trained on, and its model."""
+def train(student, comm, *, file, num_pauses=0, **examples):
+    """Run the student's script on given examples; return what it trained on, and its model.
+
+    num_pauses: of each rank, to see whether ranks compute gradients at the same time.
+    """
     given = begin_anew(comm, **examples)
-    log = Log(given.train)
+    log = Log(given.train, num_pauses=num_pauses)
     with (
         log.watching(),
         watched_aggregation(log),
@@ -106,7 +109,9 @@ def _seen(log, names):
         "rows_per_batch": rows_per_batch,
         "seen": np.array(log.seen, dtype=np.float32) if log.seen else np.zeros((0, 0), np.float32),
         "figures": pictures(),
+        "num_steps": np.array([log.num_steps]),
         "optimizer_steps": np.array([log.optimizer_steps]),
+        "paused_ns": log.pauses.spans_ns(),
     }
 
 

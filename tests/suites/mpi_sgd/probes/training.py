@@ -5,21 +5,30 @@ from time import monotonic_ns
 
 import numpy as np
 
+from grader.rank.toolbox import Pauses
+
 from .networks import fit_network, scripted, trained
 
 
 def fit(student, comm, **case):
     """Train the student's network on scripted batches from given start weights.
 
-    Each rank pauses before it begins, and before its batches, for as long as the case says.
+    Each rank pauses before it begins, and before its batches, for as long as the case says; in its
+    first batches so often that it shows whether ranks compute at the same time.
     """
     network, log = scripted(student.function(case["file"], case["class_name"]), case)
     pauses_s = iter(case.get("pauses_s", ()))
-    log.before_forward = lambda num_batches_done: time.sleep(next(pauses_s, 0))
+    pauses = Pauses(case["num_pauses"])
+
+    def before_forward(num_batches_done):
+        time.sleep(next(pauses_s, 0))
+        pauses.pause()
+
+    log.before_forward = before_forward
     time.sleep(next(pauses_s, 0))
     with student.phase():
         fit_network(network, case)
-    return trained(network, log, case)
+    return {**trained(network, log, case), "paused_ns": pauses.spans_ns()}
 
 
 def fit_beside_a_slow_worker(
