@@ -155,7 +155,7 @@ class _Writes(TorchDispatchMode):
 
 _WORD = 4
 """Bytes of a parameter's number."""
-_ONE_STEP_OF = 4
+_ONE_STEP_OF = 2
 """After the first meeting one of so many steps is held up: drawn as it is made."""
 
 
