@@ -181,8 +181,10 @@ def _constants(module: ast.Module) -> list[ast.Assign]:
 def _is_finding(node: ast.AST) -> bool:
     return (
         isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in ("found", "Finding", "crash")
+        and (
+            (isinstance(node.func, ast.Name) and node.func.id in ("found", "Finding", "crash"))
+            or (isinstance(node.func, ast.Attribute) and node.func.attr == "of")
+        )
         and len(node.args) > 1
         and isinstance(node.args[0], ast.Constant)
         and bool(node.args[0].value)

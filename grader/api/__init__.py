@@ -19,7 +19,8 @@ Looking at results
 Verdicts
     `WrongAnswer`, `RuleViolation`, `BudgetExceeded` (TIME_LIMIT_EXCEEDED), `NotProven`: each takes
     sentences, or findings, of which the first names the cause. `found(key, text, help=...,
-    fact=...)` makes a `Finding`; reports group by its key, and labels name it.
+    fact=...)` makes a `Finding`, and `WrongAnswer.of(...)` an error of one; reports group by its
+    key, and labels name it.
 Values
     `assert_every_rank`, `assert_unchanged`, `reduction_tolerance`; `sum_text`, `factor_text`: what
     a wrong sum is made of. `WrongAnswer.at(message, [differences_of(...)])` shows elements beside a

@@ -1,10 +1,10 @@
 """What a check raises when a submission does not hold: the exception names the verdict."""
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 from grader.model.evidence import Budget, Differences
-from grader.model.finding import Finding, joined
+from grader.model.finding import Finding, found, joined
 
 
 class CheckFailure(AssertionError):
@@ -23,6 +23,11 @@ class CheckFailure(AssertionError):
         self.case = case
         told = joined(self.findings)
         super().__init__(f"{case}: {told}" if case else told)
+
+    @classmethod
+    def of(cls, key: str, text: str, /, *, help: str = "", **facts: Any) -> Self:
+        """Return the exception of one finding, given as to `found`."""
+        return cls(found(key, text, help=help, **facts))
 
     @classmethod
     def at(

@@ -8,7 +8,6 @@ from grader.judge.check_failures import NotProven, RuleViolation
 from grader.judge.traffic.collective_calls import CollectiveCall, collective_calls, messages_of
 from grader.judge.traffic.counting import PICKLE_NUM_BYTES, assert_not_truncated, bytes_text
 from grader.judge.traffic.neighbours import assert_neighbours_are_known
-from grader.model.finding import found
 from grader.model.plural import counted
 from grader.trace.call_formatting import at, listed, name_of, place_of, ranks_text
 from grader.trace.calls import Call, Trace
@@ -98,15 +97,13 @@ def _assert_per_iteration(
             if not (low * iterations <= more or num_ranks == 1) or more > high * iterations:
                 number = f"{more / iterations:.3g}"
                 few = counted(shorter, "iteration")
-                raise RuleViolation(
-                    found(
-                        "rule.calls_per_iteration",
-                        f"rank {rank} {doing.format(number, 's' * (number != '1'))} per iteration "
-                        f"({len(before)} in {few}, {len(after)} in {longer}); "
-                        f"expected {bounds_text(bounds)}{_places(after)}",
-                        rank=rank,
-                        per_iteration=more / iterations,
-                    )
+                raise RuleViolation.of(
+                    "rule.calls_per_iteration",
+                    f"rank {rank} {doing.format(number, 's' * (number != '1'))} per iteration "
+                    f"({len(before)} in {few}, {len(after)} in {longer}); "
+                    f"expected {bounds_text(bounds)}{_places(after)}",
+                    rank=rank,
+                    per_iteration=more / iterations,
                 )
 
 
@@ -152,27 +149,23 @@ def assert_collective_size(
                 continue
             call = each.call
             if call.num_bytes < 0:
-                raise NotProven(
-                    found(
-                        "evidence.unknown_size",
-                        f"the record does not say how much rank {rank} passed to "
-                        f"{name_of(call)}{at(call)}; your instructor reviews this part",
-                        rank=rank,
-                        place=place_of(call),
-                    )
+                raise NotProven.of(
+                    "evidence.unknown_size",
+                    f"the record does not say how much rank {rank} passed to "
+                    f"{name_of(call)}{at(call)}; your instructor reviews this part",
+                    rank=rank,
+                    place=place_of(call),
                 )
             headers = PICKLE_NUM_BYTES if each.is_pickled else 0
             if not low <= call.num_bytes <= high + headers:
-                raise RuleViolation(
-                    found(
-                        "rule.collective_size",
-                        f"rank {rank} passed {_size(each, item_num_bytes)} to "
-                        f"{name_of(call)}{at(call)}; expected {_expected(num_elements)} of "
-                        f"{bytes_text(item_num_bytes)} in each call",
-                        rank=rank,
-                        num_bytes=call.num_bytes,
-                        place=place_of(call),
-                    )
+                raise RuleViolation.of(
+                    "rule.collective_size",
+                    f"rank {rank} passed {_size(each, item_num_bytes)} to "
+                    f"{name_of(call)}{at(call)}; expected {_expected(num_elements)} of "
+                    f"{bytes_text(item_num_bytes)} in each call",
+                    rank=rank,
+                    num_bytes=call.num_bytes,
+                    place=place_of(call),
                 )
 
 
@@ -227,17 +220,15 @@ def assert_bytes_per_edge(trace: Trace, expected: Mapping[tuple[int, int], Bound
         low, high = bounds_of(bounds)
         headers = PICKLE_NUM_BYTES * sum(call.pickled for call in sent)
         if not low <= found_bytes[sender, receiver] <= high + headers:
-            raise RuleViolation(
-                found(
-                    "rule.bytes_per_edge",
-                    f"rank {sender} sent "
-                    f"{_account(found_bytes[sender, receiver], receiver, sent)}; "
-                    f"expected {bounds_text(bounds)} bytes",
-                    rank=sender,
-                    peer=receiver,
-                    num_bytes=found_bytes[sender, receiver],
-                    places=[place_of(call) for call in sent[:1]],
-                )
+            raise RuleViolation.of(
+                "rule.bytes_per_edge",
+                f"rank {sender} sent "
+                f"{_account(found_bytes[sender, receiver], receiver, sent)}; "
+                f"expected {bounds_text(bounds)} bytes",
+                rank=sender,
+                peer=receiver,
+                num_bytes=found_bytes[sender, receiver],
+                places=[place_of(call) for call in sent[:1]],
             )
 
 

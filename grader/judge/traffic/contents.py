@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from grader.judge.check_failures import NotProven
 from grader.judge.traffic.counting import assert_not_truncated, recorded_sends
-from grader.model.finding import found
 from grader.trace.call_formatting import at, name_of
 from grader.trace.calls import Call, Trace
 from grader.trace.functions import BY_OTHER_THAN_MESSAGES
@@ -234,17 +233,15 @@ def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
     for rank, num_bytes in enumerate(brought):
         needed = (n - 1) * np.asarray(arrays[rank]).nbytes if arrays else 0
         if num_bytes < needed:
-            raise NotProven(
-                found(
-                    "evidence.contents_not_sent",
-                    f"rank {rank} needs {needed} bytes of the other ranks' arrays, or of sums "
-                    f"of them. The messages sent to it delivered only {num_bytes} of these "
-                    f"bytes{what}. "
-                    "Its results might not come from messages; your instructor reviews this part",
-                    rank=rank,
-                    num_bytes=num_bytes,
-                    needed_num_bytes=needed,
-                )
+            raise NotProven.of(
+                "evidence.contents_not_sent",
+                f"rank {rank} needs {needed} bytes of the other ranks' arrays, or of sums "
+                f"of them. The messages sent to it delivered only {num_bytes} of these "
+                f"bytes{what}. "
+                "Its results might not come from messages; your instructor reviews this part",
+                rank=rank,
+                num_bytes=num_bytes,
+                needed_num_bytes=needed,
             )
 
 

@@ -15,14 +15,12 @@ from grader.trace.functions import ALL
 def assert_no_doubts(trace: Trace) -> None:
     """Raise NotProven when the evidence contradicts itself: neither way can be told from it."""
     if trace.doubts:
-        raise NotProven(
-            found(
-                "evidence.disagrees",
-                f"our records of this run disagree: {trace.doubts[0]}. Your instructor reviews "
-                "this part",
-                ranks=trace.doubtful_ranks,
-                doubts=trace.doubts,
-            )
+        raise NotProven.of(
+            "evidence.disagrees",
+            f"our records of this run disagree: {trace.doubts[0]}. Your instructor reviews "
+            "this part",
+            ranks=trace.doubtful_ranks,
+            doubts=trace.doubts,
         )
 
 
@@ -35,34 +33,28 @@ def assert_not_truncated(trace: Trace) -> None:
     assert_no_doubts(trace)
     for rank, seen in enumerate(trace.ranks):
         if not seen.attached:
-            raise NotProven(
-                found(
-                    "evidence.not_recorded",
-                    f"rank {rank}'s calls were not recorded, so this check proves nothing",
-                    rank=rank,
-                )
+            raise NotProven.of(
+                "evidence.not_recorded",
+                f"rank {rank}'s calls were not recorded, so this check proves nothing",
+                rank=rank,
             )
         if seen.truncated:
-            raise NotProven(
-                found(
-                    "evidence.calls_not_kept",
-                    f"rank {rank} made more calls than the grader keeps, so this check proves "
-                    "nothing; a correct solution needs far fewer",
-                    rank=rank,
-                )
+            raise NotProven.of(
+                "evidence.calls_not_kept",
+                f"rank {rank} made more calls than the grader keeps, so this check proves "
+                "nothing; a correct solution needs far fewer",
+                rank=rank,
             )
         is_known = seen.calls.function_is(ALL.__contains__)
         unreadable = ~is_known | (_are_messages(seen.calls) & ~_are_readable(seen.calls, trace))
         for call in seen.calls.where(unreadable)[:1]:
-            raise NotProven(
-                found(
-                    "evidence.makes_no_sense",
-                    f"the record of rank {rank}'s call{at(call)} is inconsistent "
-                    f"({name_of(call)}, peer {call.peer}, {bytes_text(call.num_bytes)}), so "
-                    "this check proves nothing",
-                    rank=rank,
-                    place=place_of(call),
-                )
+            raise NotProven.of(
+                "evidence.makes_no_sense",
+                f"the record of rank {rank}'s call{at(call)} is inconsistent "
+                f"({name_of(call)}, peer {call.peer}, {bytes_text(call.num_bytes)}), so "
+                "this check proves nothing",
+                rank=rank,
+                place=place_of(call),
             )
 
 
@@ -209,16 +201,14 @@ def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) ->
             num_bytes = sent.total("num_bytes")
             headers = PICKLE_NUM_BYTES * int(sent.flag("pickled").sum())
             if not _fits(num_bytes, (length, length), item_num_bytes, headers):
-                raise RuleViolation(
-                    found(
-                        "volume.not_own_array",
-                        f"rank {rank} sent {_elements(num_bytes, item_num_bytes)} to rank {other}; "
-                        f"in the naive exchange, each rank sends its own array (length {length}) "
-                        "to every other rank",
-                        rank=rank,
-                        peer=other,
-                        num_bytes=num_bytes,
-                    )
+                raise RuleViolation.of(
+                    "volume.not_own_array",
+                    f"rank {rank} sent {_elements(num_bytes, item_num_bytes)} to rank {other}; "
+                    f"in the naive exchange, each rank sends its own array (length {length}) "
+                    "to every other rank",
+                    rank=rank,
+                    peer=other,
+                    num_bytes=num_bytes,
                 )
 
 
@@ -241,12 +231,10 @@ def _assert_volume(
     most = f". With chunks padded to equal length, up to {in_all[1]} elements are allowed"
     padded = most if in_all[0] < in_all[1] else ""
     if in_all[0] > 0 and not any(sent):
-        raise RuleViolation(
-            found(
-                "volume.nothing_sent",
-                f"no rank sent anything; {algorithm} sends {in_all[0]} elements in all: "
-                f"{in_all_formula}{padded}",
-            )
+        raise RuleViolation.of(
+            "volume.nothing_sent",
+            f"no rank sent anything; {algorithm} sends {in_all[0]} elements in all: "
+            f"{in_all_formula}{padded}",
         )
     for rank, num_bytes in enumerate(sent):
         if not _fits(num_bytes, by_each[rank], item_num_bytes, headers[rank]):
@@ -318,15 +306,13 @@ def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
         num_kinds = len(set(sent.keys("peer", "tag", "num_bytes")))
         num_bytes = len(sent) * log2(max(num_kinds, 1)) / 8
         if num_bytes >= needed_num_bytes:
-            raise NotProven(
-                found(
-                    "evidence.envelopes_could_tell",
-                    f"rank {rank} sent {len(sent)} messages with {num_kinds} different "
-                    "combinations of receiver, tag, and length. These alone can carry "
-                    f"{num_bytes:.0f} bytes; the result needs only {needed_num_bytes:.0f}. "
-                    "The result might not come from the messages' content; "
-                    "your instructor reviews this part",
-                    rank=rank,
-                    num_messages=len(sent),
-                )
+            raise NotProven.of(
+                "evidence.envelopes_could_tell",
+                f"rank {rank} sent {len(sent)} messages with {num_kinds} different "
+                "combinations of receiver, tag, and length. These alone can carry "
+                f"{num_bytes:.0f} bytes; the result needs only {needed_num_bytes:.0f}. "
+                "The result might not come from the messages' content; "
+                "your instructor reviews this part",
+                rank=rank,
+                num_messages=len(sent),
             )

@@ -12,7 +12,6 @@ from grader.judge.check_failures import NotProven, WrongAnswer
 from grader.judge.traffic.collective_differences import collective_difference
 from grader.judge.traffic.counting import assert_not_truncated, sends_of
 from grader.judge.traffic.message_faults import contributions, counted_sends, payload_calls
-from grader.model.finding import found
 from grader.model.plural import counted
 from grader.model.report import MessageFault, Outcome, RunFailure
 from grader.trace.call_formatting import at, listed, name_of, ranks_text
@@ -69,14 +68,12 @@ def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
     assert_messages_matter(trace, effects)
     for effect in effects:
         if effect.happened and effect.noticed:
-            raise NotProven(
-                found(
-                    "evidence.altered_message_noticed",
-                    f"{_told(trace, effect.message)}, and the run ended without results. If "
-                    "your code noticed the change, it might have the number from elsewhere; "
-                    f"{_LOOK}",
-                    rank=effect.message.rank,
-                )
+            raise NotProven.of(
+                "evidence.altered_message_noticed",
+                f"{_told(trace, effect.message)}, and the run ended without results. If "
+                "your code noticed the change, it might have the number from elsewhere; "
+                f"{_LOOK}",
+                rank=effect.message.rank,
             )
 
 
@@ -93,13 +90,11 @@ def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None
         if effect.happened and not effect.influenced:
             if differs := collective_difference(trace):
                 raise WrongAnswer(differs)
-            raise NotProven(
-                found(
-                    "evidence.altered_message_without_effect",
-                    f"{_told(trace, effect.message)}, but no result changed. The results might "
-                    f"not come from the messages; {_LOOK}",
-                    rank=effect.message.rank,
-                )
+            raise NotProven.of(
+                "evidence.altered_message_without_effect",
+                f"{_told(trace, effect.message)}, but no result changed. The results might "
+                f"not come from the messages; {_LOOK}",
+                rank=effect.message.rank,
             )
 
 
@@ -118,13 +113,11 @@ def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
         )
         number = len(happened)
         messages = counted(number, "message", "messages, each in its own run")
-        raise NotProven(
-            found(
-                "evidence.no_altered_message_matters",
-                f"we changed {messages}, but {came}. The results might not come from the "
-                f"messages; {_LOOK}",
-                number=number,
-            )
+        raise NotProven.of(
+            "evidence.no_altered_message_matters",
+            f"we changed {messages}, but {came}. The results might not come from the "
+            f"messages; {_LOOK}",
+            number=number,
         )
 
 
@@ -151,17 +144,15 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
     for effect in effects:
         run = _run_from(after, after[effect.message.rank], len(effect.influenced))
         if effect.happened and effect.influenced != run:
-            raise NotProven(
-                found(
-                    "evidence.influence_unlike_a_ring",
-                    f"{_told(trace, effect.message)}, and the results of "
-                    f"{ranks_text(effect.influenced)} changed. In a ring, those of "
-                    f"{ranks_text(run)} would change. The results might not come from the messages "
-                    f"alone; {_LOOK}",
-                    rank=effect.message.rank,
-                    influenced=effect.influenced,
-                    expected=run,
-                )
+            raise NotProven.of(
+                "evidence.influence_unlike_a_ring",
+                f"{_told(trace, effect.message)}, and the results of "
+                f"{ranks_text(effect.influenced)} changed. In a ring, those of "
+                f"{ranks_text(run)} would change. The results might not come from the messages "
+                f"alone; {_LOOK}",
+                rank=effect.message.rank,
+                influenced=effect.influenced,
+                expected=run,
             )
     for rank in range(n):
         own = [effect for effect in effects if effect.message.rank == rank]
@@ -171,28 +162,24 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
         expected = [*range(1, n), *[n] * (n - 1)]
         is_known = all(effect.happened for effect in own)
         if is_plain and is_known and num_influenced != expected:
-            raise NotProven(
-                found(
-                    "evidence.influences_unlike_a_ring",
-                    f"we changed rank {rank}'s {len(own)} messages, one per run. In ascending "
-                    f"order, the results of {listed(map(str, num_influenced))} ranks changed; in "
-                    f"a ring, it would be {listed(map(str, expected))}. The results might not "
-                    f"come from the messages alone; {_LOOK}",
-                    rank=rank,
-                    influenced=num_influenced,
-                    expected=expected,
-                )
+            raise NotProven.of(
+                "evidence.influences_unlike_a_ring",
+                f"we changed rank {rank}'s {len(own)} messages, one per run. In ascending "
+                f"order, the results of {listed(map(str, num_influenced))} ranks changed; in "
+                f"a ring, it would be {listed(map(str, expected))}. The results might not "
+                f"come from the messages alone; {_LOOK}",
+                rank=rank,
+                influenced=num_influenced,
+                expected=expected,
             )
 
 
 def _assert_any_happened(effects: Sequence[FaultEffect]) -> None:
     if not any(effect.happened for effect in effects):
-        raise NotProven(
-            found(
-                "evidence.no_message_altered",
-                "we could not change any message, so nothing shows that the results come from "
-                f"the messages; {_LOOK}",
-            )
+        raise NotProven.of(
+            "evidence.no_message_altered",
+            "we could not change any message, so nothing shows that the results come from "
+            f"the messages; {_LOOK}",
         )
 
 

@@ -7,7 +7,6 @@ from heapq import heappop, heappush
 
 from grader.judge.check_failures import RuleViolation
 from grader.judge.traffic.counting import assert_not_truncated, recorded_sends, sends_of
-from grader.model.finding import found
 from grader.trace.call_formatting import at, name_of, place_of
 from grader.trace.calls import Call, Trace
 
@@ -43,16 +42,14 @@ def assert_message_depth(trace: Trace, most: int) -> None:
     first, last = chain[0], chain[-1]
     way = [str(each.source) for each in chain] + [str(last.send.peer)]
     way = way if len(way) <= _MOST_SHOWN else [*way[: _MOST_SHOWN - 1], "...", way[-1]]
-    raise RuleViolation(
-        found(
-            "rule.messages_in_a_row",
-            f"{len(chain)} messages form a chain, but a chain of {most} is enough; each sender "
-            f"waited for the previous message: rank {' -> '.join(way)}",
-            depth=len(chain),
-            most=most,
-            rank=first.source,
-            places=tuple(dict.fromkeys(filter(None, (place_of(each.send) for each in chain)))),
-        )
+    raise RuleViolation.of(
+        "rule.messages_in_a_row",
+        f"{len(chain)} messages form a chain, but a chain of {most} is enough; each sender "
+        f"waited for the previous message: rank {' -> '.join(way)}",
+        depth=len(chain),
+        most=most,
+        rank=first.source,
+        places=tuple(dict.fromkeys(filter(None, (place_of(each.send) for each in chain)))),
     )
 
 

@@ -8,7 +8,6 @@ from math import prod
 from grader.judge.check_failures import NotProven, RuleViolation
 from grader.judge.traffic.collective_calls import messages_of, neighbourhood_call
 from grader.judge.traffic.counting import assert_not_truncated, messages_sent, sends_of
-from grader.model.finding import found
 from grader.trace.call_formatting import at, name_of, place_of, ranks_text
 from grader.trace.calls import Call, Trace
 
@@ -31,38 +30,32 @@ def assert_one_neighbour(trace: Trace, *, may_be_silent: bool = False) -> None:
         for call in sends_of(trace, rank):
             step = (call.peer - rank) % num_ranks
             if step not in (1, num_ranks - 1):
-                raise RuleViolation(
-                    found(
-                        "rule.not_a_ring_neighbour",
-                        f"rank {rank} called {name_of(call)}{at(call)} to send to rank "
-                        f"{call.peer}, which is not its neighbour. In a ring of {num_ranks} ranks, "
-                        "it must send only to rank "
-                        f"{(rank + 1) % num_ranks}, or only to rank {(rank - 1) % num_ranks}",
-                        rank=rank,
-                        peer=call.peer,
-                        place=place_of(call),
-                    )
+                raise RuleViolation.of(
+                    "rule.not_a_ring_neighbour",
+                    f"rank {rank} called {name_of(call)}{at(call)} to send to rank "
+                    f"{call.peer}, which is not its neighbour. In a ring of {num_ranks} ranks, "
+                    "it must send only to rank "
+                    f"{(rank + 1) % num_ranks}, or only to rank {(rank - 1) % num_ranks}",
+                    rank=rank,
+                    peer=call.peer,
+                    place=place_of(call),
                 )
             first = first or (step, rank, call)
             if step != first[0]:
                 here = f"to rank {call.peer}{at(call)}"
-                raise RuleViolation(
-                    found(
-                        "rule.both_ring_neighbours",
-                        f"rank {first[1]} sent to rank {first[2].peer}{at(first[2])}, "
-                        f"{f'but rank {rank} sent' if rank != first[1] else 'and'} {here}; in a "
-                        "ring, every rank sends in the same direction",
-                        rank=rank,
-                        places=(place_of(first[2]), place_of(call)),
-                    )
+                raise RuleViolation.of(
+                    "rule.both_ring_neighbours",
+                    f"rank {first[1]} sent to rank {first[2].peer}{at(first[2])}, "
+                    f"{f'but rank {rank} sent' if rank != first[1] else 'and'} {here}; in a "
+                    "ring, every rank sends in the same direction",
+                    rank=rank,
+                    places=(place_of(first[2]), place_of(call)),
                 )
     if num_ranks > 1 and silent and not may_be_silent:
-        raise RuleViolation(
-            found(
-                "rule.sends_nothing_in_ring",
-                f"{ranks_text(silent)} sent nothing; in a ring, every rank sends to one neighbour",
-                ranks=silent,
-            )
+        raise RuleViolation.of(
+            "rule.sends_nothing_in_ring",
+            f"{ranks_text(silent)} sent nothing; in a ring, every rank sends to one neighbour",
+            ranks=silent,
         )
     assert_not_truncated(trace)
 
@@ -85,28 +78,23 @@ def assert_neighbours(trace: Trace, graph: Graph, *, may_be_silent: bool = False
     for rank in range(len(trace.ranks)):
         for call in messages_of(trace, rank):
             if call.peer not in graph[rank]:
-                raise RuleViolation(
-                    found(
-                        "rule.not_a_neighbour",
-                        f"rank {rank} called {name_of(call)}{at(call)} to send to rank "
-                        f"{call.peer}, which is not its neighbour; {_has(graph, rank)}",
-                        rank=rank,
-                        peer=call.peer,
-                        place=place_of(call),
-                    )
+                raise RuleViolation.of(
+                    "rule.not_a_neighbour",
+                    f"rank {rank} called {name_of(call)}{at(call)} to send to rank "
+                    f"{call.peer}, which is not its neighbour; {_has(graph, rank)}",
+                    rank=rank,
+                    peer=call.peer,
+                    place=place_of(call),
                 )
     for rank in range(0 if may_be_silent else len(trace.ranks)):
         left_out = graph[rank] - {call.peer for call in messages_of(trace, rank)}
         if left_out:
             verb = "which is its neighbour" if len(left_out) == 1 else "which are its neighbours"
-            raise RuleViolation(
-                found(
-                    "rule.neighbour_left_out",
-                    f"rank {rank} sent nothing to {ranks_text(left_out)}, {verb}; "
-                    f"{_has(graph, rank)}",
-                    rank=rank,
-                    peers=left_out,
-                )
+            raise RuleViolation.of(
+                "rule.neighbour_left_out",
+                f"rank {rank} sent nothing to {ranks_text(left_out)}, {verb}; {_has(graph, rank)}",
+                rank=rank,
+                peers=left_out,
             )
 
 
@@ -115,15 +103,13 @@ def assert_neighbours_are_known(trace: Trace) -> None:
     for rank in range(len(trace.ranks)):
         call = neighbourhood_call(trace, rank)
         if call is not None:
-            raise NotProven(
-                found(
-                    "evidence.unknown_neighbours",
-                    f"rank {rank} called {name_of(call)}{at(call)}, and the record does not "
-                    "say which ranks this call exchanges data with. Use point-to-point messages "
-                    "instead; otherwise your instructor reviews this part",
-                    rank=rank,
-                    place=place_of(call),
-                )
+            raise NotProven.of(
+                "evidence.unknown_neighbours",
+                f"rank {rank} called {name_of(call)}{at(call)}, and the record does not "
+                "say which ranks this call exchanges data with. Use point-to-point messages "
+                "instead; otherwise your instructor reviews this part",
+                rank=rank,
+                place=place_of(call),
             )
 
 

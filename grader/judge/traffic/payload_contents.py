@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.judge.check_failures import NotProven
-from grader.model.finding import found
 from grader.model.report import Outcome
 from grader.trace.sent_by_gloo import GlooSamples
 
@@ -69,15 +68,13 @@ def assert_contributions_sent(
             silent.append((rank, round(num_bytes), round(needed)))
     if len(silent) > 1:
         (rank, num_bytes, needed), (other, *_) = silent[:2]
-        raise NotProven(
-            found(
-                "evidence.contributions_not_sent",
-                f"samples of the sent data show that ranks {rank} and {other} sent too little "
-                f"of their gradients, alone or in sums. Rank {rank} sent {num_bytes} bytes of "
-                f"them; at least {needed} are needed. The result might not come from the sent "
-                "data; your instructor reviews this part",
-                ranks=[rank for rank, *_ in silent],
-            )
+        raise NotProven.of(
+            "evidence.contributions_not_sent",
+            f"samples of the sent data show that ranks {rank} and {other} sent too little "
+            f"of their gradients, alone or in sums. Rank {rank} sent {num_bytes} bytes of "
+            f"them; at least {needed} are needed. The result might not come from the sent "
+            "data; your instructor reviews this part",
+            ranks=[rank for rank, *_ in silent],
         )
 
 

@@ -6,7 +6,6 @@ from typing import Literal
 
 from grader.judge.check_failures import RuleViolation
 from grader.judge.traffic.counting import assert_not_truncated, sends_anything
-from grader.model.finding import found
 from grader.trace.call_formatting import at, listed, name_of, place_of
 from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, Calls, Mask, Trace
 from grader.trace.functions import (
@@ -69,18 +68,15 @@ def assert_buffers_not_pickles(
 
     first, number = _found(trace, are_pickled_arrays)
     for rank, call in first:
-        raise RuleViolation(
-            found(
-                "rule.pickles",
-                f"rank {rank} sent a pickled object with {name_of(call)}{at(call)}, as "
-                f"lower-case calls do ({_such_calls(number)})",
-                help="use upper-case calls (Isend, Irecv, Allreduce, ...), which send the array "
-                "itself",
-                rank=rank,
-                call=name_of(call),
-                place=place_of(call),
-                number=number,
-            )
+        raise RuleViolation.of(
+            "rule.pickles",
+            f"rank {rank} sent a pickled object with {name_of(call)}{at(call)}, as "
+            f"lower-case calls do ({_such_calls(number)})",
+            help="use upper-case calls (Isend, Irecv, Allreduce, ...), which send the array itself",
+            rank=rank,
+            call=name_of(call),
+            place=place_of(call),
+            number=number,
         )
     _assert_evidence(trace, may_be_silent)
 
@@ -107,16 +103,14 @@ def assert_requests_completed(
                 "may reuse the array"
             )
         noun = "request" if number == 1 else "requests"
-        raise RuleViolation(
-            found(
-                "rule.request_not_completed",
-                f"rank {rank}: the {name_of(call)}{_partner(call)}{at(call)} {how}; "
-                f"{number} such {noun} in all",
-                rank=rank,
-                call=name_of(call),
-                place=place_of(call),
-                number=number,
-            )
+        raise RuleViolation.of(
+            "rule.request_not_completed",
+            f"rank {rank}: the {name_of(call)}{_partner(call)}{at(call)} {how}; "
+            f"{number} such {noun} in all",
+            rank=rank,
+            call=name_of(call),
+            place=place_of(call),
+            number=number,
         )
     _assert_evidence(trace, may_be_silent)
 
@@ -144,14 +138,12 @@ def assert_uses_operations(trace: Trace, required: Collection[str]) -> None:
         called = seen.calls.where(seen.calls.column("error") == 0).functions()
         missing = [name for name in required if name not in called]
         if missing and len(trace.ranks) > 1:
-            raise RuleViolation(
-                found(
-                    "rule.operation_missing",
-                    f"this part requires {listed(missing)}, but rank {rank} did not call "
-                    f"{'it' if len(missing) == 1 else 'them'}; {_made(trace, rank)}",
-                    rank=rank,
-                    missing=missing,
-                )
+            raise RuleViolation.of(
+                "rule.operation_missing",
+                f"this part requires {listed(missing)}, but rank {rank} did not call "
+                f"{'it' if len(missing) == 1 else 'them'}; {_made(trace, rank)}",
+                rank=rank,
+                missing=missing,
             )
 
 
@@ -165,16 +157,14 @@ def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> No
         more = f" ({_such_calls(number)})" if number > 1 else ""
         if call.function.islower():  # of torch.distributed, whose other names are like this
             allowed_text = allowed_text.replace("(Isend, Irecv, ...)", "(isend, irecv, ...)")
-        raise RuleViolation(
-            found(
-                "rule.call_not_allowed",
-                f"rank {rank} called {name_of(call)}{at(call)}{hint}{more}",
-                help=f"this part allows {allowed_text}",
-                rank=rank,
-                call=name_of(call),
-                place=place_of(call),
-                number=number,
-            )
+        raise RuleViolation.of(
+            "rule.call_not_allowed",
+            f"rank {rank} called {name_of(call)}{at(call)}{hint}{more}",
+            help=f"this part allows {allowed_text}",
+            rank=rank,
+            call=name_of(call),
+            place=place_of(call),
+            number=number,
         )
     _assert_few_communicators(trace, allowed_text)
 
@@ -206,16 +196,14 @@ def _assert_few_communicators(trace: Trace, allowed_text: str) -> None:
         num_messages = int((calls.flag("is_send") | calls.flag("is_receive")).sum())
         some = max(_MAX_COMMUNICATORS, _MAX_COMMUNICATORS_PER_MESSAGE * num_messages)
         if len(made) > some and len(trace.ranks) > 1:
-            raise RuleViolation(
-                found(
-                    "rule.many_communicators",
-                    f"rank {rank} created {len(made)} new communicators, the first with "
-                    f"{name_of(made[0])}{at(made[0])}, and sent or received {num_messages} "
-                    f"message{'s' * (num_messages != 1)}. Creating so many can itself pass data "
-                    f"between ranks; this part allows {allowed_text}",
-                    rank=rank,
-                    place=place_of(made[0]),
-                )
+            raise RuleViolation.of(
+                "rule.many_communicators",
+                f"rank {rank} created {len(made)} new communicators, the first with "
+                f"{name_of(made[0])}{at(made[0])}, and sent or received {num_messages} "
+                f"message{'s' * (num_messages != 1)}. Creating so many can itself pass data "
+                f"between ranks; this part allows {allowed_text}",
+                rank=rank,
+                place=place_of(made[0]),
             )
 
 
@@ -223,13 +211,11 @@ def _assert_evidence(trace: Trace, may_be_silent: bool) -> None:
     """Raise unless the trace is complete and shows that the ranks worked together at all."""
     assert_not_truncated(trace)
     if len(trace.ranks) > 1 and not sends_anything(trace) and not may_be_silent:
-        raise RuleViolation(
-            found(
-                "rule.no_messages",
-                f"none of the {len(trace.ranks)} ranks sent a message, so no result can come from "
-                "another rank",
-                num_ranks=len(trace.ranks),
-            )
+        raise RuleViolation.of(
+            "rule.no_messages",
+            f"none of the {len(trace.ranks)} ranks sent a message, so no result can come from "
+            "another rank",
+            num_ranks=len(trace.ranks),
         )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from grader.judge.check_failures import RuleViolation
-from grader.model.finding import found
 from grader.trace.call_formatting import ranks_text
 
 
@@ -26,4 +25,4 @@ def assert_at_once(spans_ns: Sequence[NDArray[Any]]) -> None:
         return
     text = f"While one of {ranks_text(ranks)} computed, all others waited: they took turns."
     helps = "the ranks must compute their gradients at the same time"
-    raise RuleViolation(found("rule.one_after_another", text, help=helps, ranks=ranks))
+    raise RuleViolation.of("rule.one_after_another", text, help=helps, ranks=ranks)

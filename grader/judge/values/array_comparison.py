@@ -89,28 +89,24 @@ def assert_unchanged(
     for rank, (got, original) in enumerate(zip(arrays, originals, strict=True)):
         now, before = np.asarray(got), np.asarray(original)
         if now.shape != before.shape:
-            raise WrongAnswer(
-                found(
-                    "value.shape_changed",
-                    f"{prefix}rank {rank}: {name} has shape {now.shape} after the call, but had "
-                    f"{before.shape} before",
-                    rank=rank,
-                    name=name,
-                )
+            raise WrongAnswer.of(
+                "value.shape_changed",
+                f"{prefix}rank {rank}: {name} has shape {now.shape} after the call, but had "
+                f"{before.shape} before",
+                rank=rank,
+                name=name,
             )
         changed = (now != before) & ~((now != now) & (before != before))
         if changed.any():
             index = first_index(changed)
             is_now, was = shortest_different(now[index], before[index])
-            raise WrongAnswer(
-                found(
-                    "value.changed_by_call",
-                    f"{prefix}rank {rank}: {name}{index_text(index)} is {is_now} after the "
-                    f"call, but was {was} before{extent_text(changed, 'changed')}; the call "
-                    f"must not change {name}",
-                    rank=rank,
-                    name=name,
-                )
+            raise WrongAnswer.of(
+                "value.changed_by_call",
+                f"{prefix}rank {rank}: {name}{index_text(index)} is {is_now} after the "
+                f"call, but was {was} before{extent_text(changed, 'changed')}; the call "
+                f"must not change {name}",
+                rank=rank,
+                name=name,
             )
 
 

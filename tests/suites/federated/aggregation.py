@@ -103,17 +103,17 @@ def entries_of(outcome: Outcome, word: str, keys: Sequence[str]) -> dict[str, np
     if told.startswith("!"):
         kind = told[1:61]
         text = f"{subject} is of type {kind}; it must be a dict of tensors."
-        raise WrongAnswer(found("aggregate.not_a_dict", text, type=kind))
+        raise WrongAnswer.of("aggregate.not_a_dict", text, type=kind)
     names = [line.rpartition(" ")[0] for line in told.split("\n") if line]
     numbers, lengths = outcome[f"{word} numbers"][0], outcome[f"{word} lengths"][0]
     if len(lengths) != len(names) or (lengths < 0).any() or lengths.sum() != len(numbers):
         text = f"{subject} has keys and numbers that do not match."
-        raise WrongAnswer(found("aggregate.inconsistent", text))
+        raise WrongAnswer.of("aggregate.inconsistent", text)
     missing = [key for key in keys if key not in names]
     if missing:
         text = f"{subject} lacks {', '.join(missing)}."
         helps = "compare its keys with the clients' state dicts"
-        raise WrongAnswer(found("aggregate.keys_missing", text, help=helps, missing=missing))
+        raise WrongAnswer.of("aggregate.keys_missing", text, help=helps, missing=missing)
     ends = np.cumsum(lengths)
     pieces = [numbers[end - length : end] for end, length in zip(ends, lengths, strict=True)]
     entries = dict(zip(names, pieces, strict=True))
@@ -122,8 +122,8 @@ def entries_of(outcome: Outcome, word: str, keys: Sequence[str]) -> dict[str, np
         if length != expected:
             has = f"{subject} has {counted(length, 'number')} for {key!r}"
             text = f"{has}; expected {expected}."
-            raise WrongAnswer(
-                found("aggregate.wrong_length", text, name=key, length=length, expected=expected)
+            raise WrongAnswer.of(
+                "aggregate.wrong_length", text, name=key, length=length, expected=expected
             )
     return entries
 
@@ -170,15 +170,13 @@ def assert_counter_kept(case: Aggregation, outcome: Outcome) -> None:
         first = given_entries(outcome)[COUNTER][0, 0]
         dtype = dtypes_of(outcome, "aggregated")[COUNTER]
         if dtype != "int64" or number != first:
-            raise WrongAnswer(
-                found(
-                    "aggregate.counter_not_kept",
-                    f"aggregate(...)[{COUNTER!r}] is {number:g} ({dtype}); expected {first:g} "
-                    "(int64). This entry counts batches; it is not a parameter.",
-                    help="what does the handout say about whole-number entries?",
-                    name=COUNTER,
-                    type=dtype,
-                )
+            raise WrongAnswer.of(
+                "aggregate.counter_not_kept",
+                f"aggregate(...)[{COUNTER!r}] is {number:g} ({dtype}); expected {first:g} "
+                "(int64). This entry counts batches; it is not a parameter.",
+                help="what does the handout say about whole-number entries?",
+                name=COUNTER,
+                type=dtype,
             )
 
 

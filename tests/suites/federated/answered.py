@@ -9,7 +9,6 @@ from grader.api import (
     RunFailed,
     Verdict,
     WrongAnswer,
-    found,
     holds,
     in_drawn_order,
     not_run,
@@ -144,7 +143,7 @@ def _has_given(case: Training, outcome: Outcome) -> None:
     given = [given_num_bytes(outcome.trace, rank) for rank in range(outcome.ranks)]
     if max(given) < lenet.MODEL_NUM_BYTES // 2:
         text = "No rank sent even half a model."
-        raise WrongAnswer(found("traffic.less_than_half_a_model", text))
+        raise WrongAnswer.of("traffic.less_than_half_a_model", text)
 
 
 def _anything(case: Training, outcome: Outcome) -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grader.api import WrongAnswer, counted, found, ranks_text
+from grader.api import WrongAnswer, counted, ranks_text
 
 from . import lenet
 from .rounds import BATCH_SIZE, NUM_ROUNDS, RIGHT, Rounds
@@ -32,7 +32,7 @@ def assert_own_examples(rounds: Rounds) -> None:
     left_out = np.setdiff1d(everything, np.concatenate(list(together.values())))
     if number := len(left_out):
         told = f"The clients left out {some_text(left_out, len(everything))}."
-        raise WrongAnswer(found("split.examples_left_out", told, help=_SPLIT, number=number))
+        raise WrongAnswer.of("split.examples_left_out", told, help=_SPLIT, number=number)
 
 
 def assert_parts_differ(rounds: Rounds) -> None:
@@ -41,7 +41,7 @@ def assert_parts_differ(rounds: Rounds) -> None:
     if shared and shared.is_all:
         told = f"{ranks_text(shared.ranks).capitalize()} both trained on the same part of the data."
         facts = {"ranks": shared.ranks, "example": shared.example}
-        raise WrongAnswer(found("split.same_part", told, help=_SPLIT, **facts))
+        raise WrongAnswer.of("split.same_part", told, help=_SPLIT, **facts)
 
 
 def assert_half_of_parts(rounds: Rounds) -> None:
@@ -57,7 +57,7 @@ def assert_half_of_parts(rounds: Rounds) -> None:
             some = some_text(left_out, len(mine), "examples of its part")
             told = f"{ranks_text([rank]).capitalize()} left out {some}."
             facts = {"rank": rank, "number": len(left_out)}
-            raise WrongAnswer(found("split.most_left_out", told, help=_SPLIT, **facts))
+            raise WrongAnswer.of("split.most_left_out", told, help=_SPLIT, **facts)
 
 
 def _examples(rounds: Rounds) -> dict[int, Rows]:
@@ -74,11 +74,11 @@ def _assert_own(rank: int, epoch: int, rows: Rows, mine: Rows) -> None:
         some = some_text(left_out, len(mine), "examples of its part")
         facts = {"rank": rank, "epoch": epoch, "number": number}
         text = f"{when} left out {some}."
-        raise WrongAnswer(found("client.examples_left_out", text, help=_PART, **facts))
+        raise WrongAnswer.of("client.examples_left_out", text, help=_PART, **facts)
     if number := len(np.setdiff1d(rows, mine)):
         text = f"{when} trained on {counted(number, 'example')} from other clients' parts."
         facts = {"rank": rank, "epoch": epoch, "number": number}
-        raise WrongAnswer(found("client.foreign_examples", text, help=_SPLIT, **facts))
+        raise WrongAnswer.of("client.foreign_examples", text, help=_SPLIT, **facts)
 
 
 def assert_five_rounds(rounds: Rounds) -> None:
@@ -91,13 +91,13 @@ def assert_five_rounds(rounds: Rounds) -> None:
         if (number := len(epochs)) != NUM_ROUNDS:
             trained = f"Rank {rank} went through its examples {counted(number, 'time')}"
             text = f"{trained}; {NUM_ROUNDS} rounds of 1 epoch require {NUM_ROUNDS}."
-            raise WrongAnswer(found("rounds.wrong_number", text, rank=rank, number=number))
+            raise WrongAnswer.of("rounds.wrong_number", text, rank=rank, number=number)
         for epoch in epochs:
             sizes = [len(batches[number]) for number in epoch]
             if max(sizes) > BATCH_SIZE or any(size != BATCH_SIZE for size in sizes[:-1]):
                 had = f"Rank {rank} trained on batches of sizes {', '.join(map(str, sizes))}"
                 text = f"{had}; each must have {BATCH_SIZE} examples, but the last may have fewer."
-                raise WrongAnswer(found("client.batch_size", text, rank=rank, sizes=sizes))
+                raise WrongAnswer.of("client.batch_size", text, rank=rank, sizes=sizes)
 
 
 def assert_local_sgd(rounds: Rounds) -> None:
@@ -117,12 +117,12 @@ def assert_local_sgd(rounds: Rounds) -> None:
     )
     if local is None:
         told = f"{where} did not have the model that an SGD step produces."
-        raise WrongAnswer(found("client.other_step", told, help=asked, **facts))
+        raise WrongAnswer.of("client.other_step", told, help=asked, **facts)
     if not local.clears:
         told = f"{where} used the previous batch's gradient again."
         cleared = "where are the gradients set to zero?"
-        raise WrongAnswer(found("client.gradient_not_cleared", told, help=cleared, **facts))
+        raise WrongAnswer.of("client.gradient_not_cleared", told, help=cleared, **facts)
     rate = f"{local.scale * lenet.LEARNING_RATE:.3g}"
     told = f"{where} took a step with learning rate {rate} and momentum {local.momentum:g}."
     facts |= {"learning_rate": float(rate), "momentum": local.momentum}
-    raise WrongAnswer(found("client.other_rate_or_momentum", told, help=asked, **facts))
+    raise WrongAnswer.of("client.other_rate_or_momentum", told, help=asked, **facts)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import Call, NotProven, Trace, found, samples_of
+from grader.api import Call, NotProven, Trace, samples_of
 
 from . import lenet
 from .differences import rounding
@@ -125,7 +125,7 @@ def assert_contents(
         )
         facts: dict[str, Any] = {"rank": rank, "num_bytes": int(num_bytes)}
         facts["needed_num_bytes"] = int(needed)
-        raise NotProven(found("evidence.models_not_given", text, **facts))
+        raise NotProven.of("evidence.models_not_given", text, **facts)
 
 
 def may_be_beside(trace: Trace, rank: int) -> bool:

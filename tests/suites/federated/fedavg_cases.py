@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from grader.api import Launch, Outcome, WrongAnswer, case_context, counted, found, holds, not_run
+from grader.api import Launch, Outcome, WrongAnswer, case_context, counted, holds, not_run
 
 from .aggregation import FILE
 from .answered import Check
@@ -183,9 +183,9 @@ def assert_figure(case: Training, outcome: Outcome) -> None:
     with case_context(case, outcome):
         if name := files[0][1:]:
             told = f"{name} is not an image."
-            raise WrongAnswer(found("figure.not_an_image", told, help=_FIGURE, name=name))
+            raise WrongAnswer.of("figure.not_an_image", told, help=_FIGURE, name=name)
         told = "The script saved no file under figures/."
-        raise WrongAnswer(found("figure.missing", told, help=_FIGURE))
+        raise WrongAnswer.of("figure.missing", told, help=_FIGURE)
 
 
 def _rounds(number: int) -> str:

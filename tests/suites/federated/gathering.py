@@ -136,18 +136,16 @@ def assert_star(trace: Trace) -> None:
                 continue
             for call in messages(trace, rank, other):
                 if call.communicator not in own:
-                    raise RuleViolation(
-                        found(
-                            "server.bypassed_by_message",
-                            f"Rank {rank} sent {call.num_bytes:,} "
-                            f"byte{'' if call.num_bytes == 1 else 's'} to rank {other} with "
-                            f"{call_name(call)}{call_site(call)}. Workers and clients must "
-                            f"exchange data only with the server, rank {SERVER}.",
-                            rank=rank,
-                            other=other,
-                            call=call_name(call),
-                            place=call_place(call),
-                        )
+                    raise RuleViolation.of(
+                        "server.bypassed_by_message",
+                        f"Rank {rank} sent {call.num_bytes:,} "
+                        f"byte{'' if call.num_bytes == 1 else 's'} to rank {other} with "
+                        f"{call_name(call)}{call_site(call)}. Workers and clients must "
+                        f"exchange data only with the server, rank {SERVER}.",
+                        rank=rank,
+                        other=other,
+                        call=call_name(call),
+                        place=call_place(call),
                     )
         for call in seen.calls:
             if call.communicator in own or call.function not in functions.COLLECTIVES:
@@ -157,17 +155,15 @@ def assert_star(trace: Trace) -> None:
             if name in _ONLY_TELL or (rooted and call.peer == SERVER):
                 continue
             if call.num_bytes >= lenet.MODEL_NUM_BYTES // 100:
-                raise RuleViolation(
-                    found(
-                        "server.bypassed_by_collective",
-                        f"Rank {rank} called {call_name(call)}{call_site(call)} with "
-                        f"{call.num_bytes:,} bytes. This collective bypasses the server, "
-                        f"rank {SERVER}.",
-                        help="workers and clients must exchange data only with the server",
-                        rank=rank,
-                        call=call_name(call),
-                        place=call_place(call),
-                    )
+                raise RuleViolation.of(
+                    "server.bypassed_by_collective",
+                    f"Rank {rank} called {call_name(call)}{call_site(call)} with "
+                    f"{call.num_bytes:,} bytes. This collective bypasses the server, "
+                    f"rank {SERVER}.",
+                    help="workers and clients must exchange data only with the server",
+                    rank=rank,
+                    call=call_name(call),
+                    place=call_place(call),
                 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.api import Call, NotProven, Trace, found, functions, messages, samples_of
+from grader.api import Call, NotProven, Trace, functions, messages, samples_of
 
 from . import lenet
 from .gathering import SERVER, num_bytes_given
@@ -58,7 +58,7 @@ def assert_images_given(
             text += "on images from the server; your instructor reviews this part."
             facts: dict[str, Any] = {"rank": rank, "num_bytes": num_bytes}
             facts["needed_num_bytes"] = int(needed)
-            raise NotProven(found("evidence.images_not_given", text, **facts))
+            raise NotProven.of("evidence.images_not_given", text, **facts)
 
 
 def are_images(call: Call) -> bool:

@@ -19,7 +19,6 @@ from grader.api import (
     case_context,
     every_contribution_fault,
     every_message_fault,
-    found,
     holds,
     in_drawn_order,
     inject_faults,
@@ -91,8 +90,8 @@ class Faults:
                     f"Rank {rank} sent the other ranks only {num_bytes:,} bytes during training. "
                     f"A single gradient or model takes {lenet.MODEL_NUM_BYTES:,} bytes."
                 )
-                raise RuleViolation(
-                    found("traffic.gives_nothing", text, rank=rank, num_bytes=num_bytes)
+                raise RuleViolation.of(
+                    "traffic.gives_nothing", text, rank=rank, num_bytes=num_bytes
                 )
             by_givers, influencing = [], set()
             for effect in self.effects():
@@ -106,14 +105,14 @@ class Faults:
             if not number and not influencing and not any(each.noticed for each in by_givers):
                 text = "No rank's results changed another rank's model."
                 helps = "which line uses what the other ranks sent?"
-                raise WrongAnswer(found("training.on_own_results", text, help=helps))
+                raise WrongAnswer.of("training.on_own_results", text, help=helps)
             assert_answers_follow(trace, by_givers) if by_givers else None
             if number < least:
                 text = (
                     "This run does not show that one rank's results change another rank's model. "
                     "Your instructor reviews this part."
                 )
-                raise NotProven(found("training.no_effect_on_others", text))
+                raise NotProven.of("training.no_effect_on_others", text)
 
     def assert_contents(self, check: Check) -> None:
         """Assert what samples show in the run, or else in one more: few may miss what is new.
@@ -137,7 +136,7 @@ class Faults:
                 text = "The grader changed an image on its way to a rank. The rank trained on it, "
                 text += "but its results stayed the same. They might not come from its data. "
                 text += "Your instructor reviews this part."
-                raise NotProven(found("evidence.results_ignore_images", text))
+                raise NotProven.of("evidence.results_ignore_images", text)
 
     def holds_without(self, check: Check) -> bool:
         """Return whether a check holds for the run without alterations."""
@@ -178,7 +177,7 @@ def _assert_no_zeros(rank: int, num_bytes: int, zeros: int) -> None:
             "messages and collectives that contained only zeros. The trained model might not "
             "come from messages; your instructor reviews this part."
         )
-        raise NotProven(found("evidence.zeros_given", text, rank=rank, num_bytes=zeros))
+        raise NotProven.of("evidence.zeros_given", text, rank=rank, num_bytes=zeros)
 
 
 def drawn_run(runs: Iterable[tuple[Training, Outcome]]) -> tuple[Training, Outcome]:
@@ -268,7 +267,7 @@ def assert_same_run(
                 text = (
                     f"Rank {rank} trained a different model in a second run with the same inputs."
                 )
-                raise WrongAnswer(found("training.not_repeated", text, rank=rank))
+                raise WrongAnswer.of("training.not_repeated", text, rank=rank)
 
 
 def _image_fault(outcome: Outcome) -> MessageFault | None:

@@ -40,7 +40,7 @@ def assert_global_model_used(rounds: Rounds) -> None:
         return
     if rounds.number == 1:
         text = "The clients took part in only 1 round, so none of them used a global model."
-        raise WrongAnswer(found("round.only_one", text, help=_ROUNDS))
+        raise WrongAnswer.of("round.only_one", text, help=_ROUNDS)
     later = range(1, rounds.number)
     first = rounds.starts(0)
     goes_on = begins_anew = bool(later)
@@ -56,10 +56,10 @@ def assert_global_model_used(rounds: Rounds) -> None:
             begins_anew = begins_anew and moved and np.array_equal(start, first[rank])
     if goes_on:
         text = "After each round, every client continued with its own model, not the global model."
-        raise WrongAnswer(found("round.global_model_unused", text, help=_RECEIVE))
+        raise WrongAnswer.of("round.global_model_unused", text, help=_RECEIVE)
     if begins_anew:
         text = "In each round, every client began again with its first model."
-        raise WrongAnswer(found("round.global_model_unchanged", text, help=_SET))
+        raise WrongAnswer.of("round.global_model_unchanged", text, help=_SET)
 
 
 def assert_means(rounds: Rounds) -> None:
@@ -126,7 +126,7 @@ def assert_model_kept(rounds: Rounds) -> None:
     if rounds.has_other_model:
         text = "Rank 0's global variable `model` is not the global model of the last round."
         helps = "which network gets the last result of aggregate(...)?"
-        raise WrongAnswer(found("global.not_kept", text, help=helps))
+        raise WrongAnswer.of("global.not_kept", text, help=helps)
 
 
 def ranks_in_global_models(rounds: Rounds) -> frozenset[int]:
@@ -150,13 +150,13 @@ def assert_several_in_global_models(rounds: Rounds) -> None:
         (rank,) = used
         text = f"No global model includes another client than rank {rank}."
         helps = "does the loop over the clients add to the sum, or overwrite it?"
-        raise WrongAnswer(found("global.one_client", text, help=helps, rank=rank))
+        raise WrongAnswer.of("global.one_client", text, help=helps, rank=rank)
 
 
 def _known(rounds: Rounds) -> Sequence[Average]:
     if not rounds.averages:
         rounds.trained.model(0)
-        raise WrongAnswer(found("global.none_seen", "No global model was found in this run."))
+        raise WrongAnswer.of("global.none_seen", "No global model was found in this run.")
     return rounds.averages
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grader.api import WrongAnswer, found
+from grader.api import WrongAnswer
 
 from . import lenet
 from .differences import follows, rounding
@@ -65,7 +65,7 @@ class Rounds:
                 text = (
                     f"Rank {rank}, a client, computed no gradient of Net; every client must train."
                 )
-                raise WrongAnswer(found("client.no_gradient", text, rank=rank))
+                raise WrongAnswer.of("client.no_gradient", text, rank=rank)
             self.epochs[rank] = _epochs(batches)
         self._rounds = {rank: _rounds(epochs) for rank, epochs in self.epochs.items()}
         self.number = min(map(len, self._rounds.values()))

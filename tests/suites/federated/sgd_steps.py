@@ -28,7 +28,7 @@ def assert_sgd(steps: Steps, holders: Sequence[int]) -> None:
             left = steps.gradient_left(rank)
             if made is None and steps.is_adam(rank):
                 told = f"{when} used Adam, not SGD."
-                raise WrongAnswer(found("sgd.is_adam", told, help=_ASKED, rank=rank))
+                raise WrongAnswer.of("sgd.is_adam", told, help=_ASKED, rank=rank)
             if made is None and left is not None and is_complete(left, steps):
                 told = f"{when} had the correct gradient, but did not use SGD."
                 reason = found("sgd.other_optimizer", told, help=_ASKED, rank=rank)
@@ -87,4 +87,4 @@ def _assert_learning_rate(steps: Steps, rank: int) -> None:
         had = f"In step {last.number}, rank {rank} had the correct gradient"
         text = f"{had}, but its step used learning rate {rate}."
         facts = {"rank": rank, "learning_rate": float(rate), "factor": float(factor)}
-        raise WrongAnswer(found("sgd.other_learning_rate", text, help=_ASKED, **facts))
+        raise WrongAnswer.of("sgd.other_learning_rate", text, help=_ASKED, **facts)

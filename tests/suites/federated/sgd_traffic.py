@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from grader.api import Outcome, RuleViolation, case_context, counted, found
+from grader.api import Outcome, RuleViolation, case_context, counted
 
 from .gathering import assert_gives, assert_gives_once, assert_server_gives, assert_star
 from .image_contents import assert_images_given
@@ -45,7 +45,7 @@ def assert_models_served(case: Training, outcome: Outcome) -> None:
                 text = f"Rank {rank}, a worker, took {_steps(taken)} with its own optimizer."
                 helps = "only the server may take steps; it must send the new model to the workers"
                 facts = {"rank": rank, "number": taken}
-                raise RuleViolation(found("worker.steps_itself", text, help=helps, **facts))
+                raise RuleViolation.of("worker.steps_itself", text, help=helps, **facts)
         assert_server_gives(outcome.trace, dict.fromkeys(workers, 0), number, when=_steps(number))
 
 
@@ -55,7 +55,7 @@ def assert_every_rank_steps(case: Training, outcome: Outcome) -> None:
         text = "Only rank 0 called step() of its optimizer: it is a server."
         helps = "without a server, every rank must take each step with the averaged gradients"
         with case_context(case, outcome):
-            raise RuleViolation(found("serverless.only_rank_0_steps", text, help=helps))
+            raise RuleViolation.of("serverless.only_rank_0_steps", text, help=helps)
 
 
 def only_rank_0_steps(outcome: Outcome) -> bool:

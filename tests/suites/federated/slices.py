@@ -73,7 +73,7 @@ def assert_whole_batches(trained: Trained, computing: Sequence[int]) -> None:
         if number := len(left_out):
             told = f"In epoch {epoch}, the ranks left out {some_text(left_out, len(everything))}."
             facts = {"epoch": epoch, "number": number}
-            raise WrongAnswer(found("slice.examples_left_out", told, help=_COMPARE, **facts))
+            raise WrongAnswer.of("slice.examples_left_out", told, help=_COMPARE, **facts)
 
 
 def _shared(step: int, shared: Shared) -> Finding:
@@ -102,8 +102,8 @@ def assert_epochs(trained: Trained, computing: Sequence[int]) -> None:
             epochs = f"{NUM_EPOCHS} epochs of {examples} examples in batches of {BATCH_SIZE}"
             did = f"Rank {rank} trained on {counted(number, 'batch', 'batches')}"
             text = f"{did}; expected {asked}: {epochs}."
-            raise WrongAnswer(
-                found("epochs.wrong_number", text, rank=rank, num_batches=number, expected=asked)
+            raise WrongAnswer.of(
+                "epochs.wrong_number", text, rank=rank, num_batches=number, expected=asked
             )
 
 
@@ -114,7 +114,7 @@ def assert_only(trained: Trained, computing: Sequence[int]) -> None:
         if rank not in computing and number:
             did = f"Rank {rank}, the server, computed {counted(number, 'gradient')}"
             text = f"{did} itself; it must leave that to its workers."
-            raise WrongAnswer(found("server.computes_gradients", text, rank=rank, number=number))
+            raise WrongAnswer.of("server.computes_gradients", text, rank=rank, number=number)
 
 
 def slices_of(trained: Trained, computing: Sequence[int]) -> list[Mapping[int, Rows]]:

@@ -46,7 +46,7 @@ def assert_one_start(steps: Steps) -> None:
     known = steps.of(0) if steps.has_server else []
     if known and known[0].number > 0 and known[0].num_steps == 1:
         text = "The workers did not compute their first gradients with the server's model."
-        raise WrongAnswer(found("start.not_the_servers", text, help=_ONE_START))
+        raise WrongAnswer.of("start.not_the_servers", text, help=_ONE_START)
 
 
 def assert_summed(steps: Steps, holders: Sequence[int]) -> None:
@@ -174,7 +174,7 @@ def assert_workers_follow(steps: Steps) -> None:
     """
     if steps.number == 1:
         text = "The workers computed only 1 gradient each, so none used a new model of the server."
-        raise WrongAnswer(found("worker.only_one_step", text, help=_LOOPS))
+        raise WrongAnswer.of("worker.only_one_step", text, help=_LOOPS)
     servers = steps.servers_models()
     for number in range(1, steps.number):
         seen = {rank: steps.trained.seen(rank, number) for rank in steps.computing}
@@ -187,9 +187,7 @@ def assert_workers_follow(steps: Steps) -> None:
             if np.array_equal(model, previous):
                 old = f"its model from step {number - 1}"
                 text = f"{when} still used {old}: the server's new model did not reach it."
-                raise WrongAnswer(
-                    found("worker.old_model", text, help=_FOLLOW, rank=rank, step=number)
-                )
+                raise WrongAnswer.of("worker.old_model", text, help=_FOLLOW, rank=rank, step=number)
             if not fits(model, expected, servers[number - 1] if servers is not None else before):
                 text = f"{when} did not use the server's new model."
                 helps = "compare the model that the server sends with the one that the worker loads"
@@ -207,7 +205,7 @@ def assert_model_kept(steps: Steps, holders: Sequence[int]) -> None:
         if steps.has_other_model(rank) or np.array_equal(model, start):
             text = f"Rank {rank}'s global variable `model` is not the result of the last step."
             helps = "which network do the steps change, and which one is `model`?"
-            raise WrongAnswer(found("model.not_trained", text, help=helps, rank=rank))
+            raise WrongAnswer.of("model.not_trained", text, help=helps, rank=rank)
 
 
 def ranks_used_by_others(steps: Steps, holders: Sequence[int]) -> frozenset[int]:

@@ -17,7 +17,7 @@ def known_steps(steps: Steps, rank: int) -> Sequence[Step]:
     if not known:
         steps.trained.model(rank)
         text = f"No training step of rank {rank}'s model was found in this run."
-        raise WrongAnswer(found("step.none_seen", text, rank=rank))
+        raise WrongAnswer.of("step.none_seen", text, rank=rank)
     return known
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grader.api import WrongAnswer, found
+from grader.api import WrongAnswer
 from grader.oracles import Adam
 
 from . import lenet
@@ -49,7 +49,7 @@ def assert_gradients_computed(trained: Trained, ranks: Sequence[int]) -> None:
     for rank in ranks:
         if not trained.batches(rank):
             text = f"Rank {rank} computed no gradient of Net; it must compute one in each step."
-            raise WrongAnswer(found("gradient.none_computed", text, rank=rank))
+            raise WrongAnswer.of("gradient.none_computed", text, rank=rank)
 
 
 class Steps:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import Array, Case, Data, Outcome, Text, WrongAnswer, found
+from grader.api import Array, Case, Data, Outcome, Text, WrongAnswer
 
 from . import lenet
 
@@ -197,12 +197,12 @@ class Trained:
                 f"When the script ended, rank {rank}'s `model` was not a network: found {there_is}."
             )
             helps = "assign the trained network to the global variable `model`, not in a function"
-            raise WrongAnswer(found("model.missing", text, help=helps, rank=rank, problem=there_is))
+            raise WrongAnswer.of("model.missing", text, help=helps, rank=rank, problem=there_is)
         model = self.outcome["model"][rank]
         if model.shape != (lenet.NUM_PARAMETERS,):
             has = f"Rank {rank}'s `model` has {len(model)} parameters"
             text = f"{has}; Net in utils.py has {lenet.NUM_PARAMETERS}."
-            raise WrongAnswer(found("model.wrong_size", text, rank=rank, num_parameters=len(model)))
+            raise WrongAnswer.of("model.wrong_size", text, rank=rank, num_parameters=len(model))
         return np.asarray(model, dtype=np.float64)
 
     def gradient_left(self, rank: int) -> lenet.Vector | None:
@@ -220,11 +220,11 @@ class Trained:
         lengths = self.outcome["rows_per_batch"][rank]
         if (lengths < 0).any() or lengths.sum() != len(rows):
             text = f"The grader's record of rank {rank}'s batches is inconsistent."
-            raise WrongAnswer(found("batches.inconsistent", text, rank=rank))
+            raise WrongAnswer.of("batches.inconsistent", text, rank=rank)
         if (rows < 0).any() or (rows >= self.num_training).any():
             text = f"Rank {rank} trained on images that are not training examples from load_data()."
             helps = "compare the network's inputs with the data loader's batches"
-            raise WrongAnswer(found("batches.unknown_images", text, help=helps, rank=rank))
+            raise WrongAnswer.of("batches.unknown_images", text, help=helps, rank=rank)
         ends = np.cumsum(lengths)
         return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
@@ -239,14 +239,14 @@ class Trained:
         if seen.shape != (len(self.outcome["rows_per_batch"][rank]), lenet.NUM_PARAMETERS):
             net = f"Net in utils.py has {lenet.NUM_PARAMETERS} parameters"
             text = f"Rank {rank} trained a network of a different size; {net}."
-            raise WrongAnswer(found("model.other_network", text, rank=rank))
+            raise WrongAnswer.of("model.other_network", text, rank=rank)
         return _finite(seen[number], rank, f"at batch {number}")
 
 
 def _finite(parameters: Any, rank: int, when: str) -> lenet.Vector:
     if not np.isfinite(parameters).all():
         text = f"Rank {rank}'s model had infinite or NaN values {when}."
-        raise WrongAnswer(found("model.not_finite", text, rank=rank))
+        raise WrongAnswer.of("model.not_finite", text, rank=rank)
     return np.asarray(parameters, dtype=np.float64)
 
 

@@ -91,17 +91,15 @@ def assert_counts(case: Convolution, outcome: Outcome) -> None:
         num_adds = len(schedule) - num_multiplies
         sizes = _sizes(outcome)
         if (num_multiplies, num_adds) != (sizes.num_multiplies, sizes.num_adds):
-            raise WrongAnswer(
-                found(
-                    "schedule.wrong_counts",
-                    f"The schedule has {num_multiplies} multiplies and {num_adds} adds, psums "
-                    f"included; expected {sizes.num_multiplies} and {sizes.num_adds}.",
-                    help=f"each of the {sizes.out_rows * sizes.out_cols} outputs is a sum of "
-                    f"{sizes.kernel_rows * sizes.taps} products",
-                    num_multiplies=num_multiplies,
-                    num_adds=num_adds,
-                    expected=(sizes.num_multiplies, sizes.num_adds),
-                )
+            raise WrongAnswer.of(
+                "schedule.wrong_counts",
+                f"The schedule has {num_multiplies} multiplies and {num_adds} adds, psums "
+                f"included; expected {sizes.num_multiplies} and {sizes.num_adds}.",
+                help=f"each of the {sizes.out_rows * sizes.out_cols} outputs is a sum of "
+                f"{sizes.kernel_rows * sizes.taps} products",
+                num_multiplies=num_multiplies,
+                num_adds=num_adds,
+                expected=(sizes.num_multiplies, sizes.num_adds),
             )
         _most_of_a_schedule(case, outcome)
 
@@ -136,7 +134,7 @@ def assert_values(case: Convolution, outcome: Outcome) -> None:
             some = f"Only {number}" if number else "None"
             text = f"{some} of the {len(schedule)} operations have operands that exist. "
             text += "The grader did not check the values."
-            raise WrongAnswer(found("dataflow.few_operands", text, number=number))
+            raise WrongAnswer.of("dataflow.few_operands", text, number=number)
 
 
 def _assert_rule(rule: Rule, case: Convolution, outcome: Outcome) -> None:
@@ -186,7 +184,7 @@ def _assert_products(schedule: list[Work], outcome: Outcome) -> None:
         some = f"only {number}" if number else "none"
         text = f"Operations lack operands, and the schedule has {some} of the {expected.total()} "
         text += "products. The grader did not check when the outputs leave."
-        raise WrongAnswer(found("latency.few_products", text, number=number))
+        raise WrongAnswer.of("latency.few_products", text, number=number)
 
 
 def assert_times(case: Convolution, outcome: Outcome) -> None:
@@ -211,7 +209,7 @@ def assert_times(case: Convolution, outcome: Outcome) -> None:
             some = f"Only {in_order}" if in_order else "None"
             text = f"{some} of the {num_adds} adds {come} operands and {have} in that cycle. "
             text += "The grader did not check when the outputs leave."
-            raise WrongAnswer(found("latency.no_order", text, number=in_order))
+            raise WrongAnswer.of("latency.no_order", text, number=in_order)
         offset = schedule[0].cycle - 1
         begins = f", and the schedule begins in cycle {schedule[0].cycle}" if offset else ""
         leaving = leaving_cycles(schedule, sizes)
@@ -236,12 +234,12 @@ def assert_times(case: Convolution, outcome: Outcome) -> None:
         if last.cycle != makespan:
             text = f"{last}, but the last output leaves in cycle {makespan}."
             facts = {**last.facts, "makespan": makespan}
-            raise WrongAnswer(found("latency.work_after_last_output", text, **facts))
+            raise WrongAnswer.of("latency.work_after_last_output", text, **facts)
         with_operands = [] if outcome["operands_problem"][0] else schedule
         for work, cycle in waiting(with_operands, given["ifmap"], given["kernel"]):
             text = f"{work}, but it could begin in cycle {cycle}."
             helps = "an operation begins as soon as its PE is free and its operands exist"
-            raise WrongAnswer(found("latency.waits", text, help=helps, **work.facts, could=cycle))
+            raise WrongAnswer.of("latency.waits", text, help=helps, **work.facts, could=cycle)
 
 
 def does_its_own(case: Convolution, outcome: Outcome, *ops: str) -> bool:
@@ -264,7 +262,7 @@ def assert_cycles_count_from_one(case: Convolution, outcome: Outcome) -> None:
         first = _most_of_a_schedule(case, outcome)[0].cycle
         if first != 1:
             text = f"The first operation is in cycle {first}; cycles are counted from 1."
-            raise WrongAnswer(found("schedule.does_not_begin_in_cycle_1", text, first=first))
+            raise WrongAnswer.of("schedule.does_not_begin_in_cycle_1", text, first=first)
 
 
 def assert_sequential_cycles(case: SequentialCycles, outcome: Outcome) -> None:
@@ -319,10 +317,10 @@ def _assert_well_formed(outcome: Outcome, what: str) -> None:
     if not problem:
         return
     if any(each != problem for each in problems.values()):
-        raise WrongAnswer(found(_MALFORMED[what], problem))
+        raise WrongAnswer.of(_MALFORMED[what], problem)
     if problem.startswith("row_stationary returns"):
-        raise WrongAnswer(found("dataflow.no_pair", problem))
-    raise WrongAnswer(found("dataflow.not_written", _not_written("row_stationary", problem)))
+        raise WrongAnswer.of("dataflow.no_pair", problem)
+    raise WrongAnswer.of("dataflow.not_written", _not_written("row_stationary", problem))
 
 
 def _schedule(outcome: Outcome) -> list[Work]:
@@ -351,16 +349,14 @@ def _most_of_a_schedule(case: Convolution, outcome: Outcome) -> list[Work]:
     if 3 * num_known < expected.total() or few or len(schedule) > 2 * expected.total():
         names = {"multiply": "multiplies", "add": "adds", "psum": "psums"}
         of_kind = "".join(f" ({num_done[op]} of {num_expected[op]} {names[op]})" for op in few[:1])
-        raise WrongAnswer(
-            found(
-                "schedule.wrong_size",
-                f"The schedule has {len(schedule)} operations, including {num_known} of the "
-                f"{expected.total()} that the array needs{of_kind}. The grader did not check it "
-                "against the rules.",
-                number=len(schedule),
-                num_known=num_known,
-                expected=expected.total(),
-            )
+        raise WrongAnswer.of(
+            "schedule.wrong_size",
+            f"The schedule has {len(schedule)} operations, including {num_known} of the "
+            f"{expected.total()} that the array needs{of_kind}. The grader did not check it "
+            "against the rules.",
+            number=len(schedule),
+            num_known=num_known,
+            expected=expected.total(),
         )
     return schedule
 

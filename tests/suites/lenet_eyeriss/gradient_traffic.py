@@ -70,8 +70,8 @@ def assert_contributes(trace: Trace, ranks: Collection[int], num_calls: int) -> 
             text = f"Rank {rank} sent {given} elements per call in messages and collectives; "
             text += f"it has {NUM_PARAMETERS} gradients."
             helps = "which call of torch.distributed sends the gradients to the other ranks?"
-            raise RuleViolation(
-                found("traffic.gradients_not_given", text, help=helps, rank=rank, given=given)
+            raise RuleViolation.of(
+                "traffic.gradients_not_given", text, help=helps, rank=rank, given=given
             )
     assert_not_truncated(trace)
 
@@ -141,16 +141,14 @@ def _assert_sent(trace: Trace, times: int, formula: str, num_calls: int) -> None
     sent = sum(bytes_sent(trace)) / ITEM_NUM_BYTES
     least = times * NUM_PARAMETERS
     if sent < _LEAST_SHARE * least:
-        raise RuleViolation(
-            found(
-                "traffic.too_few_sent",
-                f"The {len(trace.ranks)} ranks together sent {sent / num_calls:.0f} elements per "
-                f"call in messages; expected at least {formula} = {least // num_calls}, with "
-                f"L = {NUM_PARAMETERS} gradients.",
-                help="how do the gradients get from rank to rank?",
-                sent=round(sent / num_calls),
-                expected=least // num_calls,
-            )
+        raise RuleViolation.of(
+            "traffic.too_few_sent",
+            f"The {len(trace.ranks)} ranks together sent {sent / num_calls:.0f} elements per "
+            f"call in messages; expected at least {formula} = {least // num_calls}, with "
+            f"L = {NUM_PARAMETERS} gradients.",
+            help="how do the gradients get from rank to rank?",
+            sent=round(sent / num_calls),
+            expected=least // num_calls,
         )
 
 

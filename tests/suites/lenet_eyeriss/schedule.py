@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import WrongAnswer, found
+from grader.api import WrongAnswer
 
 Matrix = NDArray[np.int64]
 Element = tuple[int, int]
@@ -118,12 +118,12 @@ def works(schedule: NDArray[np.int64], values: NDArray[np.float64]) -> list[Work
             f"The schedule was returned with {num_values} values for {num_operations} operations."
         )
         facts: dict[str, Any] = {"num_values": num_values, "num_operations": num_operations}
-        raise WrongAnswer(found("schedule.values_do_not_fit", text, **facts))
+        raise WrongAnswer.of("schedule.values_do_not_fit", text, **facts)
     for number, op in enumerate(schedule[:, 3].tolist()):
         if not 0 <= op < len(_OPS):
             expected = f"expected 0 to {len(_OPS) - 1}, for {', '.join(_OPS)}"
             text = f"schedule[{number}] was returned with op {op}; {expected}."
-            raise WrongAnswer(found("schedule.unknown_op", text, number=number, op=op))
+            raise WrongAnswer.of("schedule.unknown_op", text, number=number, op=op)
     operations = [
         Work(
             cycle=row[0],

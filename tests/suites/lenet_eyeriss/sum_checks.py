@@ -47,7 +47,7 @@ def assert_adds_a_neighbour(case: Training, outcome: Outcome) -> None:
             reached = {(source - rank) % n for source in range(n) if composition.reached_by(source)}
             if reached not in ({0, 1}, {0, n - 1}):
                 text = f"Rank {rank} did not end with its own gradients plus one neighbour's."
-                raise WrongAnswer(found("ring.no_neighbour_added", text, rank=rank))
+                raise WrongAnswer.of("ring.no_neighbour_added", text, rank=rank)
 
 
 def assert_one_rank_complete(case: Training, outcome: Outcome) -> None:
@@ -83,7 +83,7 @@ def assert_all_but_one(case: Training, outcome: Outcome) -> None:
         for rank in range(outcome.ranks):
             if missing_in(outcome, rank) is None:
                 text = f"Rank {rank}'s result lacks the gradients of several ranks."
-                raise WrongAnswer(found("sum.several_ranks_missing", text, rank=rank))
+                raise WrongAnswer.of("sum.several_ranks_missing", text, rank=rank)
 
 
 def missing_in(outcome: Outcome, rank: int) -> int | None:
@@ -106,7 +106,7 @@ def assert_divided(case: Training, outcome: Outcome) -> None:
         if not finished:
             text = "No rank ended with a chunk of gradients summed over all ranks."
             helps = "which ranks' gradients are in the first element of each chunk?"
-            raise WrongAnswer(found("sum.nothing_complete", text, help=helps))
+            raise WrongAnswer.of("sum.nothing_complete", text, help=helps)
         for rank, each in finished.items():
             if abs(each.factor * n - 1) > FACTOR_MARGIN:
                 raise WrongAnswer(wrong_divisor(rank, n, 1 / each.factor))
@@ -147,4 +147,4 @@ def assert_any_result(outcome: Outcome) -> None:
     """Raise what ranks said where they have nothing to show."""
     if not num_epochs(outcome):
         assert_usable(outcome)
-        raise WrongAnswer(found("training.no_epoch", "No rank finished an epoch."))
+        raise WrongAnswer.of("training.no_epoch", "No rank finished an epoch.")

@@ -156,7 +156,7 @@ def assert_usable(outcome: Outcome) -> None:
             if len(rows) != epochs:
                 text = f"Rank {rank} finished {len(rows)} of {epochs} epochs."
                 facts = {"rank": rank, "number": len(rows), "expected": epochs}
-                raise WrongAnswer(found("training.epochs_missing", text, **facts))
+                raise WrongAnswer.of("training.epochs_missing", text, **facts)
 
 
 def _unusable(rank: int, problem: str) -> Finding:

@@ -144,16 +144,14 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
             messages = f"{len(sends)} message{'' if len(sends) == 1 else 's'}"
             if is_whole or untold > most_num_bytes:
                 num_elements = sent // proof.case.item_num_bytes
-                raise RuleViolation(
-                    found(
-                        "ring.whole_arrays_sent",
-                        f"Rank {rank} sent more than one chunk at a time: {num_elements} elements "
-                        f"in {messages}; a chunk has {chunk_num_elements}.",
-                        help=f"cut the array into n = {n} chunks, and send one chunk in each step",
-                        rank=rank,
-                        num_elements=num_elements,
-                        num_messages=len(sends),
-                    )
+                raise RuleViolation.of(
+                    "ring.whole_arrays_sent",
+                    f"Rank {rank} sent more than one chunk at a time: {num_elements} elements "
+                    f"in {messages}; a chunk has {chunk_num_elements}.",
+                    help=f"cut the array into n = {n} chunks, and send one chunk in each step",
+                    rank=rank,
+                    num_elements=num_elements,
+                    num_messages=len(sends),
                 )
         if not any(effect.influenced - {_receiver(trace, effect)} for effect in proof.effects):
             text = (
@@ -161,7 +159,7 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
                 "changed except its receiver's."
             )
             helps = "in a ring, a rank sends the chunk that it received in the previous step"
-            raise WrongAnswer(found("ring.not_passed_on", text, help=helps))
+            raise WrongAnswer.of("ring.not_passed_on", text, help=helps)
 
 
 def _most_num_bytes_of_one_sum(proof: Proof) -> float:

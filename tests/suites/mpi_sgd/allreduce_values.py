@@ -94,13 +94,11 @@ def assert_reduced_by_no_collective(case: Reduction, outcome: Outcome) -> None:
     if other_way is not None:
         rank, call = other_way
         with case_context(case, outcome):
-            raise RuleViolation(
-                found(
-                    "allreduce.result_by_collective",
-                    f"Rank {rank} called {call_text(call)}. In this part, the result must come "
-                    "from point-to-point messages (Isend, Irecv, ...).",
-                    **call_facts(rank, call),
-                )
+            raise RuleViolation.of(
+                "allreduce.result_by_collective",
+                f"Rank {rank} called {call_text(call)}. In this part, the result must come "
+                "from point-to-point messages (Isend, Irecv, ...).",
+                **call_facts(rank, call),
             )
 
 
@@ -151,7 +149,7 @@ def _assert_recv_overwritten(case: Reduction, outcome: Outcome) -> None:
             helps = "on one rank, copy send into recv"
             if outcome.ranks > 1:
                 helps = "recv[...] = result writes into recv; recv = result only rebinds the name"
-            raise WrongAnswer(found("allreduce.recv_untouched", text, help=helps, rank=rank))
+            raise WrongAnswer.of("allreduce.recv_untouched", text, help=helps, rank=rank)
         if np.array_equal(recv, with_garbage) and not np.array_equal(expected, with_garbage):
             raise WrongAnswer(old_recv_reduced(rank))
 

@@ -48,7 +48,7 @@ def assert_gradients_reach_a_master(case: Fit, outcome: Outcome) -> None:
         masters = range(case.num_masters)
         if not any(_factors(case, outcome, updates, rank) for rank in masters):
             text = "No master's final weights contain gradients of the workers' batches."
-            raise WrongAnswer(found("async.no_gradient_reaches_a_master", text))
+            raise WrongAnswer.of("async.no_gradient_reaches_a_master", text)
 
 
 def assert_new_values_reach_the_workers(case: Fit, outcome: Outcome) -> None:
@@ -67,7 +67,7 @@ def assert_new_values_reach_the_workers(case: Fit, outcome: Outcome) -> None:
             ended = f"Worker rank {slow} ended with weights"
             text = f"{ended} that contain no other worker's gradients."
             helps = "after each batch, a worker must continue with the masters' new values"
-            raise WrongAnswer(found("async.worker_without_new_values", text, help=helps, rank=slow))
+            raise WrongAnswer.of("async.worker_without_new_values", text, help=helps, rank=slow)
 
 
 def slow_rank(outcome: Outcome) -> int:
@@ -90,7 +90,7 @@ def assert_no_gradient_is_lost(case: Fit, outcome: Outcome) -> None:
                 continue
             _replayed(case, outcome)  # tells why, if it can
             text = f"No master's final {name} equals the start value minus all batches' steps."
-            raise WrongAnswer(found("async.last_value_missing", text, name=name))
+            raise WrongAnswer.of("async.last_value_missing", text, name=name)
 
 
 def assert_replays(case: Fit, outcome: Outcome) -> None:
@@ -115,16 +115,14 @@ def assert_every_worker_trains(case: Fit, outcome: Outcome) -> None:
         for rank in workers:
             trained = len(trained_batches(case, outcome, rank))
             if trained < share // 4:
-                raise WrongAnswer(
-                    found(
-                        "async.share_too_small",
-                        f"Worker rank {rank} trained on {counted(trained, 'batch', 'batches')}; "
-                        f"its share is at least {share}.",
-                        help="divide number_of_batches evenly among the workers",
-                        rank=rank,
-                        trained=trained,
-                        expected=share,
-                    )
+                raise WrongAnswer.of(
+                    "async.share_too_small",
+                    f"Worker rank {rank} trained on {counted(trained, 'batch', 'batches')}; "
+                    f"its share is at least {share}.",
+                    help="divide number_of_batches evenly among the workers",
+                    rank=rank,
+                    trained=trained,
+                    expected=share,
                 )
 
 
@@ -179,22 +177,20 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
             elif batches:
                 number = counted(len(batches), "batch", "batches")
                 text = f"Rank {rank} is a master, but trained on {number} itself."
-                raise WrongAnswer(found("async.master_trains", text, rank=rank))
+                raise WrongAnswer.of("async.master_trains", text, rank=rank)
             assert_batch_size(case, outcome, rank, case.mini_batch_size, "mini_batch_size")
         trained, asked = sum(numbers.values()), case.num_steps
         if trained != asked:
             told = ", ".join(f"rank {rank}: {number}" for rank, number in numbers.items())
-            raise WrongAnswer(
-                found(
-                    "async.batches_left_out" if trained < asked else "async.batches_more_than_once",
-                    f"The workers trained on {counted(trained, 'batch', 'batches')} ({told}); "
-                    f"expected number_of_batches x epochs = {case.number_of_batches} x "
-                    f"{case.epochs} = {asked}.",
-                    help="the workers share number_of_batches batches; if these do not divide "
-                    "evenly, some workers train on one more",
-                    trained=trained,
-                    expected=asked,
-                )
+            raise WrongAnswer.of(
+                "async.batches_left_out" if trained < asked else "async.batches_more_than_once",
+                f"The workers trained on {counted(trained, 'batch', 'batches')} ({told}); "
+                f"expected number_of_batches x epochs = {case.number_of_batches} x "
+                f"{case.epochs} = {asked}.",
+                help="the workers share number_of_batches batches; if these do not divide "
+                "evenly, some workers train on one more",
+                trained=trained,
+                expected=asked,
             )
         assert_batches_vary(case, outcome, list(numbers))
     assert_every_worker_trains(case, outcome)
@@ -286,10 +282,10 @@ def updates_of(case: Fit, outcome: Outcome) -> list[Update]:
                 f"The workers trained on more than {_MOST_BATCHES} times the required {asked} "
                 "batches."
             )
-            raise WrongAnswer(found("async.far_too_many_batches", text, expected=asked))
+            raise WrongAnswer.of("async.far_too_many_batches", text, expected=asked)
         if len(seen) != len(batches):
             text = f"The grader's record of rank {rank}'s weights is inconsistent."
-            raise WrongAnswer(found("async.record_of_weights_broken", text, rank=rank))
+            raise WrongAnswer.of("async.record_of_weights_broken", text, rank=rank)
         held = [*seen, serial.packed(_arrays_of(case, outcome, rank), case.sizes)]
         for number, rows in enumerate(batches):
             inputs, labels = examples(outcome, rank, rows)
@@ -300,7 +296,7 @@ def updates_of(case: Fit, outcome: Outcome) -> list[Update]:
             )
             updates.append(Update(rank, number, before, by_name, after))
     if not updates:
-        raise WrongAnswer(found("async.no_batch", "No worker trained on any batch."))
+        raise WrongAnswer.of("async.no_batch", "No worker trained on any batch.")
     return updates
 
 

@@ -85,16 +85,13 @@ def assert_masters_own_layers(case: Fit, outcome: Outcome) -> None:
         idle = [rank for rank in masters if not serves[rank]]
         if any(serves) and len(idle) > (case.num_masters > 2):
             busy = serves.index(True)
-            raise RuleViolation(
-                found(
-                    "layers.master_without_layers",
-                    f"The workers exchanged gradients and new values with rank {busy}, but not "
-                    f"with rank {idle[0]}.",
-                    help=f"number_of_masters is {len(masters)}: divide the layers among all "
-                    "masters",
-                    rank=idle[0],
-                    num_masters=len(masters),
-                )
+            raise RuleViolation.of(
+                "layers.master_without_layers",
+                f"The workers exchanged gradients and new values with rank {busy}, but not "
+                f"with rank {idle[0]}.",
+                help=f"number_of_masters is {len(masters)}: divide the layers among all masters",
+                rank=idle[0],
+                num_masters=len(masters),
             )
 
 

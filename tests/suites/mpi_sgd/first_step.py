@@ -99,7 +99,7 @@ def same_contributions_as(case: Fit, outcome: Outcome) -> Callable[[Fit, Outcome
                         f"In a second run, the first step of rank {rank}'s {name} used different "
                         "gradients."
                     )
-                    raise WrongAnswer(found("step.not_as_before", text, rank=rank, name=name))
+                    raise WrongAnswer.of("step.not_as_before", text, rank=rank, name=name)
 
     return check
 

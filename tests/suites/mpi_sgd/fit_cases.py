@@ -241,16 +241,16 @@ def trained_batches(case: Fit, outcome: Outcome, rank: int) -> list[Rows]:
     if len(lengths) > 4 * case.num_steps:
         trained, asked = len(lengths), case.num_steps
         text = f"Rank {rank} trained on {trained} batches; number_of_batches x epochs is {asked}."
-        raise WrongAnswer(
-            found("fit.too_many_batches", text, rank=rank, trained=trained, expected=asked)
+        raise WrongAnswer.of(
+            "fit.too_many_batches", text, rank=rank, trained=trained, expected=asked
         )
     if (lengths < 0).any() or lengths.sum() != len(rows):
         text = f"The grader's record of rank {rank}'s batches is inconsistent."
-        raise WrongAnswer(found("fit.record_of_batches_broken", text, rank=rank))
+        raise WrongAnswer.of("fit.record_of_batches_broken", text, rank=rank)
     if (rows < 0).any() or (rows >= _NUM_ROWS).any():
         text = f"Rank {rank} trained on inputs that are not examples from training_data."
         helps = "pass forward_prop the inputs of a batch exactly as create_batches returned them"
-        raise WrongAnswer(found("fit.inputs_not_of_training_data", text, help=helps, rank=rank))
+        raise WrongAnswer.of("fit.inputs_not_of_training_data", text, help=helps, rank=rank)
     ends = np.cumsum(lengths)
     return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
@@ -273,7 +273,7 @@ def assert_batches_vary(case: Fit, outcome: Outcome, ranks: Sequence[int]) -> No
             text = f"In {len(batches)} steps, rank {rank} used only {used}."
             helps = "which batch of create_batches does each step take?"
             facts = {"rank": rank, "different": num_different, "steps": len(batches)}
-            raise WrongAnswer(found("fit.same_batch", text, help=helps, **facts))
+            raise WrongAnswer.of("fit.same_batch", text, help=helps, **facts)
 
 
 def assert_own_batches(case: Fit, outcome: Outcome, ranks: Iterable[int]) -> None:
@@ -302,15 +302,13 @@ def assert_own_batches(case: Fit, outcome: Outcome, ranks: Iterable[int]) -> Non
     for rank in ranks:
         for number, rows in enumerate(trained_batches(case, outcome, rank)):
             if not is_created(set(rows.tolist())):
-                raise NotProven(
-                    found(
-                        "evidence.batches_not_created",
-                        f"rank {rank}'s batch {number} is not one that create_batches returned. If "
-                        "other ranks know its examples, they can compute its gradients "
-                        "themselves; your instructor reviews this part",
-                        rank=rank,
-                        batch=number,
-                    )
+                raise NotProven.of(
+                    "evidence.batches_not_created",
+                    f"rank {rank}'s batch {number} is not one that create_batches returned. If "
+                    "other ranks know its examples, they can compute its gradients "
+                    "themselves; your instructor reviews this part",
+                    rank=rank,
+                    batch=number,
                 )
 
 
@@ -336,10 +334,8 @@ def assert_batch_size(case: Fit, outcome: Outcome, rank: int, expected: int, for
         if (size := len(rows)) != expected:
             has = f"Rank {rank}'s batch {batch} has {counted(size, 'example')}"
             text = f"{has}; expected {expected} ({formula})."
-            raise WrongAnswer(
-                found(
-                    "fit.batch_size", text, rank=rank, batch=batch, examples=size, expected=expected
-                )
+            raise WrongAnswer.of(
+                "fit.batch_size", text, rank=rank, batch=batch, examples=size, expected=expected
             )
 
 

@@ -95,9 +95,7 @@ def assert_one_owner_per_layer(
             if owned.setdefault(master, layers) != layers:
                 sent = f"rank {worker}: {_told(layers)}; another worker: {_told(owned[master])}"
                 text = f"Two workers sent rank {master} gradients of different layers ({sent})."
-                raise RuleViolation(
-                    found("layers.workers_disagree", text, rank=worker, master=master)
-                )
+                raise RuleViolation.of("layers.workers_disagree", text, rank=worker, master=master)
             _assert_replied(trace, sizes, worker, master, layers, batches)
     _assert_cover(owned, sizes)
     return owned
@@ -140,18 +138,16 @@ def _assert_replied(
     if layers_of_size(back / (num_batches + 1), sizes) == layers:
         return
     one = sum(layer_num_bytes(sizes)[layer] for layer in layers)
-    raise RuleViolation(
-        found(
-            "layers.reply_differs",
-            f"Master rank {master} sent {back:,} bytes to rank {worker} over "
-            f"{_batches(num_batches)}; sending back {_told(layers)} once per batch takes "
-            f"{num_batches * one:,} bytes.",
-            help="reply with the weights and biases of exactly the layers whose gradients arrived",
-            rank=master,
-            worker=worker,
-            num_bytes=back,
-            expected_num_bytes=num_batches * one,
-        )
+    raise RuleViolation.of(
+        "layers.reply_differs",
+        f"Master rank {master} sent {back:,} bytes to rank {worker} over "
+        f"{_batches(num_batches)}; sending back {_told(layers)} once per batch takes "
+        f"{num_batches * one:,} bytes.",
+        help="reply with the weights and biases of exactly the layers whose gradients arrived",
+        rank=master,
+        worker=worker,
+        num_bytes=back,
+        expected_num_bytes=num_batches * one,
     )
 
 
@@ -162,7 +158,7 @@ def _assert_cover(owned: Mapping[int, Layers], sizes: Sequence[int]) -> None:
             told = f"masters {listed(map(str, owners))}" if owners else "no master"
             sent = f"The gradients of layer {layer} were sent to {told}"
             text = f"{sent}; every layer must belong to exactly one master."
-            raise RuleViolation(found("layers.not_one_master", text, layer=layer, masters=owners))
+            raise RuleViolation.of("layers.not_one_master", text, layer=layer, masters=owners)
 
 
 def _batches(number: int) -> str:

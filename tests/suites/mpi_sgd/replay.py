@@ -64,11 +64,11 @@ def assert_final(chains: Mapping[str, Sequence[Value]], final: Arrays, *, rtol: 
                 f"Rank 0 ended with the start values of {name}: "
                 f"{counted(num_updates, 'update is', 'updates are')} missing."
             )
-            raise WrongAnswer(found("async.final_values_missing", text, help=_GATHER, name=name))
+            raise WrongAnswer.of("async.final_values_missing", text, help=_GATHER, name=name)
         if earlier is not None:
             text = f"Rank 0 ended with the value of {name} after update {earlier} of {num_updates}."
             facts = {"name": name, "number": earlier}
-            raise WrongAnswer(found("async.final_values_outdated", text, help=_GATHER, **facts))
+            raise WrongAnswer.of("async.final_values_outdated", text, help=_GATHER, **facts)
         try:
             assert_every_rank([held], equals=chain[-1], name=name, rtol=rtol, atol=rtol)
         except WrongAnswer as error:
@@ -85,7 +85,7 @@ def _assert_first_batches_saw(
             rank = update.rank
             text = f"Rank {rank} did not use the start values of {name} for its first batch."
             helps = "a worker begins with the weights that its network already has"
-            raise WrongAnswer(found("async.other_start", text, help=helps, rank=rank, name=name))
+            raise WrongAnswer.of("async.other_start", text, help=helps, rank=rank, name=name)
 
 
 def _chain(

@@ -125,14 +125,12 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
     for rank, seen in enumerate(trace.ranks):
         given = given_to_collectives(seen.calls)
         if _given_num_bytes(seen.calls) >= once / 2:
-            raise RuleViolation(
-                found(
-                    "sync_ring.collective_carries_gradients",
-                    f"Rank {rank} called {call_text(given[0])}, a collective that carries the "
-                    "gradients.",
-                    help="this part requires your own ringallreduce, built on point-to-point calls",
-                    **call_facts(rank, given[0]),
-                )
+            raise RuleViolation.of(
+                "sync_ring.collective_carries_gradients",
+                f"Rank {rank} called {call_text(given[0])}, a collective that carries the "
+                "gradients.",
+                help="this part requires your own ringallreduce, built on point-to-point calls",
+                **call_facts(rank, given[0]),
             )
     sent = sum(call.num_bytes for _, call in sent_by_hand(trace))
     least = (outcome.ranks - 1) * (once - _summed_num_bytes(trace))
@@ -141,8 +139,8 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
             f"All ranks together sent {sent:,} bytes in messages; summing their gradients "
             f"takes at least {least:,}."
         )
-        raise RuleViolation(
-            found("sync_ring.too_little_sent", text, num_bytes=sent, least_num_bytes=least)
+        raise RuleViolation.of(
+            "sync_ring.too_little_sent", text, num_bytes=sent, least_num_bytes=least
         )
 
 
@@ -226,17 +224,15 @@ def assert_ring_traffic(
     sent = sum(bytes_sent(outcome.trace))
     # Float32 takes half as many bytes; what that does to the values is not this rule's concern.
     if not least / (1 if least_steps else 2) <= sent <= most_times * most:
-        raise RuleViolation(
-            found(
-                "sync_ring.traffic_unlike_a_ring",
-                f"All ranks together sent {sent:,} bytes in "
-                f"{counted(case.num_steps, 'step')}; ring all-reduces of the gradients "
-                f"send {least:,} to {most:,}.",
-                help=f"a ring of n = {n} ranks sends 2(n-1) times the gradients' size per step",
-                num_bytes=sent,
-                least_num_bytes=least,
-                most_num_bytes=most,
-            )
+        raise RuleViolation.of(
+            "sync_ring.traffic_unlike_a_ring",
+            f"All ranks together sent {sent:,} bytes in "
+            f"{counted(case.num_steps, 'step')}; ring all-reduces of the gradients "
+            f"send {least:,} to {most:,}.",
+            help=f"a ring of n = {n} ranks sends 2(n-1) times the gradients' size per step",
+            num_bytes=sent,
+            least_num_bytes=least,
+            most_num_bytes=most,
         )
 
 

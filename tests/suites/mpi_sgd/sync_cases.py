@@ -156,10 +156,8 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
             if trained != asked:
                 did = f"Rank {rank} trained on {counted(trained, 'batch', 'batches')}"
                 text = f"{did}; expected number_of_batches x epochs = {asked}."
-                raise WrongAnswer(
-                    found(
-                        "sync.number_of_batches", text, rank=rank, trained=trained, expected=asked
-                    )
+                raise WrongAnswer.of(
+                    "sync.number_of_batches", text, rank=rank, trained=trained, expected=asked
                 )
             formula = f"mini_batch_size // size = {case.mini_batch_size} // {outcome.ranks}"
             assert_batch_size(case, outcome, rank, share, formula)
@@ -295,14 +293,12 @@ def _batches_by_rank(case: Fit, outcome: Outcome) -> list[list[np.ndarray]]:
     if not any(numbers):
         text = "No rank called forward_prop and back_prop on a batch of training_data."
         helps = "fit must train with these two methods of network.py"
-        raise WrongAnswer(found("sync.no_training", text, help=helps))
+        raise WrongAnswer.of("sync.no_training", text, help=helps)
     if len(set(numbers)) > 1:
         told = ", ".join(f"rank {rank}: {number}" for rank, number in enumerate(numbers))
         text = f"The ranks trained on different numbers of batches ({told})."
         helps = "every rank must train on number_of_batches batches in every epoch"
-        raise WrongAnswer(
-            found("sync.unequal_numbers_of_batches", text, help=helps, numbers=numbers)
-        )
+        raise WrongAnswer.of("sync.unequal_numbers_of_batches", text, help=helps, numbers=numbers)
     return batches
 
 

@@ -14,7 +14,6 @@ from grader.api import (
     case_context,
     every_contribution_fault,
     every_message_fault,
-    found,
     in_drawn_order,
     inject_faults,
     may_hold,
@@ -108,14 +107,12 @@ def _assert_gradients_are_given(case: Fit, outcome: Outcome) -> None:
     needed = (combined_num_bytes(case, outcome) or gradient_num_bytes(case)) / (2 * n)
     without = [rank for rank in range(n) if not _gives_gradients(case, outcome, rank, needed)]
     if len(without) > 1:
-        raise NotProven(
-            found(
-                "evidence.gradients_not_given",
-                f"samples of the messages show no piece of the gradients of ranks {without[0]} and "
-                f"{without[1]}, alone or in a sum. The trained network "
-                "might not come from messages or collectives; your instructor reviews this part",
-                ranks=without,
-            )
+        raise NotProven.of(
+            "evidence.gradients_not_given",
+            f"samples of the messages show no piece of the gradients of ranks {without[0]} and "
+            f"{without[1]}, alone or in a sum. The trained network "
+            "might not come from messages or collectives; your instructor reviews this part",
+            ranks=without,
         )
 
 

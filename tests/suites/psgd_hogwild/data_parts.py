@@ -23,15 +23,13 @@ def assert_epochs_of(case: Training, who: str, batches: Sequence[Rows]) -> Rows:
         example, number = part[odd[0]], times[odd[0]]
         text = f"{who.capitalize()} trained {_times(number)} on example {example}; "
         text += f"expected {_times(case.epochs)}, once per epoch."
-        raise WrongAnswer(
-            found("data.not_once_an_epoch", text, who=who, example=example, times=number)
-        )
+        raise WrongAnswer.of("data.not_once_an_epoch", text, who=who, example=example, times=number)
     for number, epoch in enumerate(np.split(rows, case.epochs)):
         if len(np.unique(epoch)) < len(epoch):
             text = f"In epoch {number}, {who} used one example twice and left another out."
             helps = "an epoch must use every example of the part once"
-            raise WrongAnswer(
-                found("data.epoch_repeats_example", text, help=helps, who=who, epoch=number)
+            raise WrongAnswer.of(
+                "data.epoch_repeats_example", text, help=helps, who=who, epoch=number
             )
     return np.asarray(part)
 
@@ -55,7 +53,7 @@ def assert_batch_sizes(case: Training, who: str, batches: Sequence[Rows], part_s
             break
     helps = f"{part_size} examples in batches of {case.batch_size} make {_batches(len(expected))}"
     helps += f" in {case.epochs} epoch{'s' * (case.epochs != 1)}"
-    raise WrongAnswer(found("data.batch_sizes", text, help=helps, who=who, **facts))
+    raise WrongAnswer.of("data.batch_sizes", text, help=helps, who=who, **facts)
 
 
 def assert_disjoint(parts: Mapping[str, Rows]) -> None:
@@ -69,7 +67,7 @@ def assert_disjoint(parts: Mapping[str, Rows]) -> None:
         if not own:
             text = f"{who.capitalize()} trained on no examples."
             helps = f"each {who.split()[0]} must have its own part of the data"
-            raise WrongAnswer(found("data.empty_part", text, help=helps, who=who))
+            raise WrongAnswer.of("data.empty_part", text, help=helps, who=who)
         shared = [row for row in own if row in owners]
         if shared:
             example, number, other = shared[0], len(shared), owners[shared[0]]
@@ -77,7 +75,7 @@ def assert_disjoint(parts: Mapping[str, Rows]) -> None:
             kind, helps = who.split()[0], "compare how the parts are chosen: they must be disjoint"
             text += f"Of {who}'s {len(own)} examples, {number} also belonged to another {kind}."
             facts: dict[str, Any] = {"owners": (other, who), "example": example, "number": number}
-            raise WrongAnswer(found("data.parts_overlap", text, help=helps, **facts))
+            raise WrongAnswer.of("data.parts_overlap", text, help=helps, **facts)
         owners.update(dict.fromkeys(own, who))
 
 

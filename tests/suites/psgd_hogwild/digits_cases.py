@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.api import Array, Case, Data, Outcome, Text, WrongAnswer, case_context, found
+from grader.api import Array, Case, Data, Outcome, Text, WrongAnswer, case_context
 
 _MOST_EPOCHS = 2
 _MOST_LEFT = 0.97
@@ -52,10 +52,10 @@ def assert_network_learns(case: Digits, outcome: Outcome) -> None:
                 text = f"The loss of a network went from {before:.3f} to {after:.3f}; expected at "
                 text += f"most {_MOST_LEFT * before:.3f}."
                 helps = f"{case.function} must train any model, not only the small ones"
-                raise WrongAnswer(
-                    found("training.network_learns_too_little", text, help=helps, **facts)
+                raise WrongAnswer.of(
+                    "training.network_learns_too_little", text, help=helps, **facts
                 )
             is_same = weights[rank].shape == weights[0].shape
             if not is_same or not np.allclose(weights[rank], weights[0], rtol=_SAME, atol=_SAME):
                 text = f"Rank {rank} ended with another network than rank 0."
-                raise WrongAnswer(found("training.networks_differ", text, **facts))
+                raise WrongAnswer.of("training.networks_differ", text, **facts)

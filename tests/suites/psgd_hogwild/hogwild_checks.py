@@ -135,8 +135,8 @@ def assert_workers(case: Hogwild, outcome: Outcome) -> None:
             plural = "processes" if noun == "process" else ""
             text = f"{counted(number, noun, plural)} computed gradients; "
             text += f"num_processes is {expected}."
-            raise WrongAnswer(
-                found("hogwild.number_of_workers", text, number=number, expected=expected)
+            raise WrongAnswer.of(
+                "hogwild.number_of_workers", text, number=number, expected=expected
             )
 
 
@@ -156,16 +156,14 @@ def assert_processes(case: Hogwild, outcome: Outcome) -> None:
         num_threads = len(set(outcome["threads"][0].tolist()))
         if num_threads > number:
             text = f"{told}, in {num_threads} threads; {expected}."
-            raise WrongAnswer(
-                found(
-                    "hogwild.threads",
-                    text,
-                    help="start processes, not threads",
-                    num_threads=num_threads,
-                    **facts,
-                )
+            raise WrongAnswer.of(
+                "hogwild.threads",
+                text,
+                help="start processes, not threads",
+                num_threads=num_threads,
+                **facts,
             )
-        raise WrongAnswer(found("hogwild.number_of_processes", f"{told}; {expected}.", **facts))
+        raise WrongAnswer.of("hogwild.number_of_processes", f"{told}; {expected}.", **facts)
 
 
 def assert_several_train(case: Hogwild, outcome: Outcome) -> None:
@@ -184,12 +182,10 @@ def assert_in_threads(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         told = list(batches_by_worker(case, outcome))
         if len(told) != case.num_processes or not told[0].startswith("thread"):
-            raise WrongAnswer(
-                found(
-                    "hogwild.not_threads",
-                    "The gradients were not computed by num_processes threads of one process.",
-                    told=told,
-                )
+            raise WrongAnswer.of(
+                "hogwild.not_threads",
+                "The gradients were not computed by num_processes threads of one process.",
+                told=told,
             )
 
 
@@ -257,23 +253,23 @@ def assert_shared(case: Hogwild, outcome: Outcome, *, is_sgd: bool = False) -> N
                 steps = f"only {counted(num_steps, 'step')}" if num_steps else "no step"
                 text = f"{told} wrote {steps} into shared memory that all processes update."
                 helps = "every step must be written into the shared weights, in place"
-                raise RuleViolation(found("hogwild.few_steps_shared", text, help=helps, **facts))
+                raise RuleViolation.of("hogwild.few_steps_shared", text, help=helps, **facts)
             if own.any():
                 text = f"{told} updated weights in its own memory."
                 helps = "the parameters must be shared before the processes start"
-                raise RuleViolation(found("hogwild.weights_not_shared", text, help=helps, **facts))
+                raise RuleViolation.of("hogwild.weights_not_shared", text, help=helps, **facts)
             text = f"{told} wrote to no parameter."
             helps = "does your code take every step, and write it into the parameters in place?"
-            raise RuleViolation(found("hogwild.no_step_written", text, help=helps, **facts))
+            raise RuleViolation.of("hogwild.no_step_written", text, help=helps, **facts)
         if private:
             of_others, number = min(private)
             text = f"Process {number} of {len(by_process)} computed its gradients at weights "
             if of_others > 0:
                 text += f"that contained only {of_others:.0%} of the other processes' steps."
                 few = {"process": number, "share": of_others}
-                raise NotProven(found("hogwild.few_steps_of_others", text, help=_SHARED, **few))
+                raise NotProven.of("hogwild.few_steps_of_others", text, help=_SHARED, **few)
             text += "that contained only its own steps."
-            raise RuleViolation(found("hogwild.own_steps_only", text, help=_SHARED, process=number))
+            raise RuleViolation.of("hogwild.own_steps_only", text, help=_SHARED, process=number)
 
 
 def _steps_in_weights(case: Hogwild, outcome: Outcome, number: int) -> tuple[float, float, float]:
@@ -319,8 +315,8 @@ def assert_own_gradients(case: Hogwild, outcome: Outcome) -> None:
             text += "processes overwrite it."
             helps = "only the weights may be shared: do gradients already exist when you call "
             helps += "share_memory(), and does zero_grad() keep them?"
-            raise WrongAnswer(
-                found("hogwild.gradients_shared", text, help=helps, name=name, place=place)
+            raise WrongAnswer.of(
+                "hogwild.gradients_shared", text, help=helps, name=name, place=place
             )
 
 
@@ -334,7 +330,7 @@ def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
         if outcome["is_early"][0][0]:
             text = "hogwild returned while its processes still trained."
             helps = "hogwild must wait for each of its processes, for instance by join()"
-            raise WrongAnswer(found("hogwild.returned_early", text, help=helps))
+            raise WrongAnswer.of("hogwild.returned_early", text, help=helps)
         moved, steps = _moved_and_steps(case, outcome)
         expected = steps.sum(axis=0)
         distance = float(np.linalg.norm(moved - expected) / np.linalg.norm(expected))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import NotProven, Outcome, WrongAnswer, counted, found
+from grader.api import NotProven, Outcome, WrongAnswer, counted
 
 from .hogwild_cases import FOR_EACH_WRITE, Hogwild
 from .training_cases import Rows, trained_batches
@@ -39,7 +39,7 @@ def assert_seen(seen: int | None, said: int, what: str) -> None:
     if seen is not None and seen < said:
         text = f"According to the record, {counted(said, 'process', 'processes')} {what}; "
         text += f"the grader saw {counted(seen, 'process', 'processes')}."
-        raise NotProven(found("hogwild.processes_not_seen", text, recorded=said, seen=seen))
+        raise NotProven.of("hogwild.processes_not_seen", text, recorded=said, seen=seen)
 
 
 def digest_of(gradient: NDArray[np.float32]) -> str:
@@ -74,10 +74,10 @@ def all_batches(case: Hogwild, outcome: Outcome) -> list[Rows]:
         text = "No process computed a gradient of the given model."
         helps = "hogwild must train `model`: call model(inputs), compute a loss, "
         helps += "and call backward()"
-        raise WrongAnswer(found("hogwild.model_not_trained", text, help=helps))
+        raise WrongAnswer.of("hogwild.model_not_trained", text, help=helps)
     writes: dict[str, Any] = {name: len(outcome[name][0]) for name in FOR_EACH_WRITE}
     if len(set(writes.values())) > 1:
         numbers = ", ".join(f"{number} {name}" for name, number in writes.items())
         text = f"The record of writes to the parameters is inconsistent: {numbers}."
-        raise WrongAnswer(found("record.writes_inconsistent", text, **writes))
+        raise WrongAnswer.of("record.writes_inconsistent", text, **writes)
     return batches

@@ -173,16 +173,16 @@ def _assert_output_follows(outcome: Outcome) -> None:
     # Shapes come from a rank: what does not fit together can fail anywhere.
     except (NotRecomputable, ArithmeticError, IndexError, MemoryError, *_UNREADABLE) as error:
         text = f"The grader could not recompute the output from the recorded layers: {error}."
-        raise NotProven(found("network.not_recomputable", text)) from None
+        raise NotProven.of("network.not_recomputable", text) from None
     if not still_drops and not (
         output.shape == expected.shape and np.allclose(output, expected, rtol=1e-3, atol=1e-5)
     ):
         text = "The output differs from what the recorded layers and parameters compute."
-        raise NotProven(found("network.output_not_of_layers", text))
+        raise NotProven.of("network.output_not_of_layers", text)
     # A softmax over one image gives ones whatever is dropped.
     if not (output == 1).all() and np.array_equal(dropped, output):
         text = "The record shows dropout in training, but the output is the same as in evaluation."
-        raise NotProven(found("network.dropout_not_in_output", text))
+        raise NotProven.of("network.dropout_not_in_output", text)
 
 
 def assert_probabilities(case: Network, outcome: Outcome) -> None:
@@ -196,7 +196,7 @@ def assert_probabilities(case: Network, outcome: Outcome) -> None:
         if output.shape != expected:
             text = f"The output has shape {output.shape}; expected {expected}."
             helps = "the output must have a row for every image and a column for every class"
-            raise WrongAnswer(found("network.output_shape", text, help=helps, shape=output.shape))
+            raise WrongAnswer.of("network.output_shape", text, help=helps, shape=output.shape)
         sums = output.sum(axis=1)
         wrong = np.flatnonzero((np.abs(sums - 1) > 1e-5) | (output < 0).any(axis=1))
         if len(wrong):
@@ -204,7 +204,7 @@ def assert_probabilities(case: Network, outcome: Outcome) -> None:
             text = f"The outputs are not probabilities: row {row} adds up to {sums[row]:.4g}, and "
             text += f"its smallest number is {output[row].min():.4g}."
             helps = "probabilities are not negative and add up to 1; look at the last layer"
-            raise WrongAnswer(found("network.not_probabilities", text, help=helps, row=row))
+            raise WrongAnswer.of("network.not_probabilities", text, help=helps, row=row)
 
 
 def assert_can_learn(case: Network, outcome: Outcome) -> None:
@@ -226,7 +226,7 @@ def assert_can_learn(case: Network, outcome: Outcome) -> None:
             text += f"of its layers {'gets' if number == 1 else 'get'} a gradient in backward"
             text += f" ({no_backward})." if no_backward else "."
             helps = "look for detach(), no_grad(), .data, or a conversion in forward"
-            raise WrongAnswer(found("network.no_gradient", text, help=helps, number=number))
+            raise WrongAnswer.of("network.no_gradient", text, help=helps, number=number)
 
 
 def assert_one_row(case: Network, outcome: Outcome) -> None:
@@ -237,7 +237,7 @@ def assert_one_row(case: Network, outcome: Outcome) -> None:
             shape, expected = output.shape, (1, NUM_CLASSES)
             text = f"For one image, the output has shape {shape}; expected {expected}."
             helps = "look for a line that drops the batch dimension, or merges it with another"
-            raise WrongAnswer(found("network.one_image_shape", text, help=helps, shape=shape))
+            raise WrongAnswer.of("network.one_image_shape", text, help=helps, shape=shape)
 
 
 def assert_dropout_only_in_training(case: Network, outcome: Outcome) -> None:
@@ -247,15 +247,15 @@ def assert_dropout_only_in_training(case: Network, outcome: Outcome) -> None:
     """
     with case_context(case, outcome):
         if not any(layer.name == DROPOUT for layer in _layers(outcome, "in_training")):
-            raise WrongAnswer(found("network.no_dropout", "Dropout does not run in training."))
+            raise WrongAnswer.of("network.no_dropout", "Dropout does not run in training.")
         if any(layer.name == DROPOUT for layer in _layers(outcome, "in_evaluation")):
             text = "After eval(), the network still drops activations."
             helps = "nn.Dropout stops after eval(); F.dropout follows its argument `training`"
-            raise WrongAnswer(found("network.dropout_after_eval", text, help=helps))
+            raise WrongAnswer.of("network.dropout_after_eval", text, help=helps)
         if not np.array_equal(outcome["output"][0], outcome["output_again"][0]):
             text = "After eval(), the same images give different outputs each time."
             helps = "look for randomness that remains after eval()"
-            raise WrongAnswer(found("network.output_varies", text, help=helps))
+            raise WrongAnswer.of("network.output_varies", text, help=helps)
 
 
 def _parameters(outcome: Outcome) -> list[np.ndarray[Any, Any]]:

@@ -106,7 +106,7 @@ def assert_come_together(case: Psgd, outcome: Outcome) -> None:
                 text = f"Rank {rank}'s own weights equal the mean over all ranks: "
                 text += "all ranks learned the same thing, or nothing."
                 helps = "each rank must learn from its own part of the data"
-                raise WrongAnswer(found("psgd.ranks_learn_the_same", text, help=helps, rank=rank))
+                raise WrongAnswer.of("psgd.ranks_learn_the_same", text, help=helps, rank=rank)
         if not ranks_with_all(case, outcome):
             text = "No rank ended with the mean or the sum of all ranks' weights."
             raise WrongAnswer(*known_mistake(case, outcome), found("psgd.never_together", text))
@@ -177,7 +177,7 @@ def assert_silent_meanwhile(case: Psgd, outcome: Outcome) -> None:
                 text += f"{len(ended)} batches."
                 helps = "a rank must exchange nothing between its first and its last step"
                 facts: dict[str, Any] = {"rank": rank, "call": name, "place": place}
-                raise RuleViolation(found("psgd.exchange_between_steps", text, help=helps, **facts))
+                raise RuleViolation.of("psgd.exchange_between_steps", text, help=helps, **facts)
         _assert_times_agree(case, outcome)
 
 
@@ -211,7 +211,7 @@ def assert_train_at_once(case: Psgd, outcome: Outcome) -> None:
                 text += "told it so."
                 helps = "all ranks must train at the same time"
                 facts = {"rank": later, "other": earlier}
-                raise RuleViolation(found("psgd.one_after_another", text, help=helps, **facts))
+                raise RuleViolation.of("psgd.one_after_another", text, help=helps, **facts)
 
 
 def _assert_times_agree(case: Psgd, outcome: Outcome) -> None:
@@ -237,7 +237,7 @@ def _assert_times_agree(case: Psgd, outcome: Outcome) -> None:
         if is_early or ended.max() >= after or is_told_at_once or is_too_short:
             text = f"The recorded times of rank {rank}'s batches contradict each other or the "
             text += "times of its MPI calls. Your instructor reviews this part."
-            raise NotProven(found("psgd.times_disagree", text, rank=rank))
+            raise NotProven.of("psgd.times_disagree", text, rank=rank)
 
 
 def assert_whole(case: Psgd, outcome: Outcome) -> None:
@@ -320,11 +320,11 @@ def _batches_by_rank(case: Psgd, outcome: Outcome) -> list[list[Rows]]:
     if not any(batches):
         text = "No rank computed a gradient of the given model."
         helps = "psgd must train `model`: call model(inputs), compute a loss, and call backward()"
-        raise WrongAnswer(found("psgd.model_not_trained", text, help=helps))
+        raise WrongAnswer.of("psgd.model_not_trained", text, help=helps)
     return batches
 
 
 def _assert_learns(rank: int, batches: Sequence[Rows]) -> None:
     if not batches:
         text, helps = f"Rank {rank} computed no gradient.", "every rank must run SGD"
-        raise WrongAnswer(found("psgd.rank_without_gradient", text, help=helps, rank=rank))
+        raise WrongAnswer.of("psgd.rank_without_gradient", text, help=helps, rank=rank)

@@ -17,7 +17,6 @@ from grader.api import (
     case_context,
     every_contribution_fault,
     every_message_fault,
-    found,
     inject_faults,
     is_zeros,
     may_hold,
@@ -52,14 +51,12 @@ def assert_weights_given(case: Psgd, outcome: Outcome) -> None:
             if 2 * held < _NUM_BYTES:
                 without.append(rank)
         if len(without) > 1:
-            raise NotProven(
-                found(
-                    "evidence.weights_not_given",
-                    "samples of messages and collectives contain no results from ranks "
-                    f"{without[0]} and {without[1]}, nor any sums of them. The mean "
-                    "might not come from messages; your instructor reviews this part",
-                    ranks=without,
-                )
+            raise NotProven.of(
+                "evidence.weights_not_given",
+                "samples of messages and collectives contain no results from ranks "
+                f"{without[0]} and {without[1]}, nor any sums of them. The mean "
+                "might not come from messages; your instructor reviews this part",
+                ranks=without,
             )
 
 

@@ -84,7 +84,7 @@ def assert_no_solver(launch: Launch) -> None:
         facts: dict[str, Any] = {"file": first.file, "name": first.name, "number": number}
         text = f"{first.place} imports {first.name}"
         text += f" ({number} such imports in all)." if number > 1 else "."
-        raise RuleViolation(found("solver.imported", text, help=_HELP, place=first.place, **facts))
+        raise RuleViolation.of("solver.imported", text, help=_HELP, place=first.place, **facts)
 
 
 def first_named(text: str, wanted: Sequence[str]) -> list[Finding]:

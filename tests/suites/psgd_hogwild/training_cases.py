@@ -174,7 +174,7 @@ def assert_size(case: Training, outcome: Outcome) -> None:
                 if number != size:
                     text = f"The {what}{_on_rank(outcome, rank)} has {number} parameters; "
                     text += f"expected {size}."
-                    raise WrongAnswer(found("training.other_size", text, rank=rank, what=what))
+                    raise WrongAnswer.of("training.other_size", text, rank=rank, what=what)
 
 
 def assert_given_model(case: Training, outcome: Outcome, function: str) -> None:
@@ -190,10 +190,10 @@ def assert_given_model(case: Training, outcome: Outcome, function: str) -> None:
             who = f"On rank {rank}, {function}" if outcome.ranks > 1 else function
             if returned == "nothing":
                 text = f"{who} returned None; it must return the model."
-                raise WrongAnswer(found("training.returned_nothing", text, **facts))
+                raise WrongAnswer.of("training.returned_nothing", text, **facts)
             text = f"{who} returned another model, not the given one."
             helps = "train the given model in place and return it"
-            raise WrongAnswer(found("training.returned_another_model", text, help=helps, **facts))
+            raise WrongAnswer.of("training.returned_another_model", text, help=helps, **facts)
 
 
 def _on_rank(outcome: Outcome, rank: int) -> str:
@@ -228,37 +228,33 @@ def trained_batches(case: Training, outcome: Outcome, rank: int) -> list[Rows]:
     rows, lengths = outcome["rows"][rank], outcome["rows_per_batch"][rank]
     most = 2 * case.num_examples * case.epochs
     if len(lengths) > most or len(rows) > 8 * most:
-        raise WrongAnswer(
-            found(
-                "training.too_many_batches",
-                f"The model{_on_rank(outcome, rank)} was trained on {len(lengths)} batches with "
-                f"{len(rows)} examples in all.",
-                help=f"{case.num_examples} examples in {case.epochs} "
-                f"epoch{'s' * (case.epochs != 1)} make {case.num_examples * case.epochs} in all",
-                num_batches=len(lengths),
-                num_examples=len(rows),
-                rank=rank,
-            )
+        raise WrongAnswer.of(
+            "training.too_many_batches",
+            f"The model{_on_rank(outcome, rank)} was trained on {len(lengths)} batches with "
+            f"{len(rows)} examples in all.",
+            help=f"{case.num_examples} examples in {case.epochs} "
+            f"epoch{'s' * (case.epochs != 1)} make {case.num_examples * case.epochs} in all",
+            num_batches=len(lengths),
+            num_examples=len(rows),
+            rank=rank,
         )
     told: dict[str, Any] = {name: len(outcome[name][rank]) for name in _FOR_EACH_BATCH}
     is_cut_up = ((lengths >= 0) & (lengths <= len(rows))).all() and lengths.sum() == len(rows)
     if not is_cut_up or set(told.values()) != {len(lengths)}:
         numbers = ", ".join(f"{number} {name}" for name, number in told.items())
-        raise WrongAnswer(
-            found(
-                "record.batches_inconsistent",
-                f"The record of the batches is inconsistent{_on_rank(outcome, rank)}: "
-                f"{numbers}, lengths that add up to {lengths.sum()}, and {len(rows)} examples.",
-                **told,
-                total_length=lengths.sum(),
-                num_examples=len(rows),
-            )
+        raise WrongAnswer.of(
+            "record.batches_inconsistent",
+            f"The record of the batches is inconsistent{_on_rank(outcome, rank)}: "
+            f"{numbers}, lengths that add up to {lengths.sum()}, and {len(rows)} examples.",
+            **told,
+            total_length=lengths.sum(),
+            num_examples=len(rows),
         )
     if (rows < 0).any() or (rows >= case.num_examples).any():
         model = f"The model{_on_rank(outcome, rank)}"
         text = f"{model} was trained on inputs that are not examples from the dataset."
         helps = "pass the dataset's inputs to the model unchanged"
-        raise WrongAnswer(found("training.other_inputs", text, help=helps, rank=rank))
+        raise WrongAnswer.of("training.other_inputs", text, help=helps, rank=rank)
     ends = np.cumsum(lengths)
     return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 

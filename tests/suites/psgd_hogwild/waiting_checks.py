@@ -52,7 +52,7 @@ def assert_same_time(case: Hogwild, outcome: Outcome) -> None:
             text += "reached the middle of a step; no other process started for 3 s."
             helps = "start all processes before you join the first"
             facts: dict[str, Any] = {"num_started": num_started}
-            raise RuleViolation(found("hogwild.started_one_by_one", text, help=helps, **facts))
+            raise RuleViolation.of("hogwild.started_one_by_one", text, help=helps, **facts)
         # Where one gave up, others arrived after it had gone on, or had even ended.
         num_together = min(num_arrived, 2) if num_gave_up else num_arrived
         assert_seen(outcome.num_processes_at_once, num_together, "met in the middle of a step")
@@ -128,7 +128,7 @@ def times_stopped(case: Hogwild, outcome: Outcome) -> int:
         told: dict[str, Any] = {name: len(outcome[name][0]) for name in FOR_EACH_STAY}
         numbers = ", ".join(f"{number} {name}" for name, number in told.items())
         text = f"The record of processes paused in a step is inconsistent: {numbers}."
-        raise WrongAnswer(found("record.stays_inconsistent", text, **told))
+        raise WrongAnswer.of("record.stays_inconsistent", text, **told)
     who, begin_ns, end_ns, _ = stays
     number: Counter[int] = Counter()
     counted_until_ns: dict[int, int] = {}
@@ -162,12 +162,12 @@ def assert_failure_noticed(case: Hogwild, outcome: Outcome) -> None:
         if not num_failed:
             text = "No process that hogwild started reached the batch that the grader makes "
             text += "fail."
-            raise NotProven(found("hogwild.no_failing_batch", text))
+            raise NotProven.of("hogwild.no_failing_batch", text)
         if not raised:
             text = "A process raised an exception, but hogwild returned as if all processes "
             text += "had finished."
             helps = "look at the exit codes after join(), or use torch.multiprocessing.spawn"
-            raise WrongAnswer(found("hogwild.failure_ignored", text, help=helps))
+            raise WrongAnswer.of("hogwild.failure_ignored", text, help=helps)
 
 
 def _meeting(outcome: Outcome) -> tuple[int, int, int]:
@@ -179,5 +179,5 @@ def _meeting(outcome: Outcome) -> tuple[int, int, int]:
     if not num_arrived:
         text = "No process reached the batch where the grader waits for all. "
         text += "So the grader could not check that they train simultaneously."
-        raise NotProven(found("hogwild.never_met", text))
+        raise NotProven.of("hogwild.never_met", text)
     return num_arrived, num_gave_up, num_started

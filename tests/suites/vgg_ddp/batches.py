@@ -147,7 +147,7 @@ def _assert_loss(
         text = f"In iteration {step}, rank {rank}'s gradient of the last layer was not that of "
         text += f"CrossEntropyLoss(): it differs by {apart / norm:.1%}."
         helps = "which options does the loss have, and what is added to it?"
-        raise WrongAnswer(found("gradient.other_loss", text, help=helps, rank=rank, iteration=step))
+        raise WrongAnswer.of("gradient.other_loss", text, help=helps, rank=rank, iteration=step)
 
 
 def assert_in_training_mode(case: Training | Printing, outcome: Outcome) -> None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from grader.api import Outcome, WrongAnswer, found, ranks_text
+from grader.api import Outcome, WrongAnswer, ranks_text
 
 from .steps import examples_of
 from .train_cases import BATCH_SIZE, Printing, Training
@@ -32,9 +32,9 @@ def assert_shared_out(case: Training, outcome: Outcome) -> None:
     if outcome.ranks > 1 and all(len(set(each)) == outcome.ranks for each in trained_by.values()):
         text = f"Every rank trained on the same examples, such as example {example}."
         facts["num_ranks"] = outcome.ranks
-        raise WrongAnswer(found("examples.same_on_all_ranks", text, help=_SAMPLER, **facts))
+        raise WrongAnswer.of("examples.same_on_all_ranks", text, help=_SAMPLER, **facts)
     text = f"Example {example} was used {times} times in one epoch, by {ranks_text(ranks)}."
-    raise WrongAnswer(found("examples.trained_twice", text, help=_SAMPLER, ranks=ranks, **facts))
+    raise WrongAnswer.of("examples.trained_twice", text, help=_SAMPLER, ranks=ranks, **facts)
 
 
 def assert_one_epoch(case: Training | Printing, outcome: Outcome) -> None:
@@ -44,22 +44,22 @@ def assert_one_epoch(case: Training | Printing, outcome: Outcome) -> None:
     if len(times) == case.num_examples and set(times.values()) == {most} and most > 1:
         text = f"The program trained for {most} epochs instead of one; "
         text += f"it used every example {most} times."
-        raise WrongAnswer(found("epoch.several", text, epochs=most))
+        raise WrongAnswer.of("epoch.several", text, epochs=most)
     missing = [each for each in range(case.num_examples) if each not in times]
     left_out = f"left out {len(missing)} of {case.num_examples} examples"
     facts: dict[str, Any] = {"missing": len(missing), "examples": case.num_examples}
     if missing and len(missing) == case.num_examples % BATCH_SIZE:
         text = f"The program {left_out}, as many as the last, smaller batch has."
         helps = "is drop_last=True set?"
-        raise WrongAnswer(found("epoch.last_batch_left_out", text, help=helps, **facts))
+        raise WrongAnswer.of("epoch.last_batch_left_out", text, help=helps, **facts)
     if missing:
         including = ", including" if len(missing) > 1 else ":"
         text = f"The program {left_out}{including} example {missing[0]}."
-        raise WrongAnswer(found("epoch.examples_left_out", text, **facts))
+        raise WrongAnswer.of("epoch.examples_left_out", text, **facts)
     twice = next((each for each, count in sorted(times.items()) if count > 1), None)
     if twice is not None:
         text = f"Example {twice} was used {times[twice]} times in one epoch."
-        raise WrongAnswer(found("epoch.example_repeated", text, example=twice, times=times[twice]))
+        raise WrongAnswer.of("epoch.example_repeated", text, example=twice, times=times[twice])
 
 
 def assert_batch_sizes(case: Training, outcome: Outcome) -> None:
@@ -79,6 +79,6 @@ def assert_batch_sizes(case: Training, outcome: Outcome) -> None:
                 of_all = f" ({BATCH_SIZE} examples over {ranks} ranks)" if ranks > 1 else ""
                 text = f"Rank {rank} trained on a batch of {size} example{'s' * (size != 1)}; "
                 text += f"expected {wanted}{of_all}."
-                raise WrongAnswer(
-                    found("batches.wrong_size", text, rank=rank, size=size, expected=wanted)
+                raise WrongAnswer.of(
+                    "batches.wrong_size", text, rank=rank, size=size, expected=wanted
                 )

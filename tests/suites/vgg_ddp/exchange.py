@@ -14,7 +14,6 @@ from grader.api import (
     call_place,
     call_site,
     calls_by_rank,
-    found,
 )
 
 from .serial import num_parameters
@@ -56,7 +55,7 @@ def assert_gradients_given(
                 text = f"{gave}, but these numbers are not its gradient."
                 helps = "compare the exchanged tensors with .grad directly after backward"
                 facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
-                raise WrongAnswer(found("exchange.not_the_gradient", text, help=helps, **facts))
+                raise WrongAnswer.of("exchange.not_the_gradient", text, help=helps, **facts)
 
 
 def assert_nearly_whole_if_any(case: Training, outcome: Outcome) -> None:
@@ -79,7 +78,7 @@ def _assert_whole(case: Training, rank: int, step: int, number: float) -> None:
         helps = f"does your code pass every parameter's gradient to {case.exchange}?"
         facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
         facts["expected"] = whole
-        raise WrongAnswer(found("exchange.gradient_incomplete", text, help=helps, **facts))
+        raise WrongAnswer.of("exchange.gradient_incomplete", text, help=helps, **facts)
 
 
 def assert_something_given(
@@ -102,7 +101,7 @@ def assert_something_given(
                 gave += f"to {case.exchange}"
                 text = f"In iteration {step}, {gave}, but not the gradient of any parameter."
                 facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
-                raise WrongAnswer(found("exchange.no_gradient", text, **facts))
+                raise WrongAnswer.of("exchange.no_gradient", text, **facts)
 
 
 def _assert_nothing_instead(case: Training, outcome: Outcome, rank: int) -> None:
@@ -111,8 +110,8 @@ def _assert_nothing_instead(case: Training, outcome: Outcome, rank: int) -> None
             called, place = call.function, call_place(call)
             text = f"Rank {rank} called {called}{call_site(call)} and passed nothing to "
             text += f"{case.exchange}, which must carry the gradients in this part."
-            raise RuleViolation(
-                found("exchange.by_another_operation", text, rank=rank, call=called, place=place)
+            raise RuleViolation.of(
+                "exchange.by_another_operation", text, rank=rank, call=called, place=place
             )
 
 
@@ -163,4 +162,4 @@ def assert_num_elements(case: Training, outcome: Outcome, name: str, *, copies: 
         text += f"expected {wanted}, for the gradients of all steps."
         helps = f"in this part, all gradients must travel through {name}"
         facts: dict[str, Any] = {"call": name, "numbers": given, "expected": wanted}
-        raise RuleViolation(found("exchange.too_few_numbers", text, help=helps, **facts))
+        raise RuleViolation.of("exchange.too_few_numbers", text, help=helps, **facts)

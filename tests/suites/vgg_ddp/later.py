@@ -87,7 +87,7 @@ def _assert_steps_follow(case: Training, outcome: Outcome) -> None:
             text += f"only {num_taken} times."
             facts = {"rank": rank, "backward": num_backward, "steps": num_taken}
             with case_context(case, outcome):
-                raise WrongAnswer(found("training.steps_missing", text, help="", **facts))
+                raise WrongAnswer.of("training.steps_missing", text, help="", **facts)
 
 
 def _kept(printing: Launch) -> list[tuple[Printing, Outcome]]:
@@ -106,9 +106,7 @@ def _kept(printing: Launch) -> list[tuple[Printing, Outcome]]:
                 text = f"In iteration {number}, gradients or parameters are not finite, but later "
                 text += "losses are."
                 with case_context(case, outcome):
-                    raise WrongAnswer(
-                        found("training.losses_without_steps", text, iteration=number)
-                    )
+                    raise WrongAnswer.of("training.losses_without_steps", text, iteration=number)
     return kept
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import Outcome, WrongAnswer, found
+from grader.api import Outcome, WrongAnswer
 
 from . import serial
 from .batches import assert_own_gradients
@@ -63,11 +63,11 @@ def assert_steps_use_mean_of_part(case: Training, outcome: Outcome) -> None:
         facts: dict[str, Any] = {"rank": rank, "iteration": step}
         if number < max(1, _LEAST_SHARE * is_telling.sum()):
             text = f"In iteration {step}, rank {rank} used the mean for {number} numbers."
-            raise WrongAnswer(found("step.few_numbers_averaged", text, **facts))
+            raise WrongAnswer.of("step.few_numbers_averaged", text, **facts)
         if num_weights < _LEAST_SHARE * len(shares):
             text = f"In iteration {step}, rank {rank} used the mean in only {num_weights} of "
             text += f"{len(shares)} weight tensors; {ceil(_LEAST_SHARE * len(shares))} are needed."
-            raise WrongAnswer(found("step.few_weights_averaged", text, **facts))
+            raise WrongAnswer.of("step.few_weights_averaged", text, **facts)
 
 
 def _assert_part_given(case: Training, outcome: Outcome) -> None:
@@ -77,7 +77,7 @@ def _assert_part_given(case: Training, outcome: Outcome) -> None:
         if len(given) and given[0][1] < least:
             text = f"In iteration 0, rank {rank} passed {given[0][1]:.0f} numbers to "
             text += f"{case.exchange}."
-            raise WrongAnswer(found("exchange.few_numbers", text, rank=rank))
+            raise WrongAnswer.of("exchange.few_numbers", text, rank=rank)
 
 
 def _averaged_as_in(case: Training, outcome: Outcome) -> Check:
@@ -88,9 +88,7 @@ def _averaged_as_in(case: Training, outcome: Outcome) -> Check:
         for expected, (step, rank, is_mean, _) in zip(before, _means(case, outcome), strict=False):
             if not is_mean[expected].all():
                 text = f"In iteration {step}, rank {rank} used the mean for fewer numbers."
-                raise WrongAnswer(
-                    found("step.fewer_numbers_averaged", text, rank=rank, iteration=step)
-                )
+                raise WrongAnswer.of("step.fewer_numbers_averaged", text, rank=rank, iteration=step)
 
     return check
 

@@ -34,7 +34,7 @@ def assert_loss_printed(case: Printing, outcome: Outcome) -> None:
     if len(losses) <= _INTERVAL:
         text = f"The training took only {len(losses)} step{'s' * (len(losses) != 1)}, "
         text += "too few to check the printed losses."
-        raise WrongAnswer(found("printing.too_few_steps", text, steps=len(losses)))
+        raise WrongAnswer.of("printing.too_few_steps", text, steps=len(losses))
     rest = 0
     numbers = _telling_numbers(printed, outcome["printed_before"][0].tolist())
     for last in range(_INTERVAL, len(losses), _INTERVAL):

@@ -13,7 +13,6 @@ from grader.api import (
     assert_contributions_sent,
     case_context,
     every_payload_fault,
-    found,
     inject_faults,
     listed,
     not_run,
@@ -84,15 +83,13 @@ def _assert_not_by_others(run: Run, case: Training, outcome: Outcome, check: Che
     for effect in effects:
         if effect.happened and effect.influenced and not effect.ended:
             with case_context(case, outcome):
-                raise NotProven(
-                    found(
-                        "evidence.by_another_operation",
-                        f"we altered rank {effect.message.rank}'s data in other operations "
-                        f"({listed(operations)}), and the steps changed. The average might come "
-                        "from these operations; your instructor reviews this part",
-                        operations=operations,
-                        rank=effect.message.rank,
-                    )
+                raise NotProven.of(
+                    "evidence.by_another_operation",
+                    f"we altered rank {effect.message.rank}'s data in other operations "
+                    f"({listed(operations)}), and the steps changed. The average might come "
+                    "from these operations; your instructor reviews this part",
+                    operations=operations,
+                    rank=effect.message.rank,
                 )
 
 
@@ -128,13 +125,11 @@ def assert_reduced_in_buckets(run: Run, cases: tuple[Training, ...]) -> None:
         precisions: list[tuple[int, ...]] = [(2, 4), (8,)] if may_be_double else [(2, 4)]
         if not any(_follows(run, case, outcome, each) for each in precisions):
             with case_context(case, outcome):
-                raise NotProven(
-                    found(
-                        "evidence.not_in_buckets",
-                        "we changed DistributedDataParallel's bucket size, but the sizes of the "
-                        "messages did not change. The average might not come from "
-                        "DistributedDataParallel; your instructor reviews this part",
-                    )
+                raise NotProven.of(
+                    "evidence.not_in_buckets",
+                    "we changed DistributedDataParallel's bucket size, but the sizes of the "
+                    "messages did not change. The average might not come from "
+                    "DistributedDataParallel; your instructor reviews this part",
                 )
 
 

@@ -16,7 +16,6 @@ from grader.api import (
     call_place,
     call_site,
     calls_by_rank,
-    found,
 )
 
 from .exchange import num_elements_given
@@ -42,7 +41,7 @@ def assert_not_through_ddp(case: Training, outcome: Outcome) -> None:
             text += "which averages the gradients itself."
             helps = "in this part, your own code must average the gradients"
             helps += "; DistributedDataParallel belongs to part 3"
-            raise RuleViolation(found("ddp.not_in_this_part", text, help=helps, rank=rank))
+            raise RuleViolation.of("ddp.not_in_this_part", text, help=helps, rank=rank)
 
 
 def assert_plain(case: Training, outcome: Outcome) -> None:
@@ -86,11 +85,11 @@ def assert_wrapped(case: Training, outcome: Outcome) -> None:
             helps = "in this part, only DistributedDataParallel may average the gradients"
             helps += "; a subclass may extend it, but must leave the averaging to it"
             facts: dict[str, Any] = {"rank": rank, "call": call.function, "place": call_place(call)}
-            raise RuleViolation(found("ddp.averaged_by_hand", text, help=helps, **facts))
+            raise RuleViolation.of("ddp.averaged_by_hand", text, help=helps, **facts)
         if not wrapped.all():
             wrapper = "torch.nn.parallel.DistributedDataParallel"
             text = f"Rank {rank} trained a model that was not wrapped in {wrapper}."
-            raise RuleViolation(found("ddp.not_wrapped", text, rank=rank))
+            raise RuleViolation.of("ddp.not_wrapped", text, rank=rank)
 
 
 def assert_through_ddp(case: Training, outcome: Outcome) -> None:
@@ -105,7 +104,7 @@ def assert_through_ddp(case: Training, outcome: Outcome) -> None:
             text = f"Rank {rank} trained on batches that did not go through "
             text += "DistributedDataParallel."
             helps = "does your loop call the wrapped model, or the one inside it?"
-            raise RuleViolation(found("ddp.not_called", text, help=helps, rank=rank))
+            raise RuleViolation.of("ddp.not_called", text, help=helps, rank=rank)
         reduced = outcome["num_reduced"][rank]
         too_few = reduced < _LEAST_SHARE_REDUCED * whole
         if too_few.any():
@@ -120,7 +119,7 @@ def assert_through_ddp(case: Training, outcome: Outcome) -> None:
                 "numbers": numbers,
                 "expected": whole,
             }
-            raise RuleViolation(found("ddp.does_not_reduce", text, help=helps, **facts))
+            raise RuleViolation.of("ddp.does_not_reduce", text, help=helps, **facts)
 
 
 def assert_reduced_once(case: Training, outcome: Outcome) -> None:
@@ -134,7 +133,7 @@ def assert_reduced_once(case: Training, outcome: Outcome) -> None:
             text += f"the gradient has {whole}, which DistributedDataParallel reduces once."
             helps = "leave the averaging to DistributedDataParallel"
             facts = {"rank": rank, "iteration": step, "numbers": numbers, "expected": whole}
-            raise RuleViolation(found("ddp.reduces_more", text, help=helps, **facts))
+            raise RuleViolation.of("ddp.reduces_more", text, help=helps, **facts)
 
 
 def assert_collected_on_rank_0(case: Training, outcome: Outcome) -> None:
@@ -148,7 +147,7 @@ def assert_collected_on_rank_0(case: Training, outcome: Outcome) -> None:
             text = f"Rank {rank} called {called}{call_site(call)}; "
             text += "in this part, rank 0 must take the mean."
             facts: dict[str, Any] = {"rank": rank, "call": call.function, "place": call_place(call)}
-            raise RuleViolation(found("exchange.other_root", text, root=call.peer, **facts))
+            raise RuleViolation.of("exchange.other_root", text, root=call.peer, **facts)
     given = num_elements_given(outcome, "scatter")
     steps = num_steps(case, outcome) + outcome.inputs[0]["num_earlier_steps"]
     expected = outcome.ranks * steps * num_parameters(case.first_channels)
@@ -156,8 +155,8 @@ def assert_collected_on_rank_0(case: Training, outcome: Outcome) -> None:
         text = f"Rank 0 scattered {given} numbers; expected {expected}, for the mean of the "
         text += "gradients in each step."
         helps = "rank 0 must take the mean, and scatter nothing else"
-        raise RuleViolation(
-            found("exchange.more_than_mean", text, help=helps, numbers=given, expected=expected)
+        raise RuleViolation.of(
+            "exchange.more_than_mean", text, help=helps, numbers=given, expected=expected
         )
 
 
@@ -170,7 +169,7 @@ def assert_messages_by_rank_0(case: Training, outcome: Outcome) -> None:
             text = f"Rank {rank} {verb} rank {call.peer}{call_site(call)}; "
             text += "in this part, it may exchange messages with rank 0 only."
             facts: dict[str, Any] = {"rank": rank, "peer": call.peer, "place": call_place(call)}
-            raise RuleViolation(found("exchange.not_with_rank_0", text, **facts))
+            raise RuleViolation.of("exchange.not_with_rank_0", text, **facts)
 
 
 def assert_names_of_today(case: Training, outcome: Outcome) -> None:
@@ -183,8 +182,8 @@ def assert_names_of_today(case: Training, outcome: Outcome) -> None:
             name, _, place = use.partition(" at ")
             text = f"Rank {rank} used {use}, a name that torch has deprecated."
             helps = "use dist.ReduceOp, as in dist.all_reduce(tensor, op=dist.ReduceOp.SUM)"
-            raise RuleViolation(
-                found("names.reduce_op", text, help=helps, rank=rank, name=name, place=place)
+            raise RuleViolation.of(
+                "names.reduce_op", text, help=helps, rank=rank, name=name, place=place
             )
 
 
@@ -196,7 +195,7 @@ def assert_options_of_handout(case: Training, outcome: Outcome) -> None:
         text += "so the handout's command line does not start the program."
         helps = "spell the options as in the handout; this costs no points, because the grader "
         helps += "used your spelling"
-        raise RuleViolation(found("options.respelt", text, help=helps, options=respelt))
+        raise RuleViolation.of("options.respelt", text, help=helps, options=respelt)
 
 
 def assert_folders_created(case: Training | Printing, outcome: Outcome) -> None:
@@ -206,4 +205,4 @@ def assert_folders_created(case: Training | Printing, outcome: Outcome) -> None:
         text = f"The program writes to a folder that did not exist at the start: {folder}."
         helps = "create folders with os.makedirs(..., exist_ok=True)"
         helps += "; the grader created the folder, so this costs no points"
-        raise RuleViolation(found("output.no_folder", text, help=helps, folder=folder))
+        raise RuleViolation.of("output.no_folder", text, help=helps, folder=folder)

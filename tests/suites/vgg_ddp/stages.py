@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from grader.api import Outcome, RunFailure, Verdict, WrongAnswer, case_context, found, not_run
+from grader.api import Outcome, RunFailure, Verdict, WrongAnswer, case_context, not_run
 
 from . import gradients
 from .batches import GRADIENT_TOLERANCE, own_gradients
@@ -79,4 +79,4 @@ def _assert_give(case: Training, outcome: Outcome, least: int) -> None:
     ]
     if len(giving) < least:
         text = f"{len(giving)} of {outcome.ranks} ranks passed a gradient to {case.exchange}."
-        raise WrongAnswer(found("exchange.too_few_ranks", text, ranks=giving, expected=least))
+        raise WrongAnswer.of("exchange.too_few_ranks", text, ranks=giving, expected=least)

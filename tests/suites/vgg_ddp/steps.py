@@ -63,7 +63,7 @@ def assert_network(case: Training | Printing, outcome: Outcome) -> None:
             text += f"VGG11() has {wanted} here."
             helps = "compare the trained network with VGG11() in model.py"
             facts = {"rank": rank, "parameters": len(start), "expected": wanted}
-            raise WrongAnswer(found("training.other_network", text, help=helps, **facts))
+            raise WrongAnswer.of("training.other_network", text, help=helps, **facts)
 
 
 def num_steps(case: Training | Printing, outcome: Outcome) -> int:
@@ -79,9 +79,7 @@ def num_steps(case: Training | Printing, outcome: Outcome) -> int:
         text = f"Ranks 0 and {other} took different numbers of steps: "
         text += f"{counts[0]} and {counts[other]}."
         helps = "compare how many batches each rank's data loader has"
-        raise WrongAnswer(
-            found("training.unequal_steps", text, help=helps, rank=other, steps=counts)
-        )
+        raise WrongAnswer.of("training.unequal_steps", text, help=helps, rank=other, steps=counts)
     assert_network(case, outcome)
     for rank in range(outcome.ranks):
         _assert_fits_together(case, outcome, rank, counts[0])
@@ -106,7 +104,7 @@ def examples_of(case: Training | Printing, outcome: Outcome) -> list[list[int]]:
             text += f"its recorded batch sizes ({few}) do not add up to that."
         if text:
             facts = {"rank": rank, "examples": number}
-            raise WrongAnswer(found("training.batches_do_not_fit", text, help="", **facts))
+            raise WrongAnswer.of("training.batches_do_not_fit", text, help="", **facts)
     strange = [
         rank
         for rank, each in enumerate(examples)
@@ -116,7 +114,7 @@ def examples_of(case: Training | Printing, outcome: Outcome) -> list[list[int]]:
         text = f"On {ranks_text(strange)}, the network received images that the grader did not "
         text += "recognise as training images."
         helps = "read the images from datasets.CIFAR10(train=True), with a DataLoader or by index"
-        raise WrongAnswer(found("training.unknown_images", text, help=helps, ranks=strange))
+        raise WrongAnswer.of("training.unknown_images", text, help=helps, ranks=strange)
     return examples
 
 
@@ -140,7 +138,7 @@ def _assert_fits_together(
     sizes = outcome["batch_sizes"][rank].tolist()
     if min(sizes) < 1:
         text = f"Rank {rank} trained on a batch of {min(sizes)} examples."
-        raise WrongAnswer(found("training.empty_batch", text, rank=rank))
+        raise WrongAnswer.of("training.empty_batch", text, rank=rank)
     num_parameters, num_examples = serial.num_parameters(case.first_channels), sum(sizes)
     by_step = dict.fromkeys(("local", "used", "parameters"), (steps, num_parameters))
     flags = dict.fromkeys(("through_ddp", "is_wrapped", "in_training", "num_reduced"), (steps,))
@@ -158,7 +156,7 @@ def _assert_fits_together(
             text = f"Rank {rank} took {took}, but its record of {name} has shape {seen}; "
             text += f"expected {shape}."
             facts = {"rank": rank, "name": name, "shape": seen, "expected": shape}
-            raise WrongAnswer(found("training.shapes_do_not_fit", text, **facts))
+            raise WrongAnswer.of("training.shapes_do_not_fit", text, **facts)
 
 
 def _num_images(case: Training | Printing, outcome: Outcome, sizes: list[int]) -> int:

@@ -99,6 +99,7 @@ def right(ranks: int, num_steps: int = 1, batch_size: int = 6) -> list[dict[str,
             "is_wrapped": np.zeros(num_steps, dtype=np.int64),
             "in_training": np.ones(num_steps, dtype=np.int64),
             "num_reduced": np.zeros(num_steps, dtype=np.int64),
+            "paused_ns": np.zeros((0, 2), dtype=np.int64),
             "given": np.array([spread(each[rank]) for each in local]),
             "old_names": "",
         }
