@@ -183,3 +183,13 @@ def test_an_exception_is_told_with_its_type():
     assert toolbox.error_text(error, most_chars=14) == "ValueError: xx"
     assert len(toolbox.error_text(error)) == 500
     assert toolbox.error_text(error, most_chars=None) == f"ValueError: {error}"
+
+
+def test_a_rank_pauses_so_often_and_no_more():
+    pauses = toolbox.Pauses(2)
+    for _ in range(3):
+        pauses.pause()
+    began_ns, ended_ns = pauses.spans_ns().T
+    assert (ended_ns > began_ns).all()
+    assert began_ns[1] >= ended_ns[0]
+    assert toolbox.Pauses(0).spans_ns().shape == (0, 2)
