@@ -1,6 +1,6 @@
 """Counts what a trace holds: messages and bytes, by rank and by pair of ranks."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import log2
 
 from grader.judge.check_failures import NotProven, RuleViolation
@@ -245,6 +245,7 @@ def _assert_volume(
                     f"rank {rank} sent {_elements(num_bytes, item_num_bytes)}; in {algorithm}, "
                     f"each rank sends {limit}{by_each[rank][1]} "
                     f"element{'' if by_each[rank][1] == 1 else 's'}: {by_each_formula}",
+                    help=_help_with_dtype(recorded_sends(trace, rank), item_num_bytes),
                     rank=rank,
                     num_bytes=num_bytes,
                     allowed=by_each[rank][1] * item_num_bytes,
@@ -266,6 +267,18 @@ def _assert_volume(
             (together, *_budgets(sent, item_num_bytes, by_each, by_each_formula)),
         )
     assert_not_truncated(trace)
+
+
+def _help_with_dtype(sends: Iterable[Call], item_num_bytes: int) -> str:
+    """Return what to do where messages hold longer numbers than the array; else nothing."""
+    widest = max(
+        (each.num_bytes // each.num_elements for each in sends if each.num_elements > 0), default=0
+    )
+    if widest <= item_num_bytes:
+        return ""
+    return (
+        f"its messages hold {widest}-byte numbers; use the array's dtype ({item_num_bytes} bytes)"
+    )
 
 
 def _budgets(

@@ -79,6 +79,8 @@ def assert_batch_sizes(case: Training, outcome: Outcome) -> None:
                 of_all = f" ({BATCH_SIZE} examples over {ranks} ranks)" if ranks > 1 else ""
                 text = f"Rank {rank} trained on a batch of {size} example{'s' * (size != 1)}; "
                 text += f"expected {wanted}{of_all}."
+                helps = f"{size} is all that the rank has; is its loader's batch size {wanted}?"
+                helps = helps if size == share else ""
                 raise WrongAnswer.of(
-                    "batches.wrong_size", text, rank=rank, size=size, expected=wanted
+                    "batches.wrong_size", text, help=helps, rank=rank, size=size, expected=wanted
                 )
