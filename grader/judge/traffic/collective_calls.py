@@ -228,10 +228,8 @@ def reduction_communicators(calls: Sequence[Call]) -> set[int]:
         for before, after in ((calls[index], calls[index + 1]) for index in copying)
         if _have_one_place(before, after)
     }
-    held: dict[int, list[Call]] = {communicator: [] for communicator in made}
-    for call in calls.where(np.isin(calls.column("communicator"), [*made])):
-        held[call.communicator].append(call)
-    return {communicator for communicator in made if _holds_reductions_only(held[communicator])}
+    of = calls.column("communicator")
+    return {each for each in made if _holds_reductions_only(calls.where(of == each))}
 
 
 def _holds_reductions_only(calls: Sequence[Call]) -> bool:
