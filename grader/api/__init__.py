@@ -43,7 +43,7 @@ Time
     `assert_time_ratio`: compares with a yardstick, never with seconds. The yardstick's launch is
     without the submission, and its probe has its own module.
     `same_failures_as`: what a timed case may get wrong.
-    `assert_at_once`: ranks that pause in computing do not all wait for each other.
+    `assert_at_once`: ranks that pause in computing do not `take_turns`.
 Words
     `call_name`, `call_place`, `call_site`, `counted`, `listed`, `ranks_text`; `arrival_text`: a
     message that a rank read before it had arrived.
@@ -124,7 +124,7 @@ from grader.judge.traffic.rules import (
     assert_requests_completed,
     assert_uses_operations,
 )
-from grader.judge.traffic.turns import assert_at_once
+from grader.judge.traffic.turns import assert_at_once, take_turns
 from grader.judge.values.array_comparison import (
     assert_every_rank,
     assert_unchanged,

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.api import Launch, assert_at_once, case_context
+from grader.api import Launch, assert_at_once, case_context, not_run, take_turns
 
 from .answered import Cases, Check, Run, Runs, answered, assert_as_right_as, assert_ends_alike
 from .fedavg_cases import RoundChecks, assert_figure
@@ -48,14 +48,26 @@ def shared_tests(cases: Cases, alone: Callable[[Run], Launch] | None = None) -> 
         """Return what altered messages lead to on one of these numbers of ranks."""
         return faults_in(run, *drawn_run(runs_of(run)), checks.everything)
 
-    def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
-        """trains all clients at once to the correct global models"""
-        for case, outcome in runs_of(run, *checks.everything):
-            for check in checks.training:
-                check(case, outcome)
+    def assert_at_once_on_clients(run: Run, checks: RoundChecks) -> None:
+        """Assert that clients train at the same time, where each has examples of its own."""
         for case, outcome in unbuffered(run).holding(checks.own_examples):
             with case_context(case, outcome):
                 assert_at_once(outcome["paused_ns"])
+
+    def test_clients_take_turns(run: Run, checks: RoundChecks) -> None:
+        """trains correctly, but on one client at a time"""
+        for case, outcome in unbuffered(run):
+            for check in checks.everything:
+                check(case, outcome)
+            if not take_turns(outcome["paused_ns"]):
+                not_run("needs clients that take turns")
+        assert_clients_matter(faults_of(run, checks), checks)
+
+    def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
+        """reaches the correct global model after every round"""
+        for case, outcome in runs_of(run, *checks.everything):
+            for check in checks.training:
+                check(case, outcome)
 
     @pytest.mark.parametrize("ranks", cases)
     def test_trains_with_any_number_of_clients(run: Run, checks: RoundChecks, ranks: int) -> None:

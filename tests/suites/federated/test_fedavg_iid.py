@@ -68,7 +68,8 @@ def test_aggregator_takes_in_and_gives_out_the_model(run: Run) -> None:
 
 @points(0.5)
 def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
-    """trains with the models that are sent"""
+    """trains at once on all clients, with the models that are sent"""
+    SHARED.assert_at_once_on_clients(run, checks)
     faults = faults_of(run, checks)
     assert_clients_matter(faults, checks)
     checks.global_model_used(faults.case, faults.outcome)
@@ -107,6 +108,10 @@ def test_works_as_a_program_of_its_own(run: Run, checks: RoundChecks) -> None:
     """works as a standalone program"""
     for case, outcome in alone(run):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)
+
+
+# Three readers pay 67 to 75 %.
+test_clients_take_turns = stage(10.75)(SHARED.test_clients_take_turns)
 
 
 @stage(7)

@@ -32,7 +32,8 @@ def test_aggregate_weighs_by_examples(run: Run) -> None:
 
 @points(0.25)
 def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
-    """trains with the models that are sent"""
+    """trains at once on all clients, with the models that are sent"""
+    SHARED.assert_at_once_on_clients(run, checks)
     faults = faults_of(run, checks)
     assert_clients_matter(faults, checks)
     checks.global_model_used(faults.case, faults.outcome)
@@ -82,6 +83,10 @@ def test_a_round_sends_each_model_once(run: Run, checks: RoundChecks) -> None:
 
 test_the_label_distribution_is_drawn = sent(0.5)(SHARED.test_the_label_distribution_is_drawn)
 test_works_when_no_message_is_buffered = sent(0.25)(SHARED.test_works_when_no_message_is_buffered)
+
+
+# Three readers pay 67 to 75 %.
+test_clients_take_turns = stage(14.25)(SHARED.test_clients_take_turns)
 
 
 @stage(9)

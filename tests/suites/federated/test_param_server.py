@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from grader.api import Launch, assert_at_once, case_context, part, points, stage
+from grader.api import (
+    Launch,
+    assert_at_once,
+    case_context,
+    not_run,
+    part,
+    points,
+    stage,
+    take_turns,
+)
 
 from .answered import (
     Check,
@@ -81,8 +90,11 @@ def assert_models_matter(faults: Faults, checks: StepChecks) -> None:
 
 @points(0.25)
 def test_training_uses_what_is_sent(run: Run, checks: StepChecks) -> None:
-    """trains with what the workers send"""
+    """trains at once on all workers, with what they send"""
     assert_workers_matter(faults_of(run, checks), checks)
+    for case, outcome in unbuffered(run).holding(checks.workers_follow):
+        with case_context(case, outcome):
+            assert_at_once(outcome["paused_ns"])
 
 
 @points(1.5, requires=test_training_uses_what_is_sent)
@@ -165,13 +177,10 @@ def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
 
 @points(5, requires=test_training_uses_what_is_sent)
 def test_workers_get_the_new_model_in_every_step(run: Run, checks: StepChecks) -> None:
-    """computes gradients at once, each with the server's new model"""
+    """computes each gradient with the server's new model"""
     for case, outcome in runs_of(run, *checks.everything):
         checks.workers_follow(case, outcome)
         assert_models_served(case, outcome)
-    for case, outcome in unbuffered(run).holding(checks.workers_follow):
-        with case_context(case, outcome):
-            assert_at_once(outcome["paused_ns"])
     faults = faults_of(run, checks)
     assert_models_matter(faults, checks)
     faults.assert_contents(checks.assert_models_given)
@@ -243,6 +252,18 @@ def test_nothing_but_the_end_is_wrong(run: Run, checks: StepChecks) -> None:
     faults = faults_in(run, case, outcome, checks.everything)
     assert_workers_matter(faults, checks)
     assert_models_matter(faults, checks)
+
+
+# Three readers pay 62 to 75 %.
+@stage(16.75)
+def test_workers_take_turns(run: Run, checks: StepChecks) -> None:
+    """trains correctly, but on one worker at a time"""
+    for case, outcome in unbuffered(run):
+        for check in checks.everything:
+            check(case, outcome)
+        if not take_turns(outcome["paused_ns"]):
+            not_run("needs workers that take turns")
+    assert_workers_matter(faults_of(run, checks), checks)
 
 
 @stage(11.5)

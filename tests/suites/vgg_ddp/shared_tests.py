@@ -2,11 +2,12 @@
 
 from types import SimpleNamespace
 
-from grader.api import assert_at_once
+from grader.api import assert_at_once, case_context, not_run, take_turns
 
 from .batches import assert_in_training_mode, assert_own_gradients
 from .checks import (
     Check,
+    Run,
     assert_all_hold,
     assert_holds_as_well,
     assert_holds_where_trained,
@@ -25,6 +26,23 @@ from .proof import assert_steps_come_from_payloads
 from .rules import assert_folders_created, assert_options_of_handout, assert_plain
 from .steps import assert_trained
 from .train_cases import epoch_of, first_batch_of, late_of
+
+
+def assert_trained_at_once(run: Run, cases: Cases) -> None:
+    """Assert that ranks whose parameters stay equal compute at the same time."""
+    for case, outcome in late_of(run(4, cases[4])).holding(assert_replicas_equal):
+        with case_context(case, outcome):
+            assert_at_once(outcome["paused_ns"])
+
+
+def assert_trained_in_turns(run: Run, cases: Cases, of_mean: Check) -> None:
+    """Assert that ranks which compute their gradients in turns take right steps, also later."""
+    for case, outcome in late_of(run(4, cases[4])):
+        for check in (assert_replicas_equal, assert_sgd_steps, of_mean):
+            check(case, outcome)
+        if not take_turns(outcome["paused_ns"]):
+            not_run("needs ranks that take turns")
+    assert_all_hold(epoch_of(run(4, cases[4])), of_mean)
 
 
 def shared_tests(
@@ -54,6 +72,7 @@ def shared_tests(
         assert_steps_come_from_payloads(run, cases[4], assert_steps_use_all)
         assert_holds_later(run(4, cases[4]), assert_steps_use_all)
         assert_holds_later(run(4, cases[4]), given, where=assert_steps_use_all)
+        assert_trained_at_once(run, cases)
 
     def test_replicas_stay_equal(run):
         """keeps the parameters of all ranks equal"""
@@ -81,10 +100,8 @@ def shared_tests(
         assert_holds_later(run(4, cases[4]), of_own, where=assert_in_training_mode)
 
     def test_step_uses_the_mean(run):
-        """uses the mean of gradients that all ranks compute at once"""
+        """uses the mean of all ranks' gradients in each step"""
         assert_all_hold(epoch_of(run(4, cases[4])), of_mean)
-        for _, outcome in late_of(run(4, cases[4])).holding(assert_steps_use_all):
-            assert_at_once(outcome["paused_ns"])
 
     def test_each_step_is_sgd(run):
         """uses SGD (lr 0.1, momentum 0.9, weight decay 1e-4)"""

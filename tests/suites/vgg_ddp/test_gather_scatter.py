@@ -11,8 +11,9 @@ from .checks import assert_all_hold, assert_steps_use_all, assert_steps_with_mea
 from .exchange import assert_gradients_given, assert_num_elements, assert_something_given
 from .later import assert_holds_later, assert_kept_to
 from .partial_means import assert_partly_averaged
+from .proof import assert_steps_come_from_payloads
 from .rules import assert_collected_on_rank_0, assert_gradients_only_by, assert_not_through_ddp
-from .shared_tests import shared_tests
+from .shared_tests import assert_trained_in_turns, shared_tests
 from .stages import assert_all_give_gradients, assert_helped, assert_most_give_gradients
 from .train_cases import cases_by_ranks, epoch_of
 
@@ -81,6 +82,15 @@ test_options_are_spelt_as_in_the_handout = points(0)(
     SHARED.test_options_are_spelt_as_in_the_handout
 )
 test_folders_are_created = points(0)(SHARED.test_folders_are_created)
+
+
+# Three readers pay 60 %.
+@stage(21)
+def test_ranks_take_turns(run):
+    """trains correctly, but on one rank at a time"""
+    assert_trained_in_turns(run, CASES, assert_steps_with_mean)
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_gradients_given)
+    assert_steps_come_from_payloads(run, CASES[4], assert_steps_use_all)
 
 
 @stage(19.25)
