@@ -49,6 +49,18 @@ class Composition:
     is_known: NDArray[np.bool_]
     """Windows that are a combination of the ranks' gradients, and of one combination only."""
 
+    @property
+    def is_complete(self) -> NDArray[np.bool_]:
+        """Return windows that hold all ranks' gradients, none with a far smaller factor."""
+        least, most = self.coefficients.min(axis=1), self.coefficients.max(axis=1)
+        return self.is_known & (least > np.maximum(_NOTICEABLE * most, _LEAST_FACTOR))
+
+    def sums(self, size: int) -> Sums:
+        """Return the same of each element; size: of the result."""
+        complete = np.zeros(size, np.bool_)
+        complete[: _WINDOW * len(self.is_known)] = np.repeat(self.is_complete, _WINDOW)
+        return Sums(float(self.coefficients.mean()), complete, is_even=False)
+
     def reached_by(self, rank: int) -> bool:
         """Return whether a noticeable part of the result holds this rank's gradients."""
         known = np.abs(self.coefficients[self.is_known])
@@ -91,7 +103,7 @@ def num_all_calls(answer: Outcome | Attempt) -> int:
 def sums_of(outcome: Outcome, rank: int, epoch: int, without: int | None = None) -> Sums:
     """Return where a rank ended an epoch with the sum over all ranks, whatever its factor is.
 
-    The same with a factor for each rank, if these are the same everywhere. without: a rank that is
+    The same with a factor for each rank, also where each chunk has its own. without: a rank that is
     not in the sum.
     """
     held, own = held_after(outcome, rank)[epoch], own_gradients(outcome, epoch)
@@ -106,9 +118,8 @@ def sums_of(outcome: Outcome, rank: int, epoch: int, without: int | None = None)
         for factor in (1 / n, 1.0, 1 / n**2, median)
         if factor > _LEAST_FACTOR
     ]
-    weights = _weights(held, own)
-    if weights.min() > max(_NOTICEABLE * weights.max(), _LEAST_FACTOR):
-        likely.append(Sums(float(weights.mean()), _fits(held, own, weights), is_even=False))
+    if all(sums.share < NEARLY_ALL for sums in likely):
+        likely.append(_composition(held, own).sums(held.size))
     return max(likely, key=lambda sums: sums.share)
 
 
@@ -123,7 +134,10 @@ def is_plausible(outcome: Outcome, rank: int, epoch: int) -> NDArray[np.bool_]:
 
 def composition_of(outcome: Outcome, rank: int, epoch: int) -> Composition:
     """Return whose gradients are in what a rank ended an epoch with."""
-    held, own = held_after(outcome, rank)[epoch], own_gradients(outcome, epoch)
+    return _composition(held_after(outcome, rank)[epoch], own_gradients(outcome, epoch))
+
+
+def _composition(held: Gradients, own: Gradients) -> Composition:
     number = held.size // _WINDOW
     results = held[: number * _WINDOW].reshape(number, _WINDOW)
     sources = own[:, : number * _WINDOW].reshape(len(own), number, _WINDOW).transpose(1, 2, 0)
@@ -166,11 +180,11 @@ def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
                 missing=missing,
                 repeated=list(repeated),
             )
-    held, own = held_after(outcome, rank)[epoch], own_gradients(outcome, epoch)
-    weights = _weights(held, own)
-    is_uneven = weights.min() > 0 and np.ptp(weights) > _NOTICEABLE * weights.max()
-    if not is_uneven or _fits(held, own, weights).mean() < NEARLY_ALL:
+    spread = np.ptp(composition.coefficients, axis=1)
+    is_uneven = spread > _NOTICEABLE * composition.coefficients.max(axis=1)
+    if (composition.is_complete & is_uneven).mean() < NEARLY_ALL:
         return None
+    weights = composition.coefficients[int(np.argmax(composition.is_complete & is_uneven))]
     terms = listed([f"{weight:.3g} x rank {each}'s" for each, weight in enumerate(weights)])
     return found(
         "mean.unequal_weights",
@@ -179,18 +193,6 @@ def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
         rank=rank,
         weights=weights.round(3).tolist(),
     )
-
-
-def _weights(held: Gradients, own: Gradients) -> NDArray[np.float64]:
-    """Return the factors with which the ranks' gradients come nearest to a result."""
-    weights, *_ = np.linalg.lstsq(own.T, held, rcond=None)
-    return np.asarray(weights)
-
-
-def _fits(held: Gradients, own: Gradients, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
-    error = np.abs(held - weights @ own)
-    fits: NDArray[np.bool_] = error <= weights.min() * _TOLERANCE * _usual_size(own)
-    return fits
 
 
 def _times(count: int) -> str:

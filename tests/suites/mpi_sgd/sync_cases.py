@@ -19,7 +19,11 @@ from grader.api import (
 )
 
 from . import serial
-from .first_step import assert_every_rank_has_all_gradients, assert_gradients_come_together
+from .first_step import (
+    assert_every_rank_has_all_gradients,
+    assert_gradients_come_together,
+    assert_half_of_arrays_come_together,
+)
 from .fit_cases import (
     DRAWN_LENGTH,
     RTOL,
@@ -134,6 +138,11 @@ def assert_gradients_are_used(case: Fit, outcome: Outcome) -> None:
     Raises WrongAnswer.
     """
     _assert_of_step(assert_gradients_come_together, case, outcome)
+
+
+def assert_half_of_gradients_are_used(case: Fit, outcome: Outcome) -> None:
+    """Assert the same of half of the arrays of every rank, or more. Raises WrongAnswer."""
+    _assert_of_step(assert_half_of_arrays_come_together, case, outcome)
 
 
 def assert_every_rank_gets_all_gradients(case: Fit, outcome: Outcome) -> None:

@@ -12,6 +12,7 @@ from .sync_cases import (
     assert_every_rank_gets_all_gradients,
     assert_gradients_are_used,
     assert_gradients_come_together_somewhere,
+    assert_half_of_gradients_are_used,
     assert_rule,
     assert_stays_together,
     cases_by_ranks,
@@ -99,6 +100,13 @@ test_ends_as_a_program_of_its_own = points(1.5, requires=test_gradients_come_tog
 test_keeps_up_with_serial_training = points(0.25, requires=test_gradients_come_together)(
     SHARED.test_keeps_up_with_serial_training
 )
+
+
+# Three readers pay 55 to 62 %.
+@stage(9)
+def test_half_of_the_gradients_come_together(run):
+    """combines all ranks' gradients in at least half of the arrays"""
+    assert_come_together(run, assert_half_of_gradients_are_used, least_ranks=3)
 
 
 @stage(6)
