@@ -31,18 +31,29 @@ _ALIKE = 1e-3
 """Of a number's usual size among the ranks; half precision rounds to less."""
 
 
-def assert_partly_averaged(run: Run, cases: tuple[Training, ...]) -> None:
+def assert_partly_averaged(run: Run, cases: tuple[Training, ...], averaged: Check) -> None:
     """Assert that all is right but for some numbers of the gradients, which are not averaged.
 
-    cases: of the part, on 4 ranks. Raises WrongAnswer, RuleViolation, NotProven, and RunFailed.
+    cases: of the part, on 4 ranks. averaged: how much has to be.
+    Raises WrongAnswer, RuleViolation, NotProven, and RunFailed.
     """
     launch = run(_RANKS, cases)
     setup = (assert_starts_equal, assert_shared_out, assert_batch_sizes, assert_own_gradients)
-    steps = (assert_sgd_steps, assert_steps_use_mean_of_part, _assert_part_given)
+    steps = (assert_sgd_steps, averaged, _assert_part_given)
     assert_all_hold(epoch_of(launch), *setup, *steps)
     for case, outcome in epoch_of(launch):
         assert_steps_come_from_payloads(run, cases, _averaged_as_in(case, outcome))
-    assert_holds_later(launch, assert_steps_use_mean_of_part)
+    assert_holds_later(launch, averaged)
+
+
+def assert_steps_of_all_but_one_use_mean(case: Training, outcome: Outcome) -> None:
+    """Assert that all ranks but one use the mean in each step. Raises WrongAnswer."""
+    steps = _means(case, outcome)
+    others = {rank for _, rank, is_mean, tells in steps if not is_mean[tells].all()}
+    if len(others) > 1:
+        number = outcome.ranks - len(others)
+        text = f"Only {number} of {outcome.ranks} ranks used the mean in every iteration."
+        raise WrongAnswer.of("step.few_ranks_use_mean", text, ranks=others)
 
 
 def assert_steps_use_mean_of_part(case: Training, outcome: Outcome) -> None:

@@ -10,7 +10,11 @@ from .addresses import joining
 from .checks import assert_all_hold, assert_steps_use_all, assert_steps_with_mean
 from .exchange import assert_gradients_given, assert_num_elements, assert_something_given
 from .later import assert_holds_later, assert_kept_to
-from .partial_means import assert_partly_averaged
+from .partial_means import (
+    assert_partly_averaged,
+    assert_steps_of_all_but_one_use_mean,
+    assert_steps_use_mean_of_part,
+)
 from .proof import assert_steps_come_from_payloads
 from .rules import assert_collected_on_rank_0, assert_gradients_only_by, assert_not_through_ddp
 from .shared_tests import assert_trained_in_turns, shared_tests
@@ -93,10 +97,17 @@ def test_ranks_take_turns(run):
     assert_steps_come_from_payloads(run, CASES[4], assert_steps_use_all)
 
 
+# Three readers pay 60 to 65 %.
+@stage(22)
+def test_one_rank_does_not_use_the_mean(run):
+    """steps with the mean on all ranks but one"""
+    assert_partly_averaged(run, CASES[4], assert_steps_of_all_but_one_use_mean)
+
+
 @stage(19.25)
 def test_part_of_the_gradients_is_averaged(run):
     """averages at least 40% of the gradients"""
-    assert_partly_averaged(run, CASES[4])
+    assert_partly_averaged(run, CASES[4], assert_steps_use_mean_of_part)
 
 
 @stage(14)
