@@ -1,5 +1,6 @@
 """In which order messages follow one another, and whether one may have been used before it came."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -51,6 +52,18 @@ def assert_message_depth(trace: Trace, most: int) -> None:
         rank=first.source,
         places=tuple(dict.fromkeys(filter(None, (place_of(each.send) for each in chain)))),
     )
+
+
+def arrives_ns(trace: Trace, source: int, since_ns: int, destination: int) -> float:
+    """Return when a rank can first know of what another one did until a moment; inf for never.
+
+    By messages that follow one another, the first of them sent after this moment.
+    """
+    known: dict[int, float] = {source: since_ns}
+    for each in sorted(_received(trace), key=lambda each: each.send.entered_ns):
+        if known.get(each.source, math.inf) <= each.send.entered_ns:
+            known[each.send.peer] = min(known.get(each.send.peer, math.inf), each.received_ns)
+    return known.get(destination, math.inf)
 
 
 def _longest(trace: Trace) -> Sequence[_Message]:

@@ -1,42 +1,60 @@
 """Judges whether ranks compute at the same time, or one after another."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations
 from typing import Any
 
 from numpy.typing import NDArray
 
 from grader.judge.check_failures import RuleViolation
+from grader.judge.traffic.message_order import arrives_ns
 from grader.trace.call_formatting import ranks_text
+from grader.trace.calls import Trace
+
+Spans = Sequence[NDArray[Any]]
+"""Of each rank, when its pauses in computing began and ended, of shape (pauses, 2).
+
+As `Pauses` of grader.rank.toolbox notes them.
+"""
 
 
-def take_turns(spans_ns: Sequence[NDArray[Any]]) -> bool:
+def take_turns(spans_ns: Spans, trace: Trace | None = None) -> bool:
     """Return whether no pause of a rank overlaps one of another rank.
 
-    spans_ns: of each rank, when each of its pauses in computing began and ended, of shape
-    (pauses, 2), as `Pauses` of grader.rank.toolbox notes them. At least two ranks have to pause
-    twice.
+    At least two ranks have to pause twice. trace: of a program whose ranks need not begin a step
+    together. Then messages must also show the order: of each two ranks, one begins each pause only
+    after it has heard of the end of the other's.
     """
-    noted = [
-        (*map(int, span), rank)
-        for rank, spans in enumerate(spans_ns)
-        if len(spans) > 1
-        for span in spans
-    ]
-    return len({rank for *_, rank in noted}) > 1 and not any(
-        later < ended and one != other
-        for (_, ended, one), (later, _, other) in pairwise(sorted(noted))
+    ranks = [rank for rank, spans in enumerate(spans_ns) if len(spans) > 1]
+    latest: dict[int, int] = {}
+    spans = [(*map(int, span), rank) for rank in ranks for span in spans_ns[rank]]
+    for begin, end, rank in sorted(spans):
+        if any(begin < ended for other, ended in latest.items() if other != rank):
+            return False
+        latest[rank] = max(end, latest.get(rank, end))
+    if len(ranks) < 2 or trace is None:
+        return len(ranks) > 1
+    return all(
+        _hears(trace, spans_ns, one, other) or _hears(trace, spans_ns, other, one)
+        for one, other in combinations(ranks, 2)
     )
 
 
-def assert_at_once(spans_ns: Sequence[NDArray[Any]]) -> None:
+def _hears(trace: Trace, spans_ns: Spans, first: int, then: int) -> bool:
+    """Return whether messages tell a rank before each pause that the other's has ended."""
+    pairs = zip(spans_ns[first].tolist(), spans_ns[then].tolist(), strict=False)
+    return all(arrives_ns(trace, first, ended, then) <= begun for (_, ended), (begun, _) in pairs)
+
+
+def assert_at_once(spans_ns: Spans, trace: Trace | None = None) -> None:
     """Assert that some ranks have computed at the same time, as far as `take_turns` tells.
 
     Raises RuleViolation.
     """
-    if not take_turns(spans_ns):
+    if not take_turns(spans_ns, trace):
         return
     ranks = [rank for rank, spans in enumerate(spans_ns) if len(spans) > 1]
-    text = f"While one of {ranks_text(ranks)} computed, all others waited: they took turns."
+    who = ranks_text(ranks)
+    text = f"{who[:1].upper()}{who[1:]} never computed at the same time: they took turns."
     helps = "the ranks must compute their gradients at the same time"
     raise RuleViolation.of("rule.one_after_another", text, help=helps, ranks=ranks)

@@ -51,17 +51,17 @@ def assert_models_served(case: Training, outcome: Outcome) -> None:
 
 def assert_every_rank_steps(case: Training, outcome: Outcome) -> None:
     """Assert that no rank's optimizer steps for the others, as a server's does."""
-    if only_rank_0_steps(outcome):
-        text = "Only rank 0 called step() of its optimizer: it is a server."
+    if (rank := lone_stepper(outcome)) is not None:
+        text = f"Only rank {rank} called its optimizer's step(), so it acts as a server."
         helps = "without a server, every rank must take each step with the averaged gradients"
         with case_context(case, outcome):
-            raise RuleViolation.of("serverless.only_rank_0_steps", text, help=helps)
+            raise RuleViolation.of("serverless.one_rank_steps", text, help=helps, rank=rank)
 
 
-def only_rank_0_steps(outcome: Outcome) -> bool:
-    """Return whether of several ranks rank 0 alone called step() of an optimizer."""
+def lone_stepper(outcome: Outcome) -> int | None:
+    """Return the only one of several ranks that called step() of an optimizer; None for others."""
     stepping = [rank for rank, number in enumerate(outcome["num_steps"]) if number[0]]
-    return outcome.ranks > 1 and stepping == [0]
+    return stepping[0] if outcome.ranks > 1 == len(stepping) else None
 
 
 def assert_by_way_of_the_server(case: Training, outcome: Outcome) -> None:

@@ -50,17 +50,20 @@ def shared_tests(cases: Cases, alone: Callable[[Run], Launch] | None = None) -> 
 
     def assert_at_once_on_clients(run: Run, checks: RoundChecks) -> None:
         """Assert that clients train at the same time, where each has examples of its own."""
-        for case, outcome in unbuffered(run).holding(checks.own_examples):
+        right = unbuffered(run).holding(checks.own_examples)
+        for case, outcome in [*right, *runs_of(run, *checks.everything)]:
             with case_context(case, outcome):
-                assert_at_once(outcome["paused_ns"])
+                assert_at_once(outcome["paused_ns"], outcome.trace)
 
     def test_clients_take_turns(run: Run, checks: RoundChecks) -> None:
         """trains correctly, but on one client at a time"""
-        for case, outcome in unbuffered(run):
+        right = unbuffered(run).holding(checks.own_examples)
+        runs = [*right, *runs_of(run, *checks.everything)]
+        if not any(take_turns(outcome["paused_ns"], outcome.trace) for _, outcome in runs):
+            not_run("needs clients that take turns")
+        for case, outcome in runs:
             for check in checks.everything:
                 check(case, outcome)
-            if not take_turns(outcome["paused_ns"]):
-                not_run("needs clients that take turns")
         assert_clients_matter(faults_of(run, checks), checks)
 
     def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:

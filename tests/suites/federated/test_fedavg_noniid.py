@@ -32,7 +32,7 @@ def test_aggregate_weighs_by_examples(run: Run) -> None:
 
 @points(0.25)
 def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
-    """trains at once on all clients, with the models that are sent"""
+    """trains all clients at the same time, with what is sent"""
     SHARED.assert_at_once_on_clients(run, checks)
     faults = faults_of(run, checks)
     assert_clients_matter(faults, checks)

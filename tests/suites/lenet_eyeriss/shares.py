@@ -59,7 +59,8 @@ class Composition:
         """Return the same of each element; size: of the result."""
         complete = np.zeros(size, np.bool_)
         complete[: _WINDOW * len(self.is_known)] = np.repeat(self.is_complete, _WINDOW)
-        return Sums(float(self.coefficients.mean()), complete, is_even=False)
+        known = self.coefficients[self.is_complete]
+        return Sums(float(known.mean()) if len(known) else 0.0, complete, is_even=False)
 
     def reached_by(self, rank: int) -> bool:
         """Return whether a noticeable part of the result holds this rank's gradients."""
@@ -152,8 +153,8 @@ def _composition(held: Gradients, own: Gradients) -> Composition:
 def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
     """Return the first place where a result does not hold each rank's gradients once.
 
-    Or the factors of the ranks' gradients, if these differ and are the same everywhere. None where
-    neither is so.
+    Or the factors of the ranks' gradients at its begin, if they differ nearly everywhere. None
+    where neither is so.
     """
     composition, n = composition_of(outcome, rank, epoch), outcome.ranks
     for divisor in (n, 1):
@@ -184,11 +185,12 @@ def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
     is_uneven = spread > _NOTICEABLE * composition.coefficients.max(axis=1)
     if (composition.is_complete & is_uneven).mean() < NEARLY_ALL:
         return None
-    weights = composition.coefficients[int(np.argmax(composition.is_complete & is_uneven))]
+    window = int(np.argmax(composition.is_complete & is_uneven))
+    weights, first = composition.coefficients[window], serial.name_at(window * _WINDOW)
     terms = listed([f"{weight:.3g} x rank {each}'s" for each, weight in enumerate(weights)])
     return found(
         "mean.unequal_weights",
-        f"Rank {rank}'s result is {terms} gradients; all factors must be equal.",
+        f"From {first} on, rank {rank}'s result is {terms} gradients; all factors must be equal.",
         help="add up all gradients first, and divide once",
         rank=rank,
         weights=weights.round(3).tolist(),

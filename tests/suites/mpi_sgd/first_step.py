@@ -71,17 +71,18 @@ def assert_gradients_come_together(case: Fit, outcome: Outcome) -> None:
         raise WrongAnswer(*told, found("step.gradients_not_combined", text))
 
 
-def assert_half_of_arrays_come_together(case: Fit, outcome: Outcome) -> None:
-    """Assert that half of the arrays or more, on every rank, changed by all ranks' gradients.
+def assert_weights_come_together(case: Fit, outcome: Outcome, share: float) -> None:
+    """Assert that this share of weight arrays, on every rank, changed by all ranks' gradients.
 
     Raises WrongAnswer.
     """
     for rank, arrays in enumerate(_changes(case, outcome)):
-        number = sum(each.are_complete for each in arrays.values())
-        if 2 * number < len(arrays):
+        weights = [each for name, each in arrays.items() if name.startswith("weights")]
+        number = sum(each.are_complete for each in weights)
+        if number < share * len(weights):
             text = f"Rank {rank}'s first step used the gradients of all ranks in {number} of "
-            text += f"{len(arrays)} arrays."
-            raise WrongAnswer.of("step.less_than_half", text, rank=rank, number=number)
+            text += f"{len(weights)} weight arrays."
+            raise WrongAnswer.of("step.few_weights_combined", text, rank=rank, number=number)
 
 
 def assert_every_rank_has_all_gradients(case: Fit, outcome: Outcome) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from . import serial
 from .first_step import (
     assert_every_rank_has_all_gradients,
     assert_gradients_come_together,
-    assert_half_of_arrays_come_together,
+    assert_weights_come_together,
 )
 from .fit_cases import (
     DRAWN_LENGTH,
@@ -140,9 +141,14 @@ def assert_gradients_are_used(case: Fit, outcome: Outcome) -> None:
     _assert_of_step(assert_gradients_come_together, case, outcome)
 
 
-def assert_half_of_gradients_are_used(case: Fit, outcome: Outcome) -> None:
-    """Assert the same of half of the arrays of every rank, or more. Raises WrongAnswer."""
-    _assert_of_step(assert_half_of_arrays_come_together, case, outcome)
+def assert_all_weights_are_used(case: Fit, outcome: Outcome) -> None:
+    """Assert that they came together in all weights of every rank. Raises WrongAnswer."""
+    _assert_of_step(partial(assert_weights_come_together, share=1.0), case, outcome)
+
+
+def assert_half_of_weights_are_used(case: Fit, outcome: Outcome) -> None:
+    """Assert the same of half of the weight arrays. Raises WrongAnswer."""
+    _assert_of_step(partial(assert_weights_come_together, share=0.5), case, outcome)
 
 
 def assert_every_rank_gets_all_gradients(case: Fit, outcome: Outcome) -> None:
