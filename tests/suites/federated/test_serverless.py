@@ -70,7 +70,7 @@ def test_training_uses_what_the_ranks_send(run: Run, checks: StepChecks) -> None
     assert_ranks_matter(faults_of(run, checks), checks)
 
 
-@points(2, requires=test_training_uses_what_the_ranks_send)
+@points(2.75, requires=test_training_uses_what_the_ranks_send)
 def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
     """has the same model as cent_sgd.py after every step"""
     for case, outcome in runs_of(run, *checks.everything):
@@ -78,21 +78,21 @@ def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
             check(case, outcome)
 
 
-@points(0.75, requires=test_training_uses_what_the_ranks_send)
+@points(0.5, requires=test_training_uses_what_the_ranks_send)
 @pytest.mark.parametrize("ranks", CASES)
 def test_trains_on_any_number_of_processes(run: Run, checks: StepChecks, ranks: int) -> None:
     """works the same way on any number of ranks"""
     assert_ends_alike(run, CASES, ranks, checks.everything)
 
 
-@points(2, requires=test_training_uses_what_the_ranks_send)
+@points(1.25, requires=test_training_uses_what_the_ranks_send)
 def test_each_rank_takes_its_slice(run: Run, checks: StepChecks) -> None:
     """trains each rank on int(batch / size) examples"""
     for case, outcome in runs_of(run):
         checks.slice_sizes(case, outcome)
 
 
-@points(3, requires=test_training_uses_what_the_ranks_send)
+@points(4, requires=test_training_uses_what_the_ranks_send)
 def test_slices_make_up_the_batches(run: Run, checks: StepChecks) -> None:
     """cuts each batch so that no example is lost or repeated"""
     for case, outcome in runs_of(run):
@@ -106,7 +106,7 @@ def test_trains_for_three_epochs(run: Run, checks: StepChecks) -> None:
         checks.epochs(case, outcome)
 
 
-@points(1, requires=test_training_uses_what_the_ranks_send)
+@points(0.75, requires=test_training_uses_what_the_ranks_send)
 def test_all_ranks_start_with_one_model(run: Run, checks: StepChecks) -> None:
     """starts with the same model on all ranks"""
     for case, outcome in runs_of(run):
@@ -127,7 +127,7 @@ def test_the_sum_is_divided(run: Run, checks: StepChecks) -> None:
         checks.divided(case, outcome)
 
 
-@points(3.5, requires=test_training_uses_what_the_ranks_send)
+@points(3, requires=test_training_uses_what_the_ranks_send)
 def test_each_step_uses_the_reduced_gradient(run: Run, checks: StepChecks) -> None:
     """uses the reduced gradient in every step"""
     for case, outcome in runs_of(run, *checks.everything):

@@ -75,7 +75,7 @@ def test_only_messages_carry_gradients(run):
             assert_carried_by_messages(outcome.trace, num_calls(outcome))
 
 
-@points(0.75, requires=test_sums_are_made_by_messages)
+@points(0.5, requires=test_sums_are_made_by_messages)
 def test_every_process_sends_to_one_neighbour(run):
     """sends to one neighbour and receives from the other"""
     for case, outcome in where_gradients_go_round(run):
@@ -129,7 +129,7 @@ def test_every_process_sends_no_more_than_a_ring_needs(run, ranks):
             assert_ring_share(outcome.trace, num_calls(outcome))
 
 
-@points(0.25, requires=test_every_process_sends_to_one_neighbour)
+@points(0.5, requires=test_every_process_sends_to_one_neighbour)
 def test_calls_do_not_block(run):
     """sends and receives with non-blocking calls only"""
     for case, outcome in where_gradients_go_round(run):

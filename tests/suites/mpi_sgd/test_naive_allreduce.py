@@ -87,7 +87,8 @@ test_sends_are_completed = from_messages(2.25)(SHARED.test_sends_are_completed)
 test_keeps_up_with_mpi = correct(0.25)(SHARED.test_keeps_up_with_mpi)
 
 
-@stage(7.5)
+# Readers pay 50 and 50 %, three others 20 to 25 % of a like one.
+@stage(5)
 def test_broadcasts_in_turn(run):
     """sends each array to all other ranks with a broadcast"""
     assert_broadcasts_in_turn(run, CASES)

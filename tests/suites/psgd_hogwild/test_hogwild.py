@@ -100,7 +100,7 @@ def test_the_loss_falls_as_under_sgd(run):
     assert_with_two(run, assert_loss_falls)
 
 
-@points(1.25, requires=test_num_processes_processes_train)
+@points(0.75, requires=test_num_processes_processes_train)
 def test_weights_are_in_shared_memory(run):
     """updates one set of weights, in shared memory"""
     assert_with_two(run, shared(run))
@@ -113,7 +113,7 @@ def test_gradients_are_each_process_own(run):
     assert_with_two(run, assert_own_gradients)
 
 
-@points(1.25, requires=(test_weights_are_in_shared_memory, test_every_step_is_in_the_result))
+@points(1.5, requires=(test_weights_are_in_shared_memory, test_every_step_is_in_the_result))
 def test_processes_train_at_the_same_time(run):
     """starts all processes before it waits for one"""
     assert_with_two(run, assert_same_time)
@@ -122,13 +122,13 @@ def test_processes_train_at_the_same_time(run):
 
 # Two readers pay 86 to 94 % of a part whose processes wait for each other, two others 28 to 66 %.
 # The processes that it is about tell it themselves, so it costs no more than a remark.
-@points(0.75, requires=test_weights_are_in_shared_memory)
+@points(1, requires=test_weights_are_in_shared_memory)
 def test_no_process_waits_for_another(run):
     """holds no lock and waits for no process while it trains"""
     assert_with_two(run, assert_nobody_waits(names_of(run(1, CASES))))
 
 
-@points(1.5, requires=test_num_processes_processes_train)
+@points(1.75, requires=test_num_processes_processes_train)
 def test_more_processes(run):
     """also works with 3 processes"""
     for case, outcome in run(1, CASES).having(subject="training").having(num_processes=3):
@@ -149,7 +149,7 @@ def test_a_failed_process_is_noticed(run):
 
 
 # Readers pay 90 % where the call returns something else.
-@points(0.75, requires=test_several_workers_train)
+@points(0.5, requires=test_several_workers_train)
 def test_the_given_model_is_trained_and_returned(run):
     """trains and returns the given model"""
     assert_with_two(run, lambda case, outcome: assert_given_model(case, outcome, "hogwild"))

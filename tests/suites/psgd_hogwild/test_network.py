@@ -62,7 +62,7 @@ needs_layers = partial(
 )
 
 
-@needs_layers(1.25)
+@needs_layers(1)
 def test_ten_classes_with_probabilities(run):
     """returns the probabilities of ten classes for every image"""
     for case, outcome in run(1, CASES).having(subject="several images"):
@@ -80,7 +80,7 @@ def test_dropout_ends_with_training(run):
         assert_dropout_only_in_training(case, outcome)
 
 
-@needs_layers(0.75)
+@needs_layers(1)
 def test_one_image(run):
     """works for a batch of one image"""
     launch = run(1, CASES)

@@ -38,7 +38,7 @@ test_ranks_start_equal = points(1)(SHARED.test_ranks_start_equal)
 test_first_batches_are_different = points(1.5)(SHARED.test_first_batches_are_different)
 
 
-@points(3.5)
+@points(2.25)
 def test_model_is_wrapped(run):
     """trains a model inside DistributedDataParallel"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_wrapped)
@@ -62,9 +62,9 @@ def test_step_uses_all_gradients(run):
 
 
 averaged = partial(points, requires=test_step_uses_all_gradients)
-test_replicas_stay_equal = averaged(1)(SHARED.test_replicas_stay_equal)
-test_examples_are_shared_out = averaged(1.5)(SHARED.test_examples_are_shared_out)
-test_batches_have_256_examples_in_all = averaged(0.5)(SHARED.test_batches_have_256_examples_in_all)
+test_replicas_stay_equal = averaged(0.75)(SHARED.test_replicas_stay_equal)
+test_examples_are_shared_out = averaged(1)(SHARED.test_examples_are_shared_out)
+test_batches_have_256_examples_in_all = averaged(3.75)(SHARED.test_batches_have_256_examples_in_all)
 
 
 @averaged(1)
@@ -73,10 +73,10 @@ def test_gradients_are_zeroed(run):
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_nothing_left)
 
 
-test_step_uses_the_mean = points(1.5, requires=test_gradients_are_zeroed)(
+test_step_uses_the_mean = points(1.25, requires=test_gradients_are_zeroed)(
     SHARED.test_step_uses_the_mean
 )
-test_each_step_is_sgd = averaged(2)(SHARED.test_each_step_is_sgd)
+test_each_step_is_sgd = averaged(1.5)(SHARED.test_each_step_is_sgd)
 
 
 @averaged(4)
@@ -92,11 +92,11 @@ def assert_silent(case, outcome):
 
 
 test_program_comes_to_its_end = averaged(0.5)(SHARED.test_program_comes_to_its_end)
-test_training_is_one_epoch = points(1, requires=test_program_comes_to_its_end)(
+test_training_is_one_epoch = points(0.75, requires=test_program_comes_to_its_end)(
     SHARED.test_training_is_one_epoch
 )
 test_two_ranks = points(1.5, requires=test_step_uses_the_mean)(SHARED.test_two_ranks)
-test_one_rank = points(1, requires=test_step_uses_the_mean)(SHARED.test_one_rank)
+test_one_rank = points(0.75, requires=test_step_uses_the_mean)(SHARED.test_one_rank)
 test_program_takes_its_time_for_training_only = points(1.5, requires=test_step_uses_the_mean)(
     SHARED.test_program_takes_its_time_for_training_only
 )

@@ -30,7 +30,7 @@ PRINTING = (Printing("print_losses", file=FILE, num_full_batches=41),)
 """In a launch of its own: it takes longer than all the others, which can be told before."""
 
 
-@points(5)
+@points(4.5)
 def test_backward_leaves_the_gradient_of_the_batch(run):
     """uses only the batch's own gradient in each step"""
     assert_all_hold(epoch_of(run(1, CASES)), assert_own_gradients)
@@ -50,7 +50,7 @@ def test_each_step_is_sgd(run):
 TRAINS = (test_backward_leaves_the_gradient_of_the_batch, test_each_step_is_sgd)
 
 
-@points(0.5, requires=TRAINS)
+@points(0.25, requires=TRAINS)
 def test_batches_have_256_examples(run):
     """trains on batches of 256 examples"""
     assert_all_hold(epoch_of(run(1, CASES)), assert_batch_sizes)
@@ -62,13 +62,13 @@ def test_program_comes_to_its_end(run):
     assert_all_hold(run(1, PRINTING))
 
 
-@points(1.5, requires=test_program_comes_to_its_end)
+@points(2.25, requires=test_program_comes_to_its_end)
 def test_training_is_one_epoch(run):
     """trains for exactly one epoch, last batch included"""
     assert_all_hold(run(1, PRINTING), assert_one_epoch)
 
 
-@points(1.5, requires=test_program_comes_to_its_end)
+@points(2, requires=test_program_comes_to_its_end)
 def test_losses_are_printed(run):
     """prints the loss every 20 iterations"""
     assert_all_hold(run(1, PRINTING), assert_loss_printed)
@@ -82,7 +82,7 @@ def test_one_node_sends_nothing(run):
             assert_only_operations(outcome.trace, allowed=set(), words="none", barriers=False)
 
 
-@points(1, requires=TRAINS)
+@points(0.5, requires=TRAINS)
 def test_program_takes_its_time_for_training_only(run):
     """takes at most 6x the time of a plain training loop"""
     assert_takes_time_of_training(run, 1, CASES)
