@@ -113,7 +113,7 @@ def test_gradients_of_all_weights_come_together(run):
 # Three readers pay 55 to 62 %, for one layer of many less.
 @stage(7.5)
 def test_gradients_of_half_of_the_weights_come_together(run):
-    """combines all ranks' gradients in at least half of the weights"""
+    """combines all ranks' gradients in half of the weights"""
     assert_come_together(run, assert_half_of_weights_are_used, least_ranks=3)
 
 
