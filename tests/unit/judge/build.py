@@ -111,6 +111,11 @@ class Run:
         self._calls[rank][sequence] = replace(self._calls[rank][sequence], **fields)
         return sequence
 
+    def pause(self) -> tuple[int, int]:
+        """Let time pass; return when it began and ended."""
+        began_ns, self._clock_ns = self._clock_ns + 5, self._clock_ns + 15
+        return began_ns, self._clock_ns
+
     # Messages ------------------------------------------------------------------------------
 
     def send(
