@@ -21,7 +21,6 @@ from .step_checks import (
     assert_divided,
     assert_every_parameter,
     assert_model_kept,
-    assert_models_change,
     assert_one_model,
     assert_one_start,
     assert_steps_use_all,
@@ -85,7 +84,6 @@ class StepChecks:
         self.sgd = self._of_holders(assert_sgd)
         self.one_model = self._of_steps(assert_one_model)
         self.workers_follow = self._of_steps(assert_workers_follow)
-        self.models_change = self._of_steps(assert_models_change)
         self.model_kept = self._of_holders(assert_model_kept)
 
         data = (self.slice_sizes, self.whole_batches, self.one_start)

@@ -59,9 +59,10 @@ def assert_every_rank_steps(case: Training, outcome: Outcome) -> None:
 
 
 def lone_stepper(outcome: Outcome) -> int | None:
-    """Return the only one of several ranks that called step() of an optimizer; None for others."""
+    """Return the only rank that stepped where several computed gradients; None where not."""
     stepping = [rank for rank, number in enumerate(outcome["num_steps"]) if number[0]]
-    return stepping[0] if outcome.ranks > 1 == len(stepping) else None
+    num_computing = sum(len(lengths) > 0 for lengths in outcome["rows_per_batch"])
+    return stepping[0] if num_computing > 1 == len(stepping) else None
 
 
 def assert_by_way_of_the_server(case: Training, outcome: Outcome) -> None:

@@ -195,16 +195,6 @@ def assert_workers_follow(steps: Steps) -> None:
                 raise WrongAnswer(reason, difference(model, expected))
 
 
-def assert_models_change(steps: Steps) -> None:
-    """Assert that the workers compute with another model in most steps. Raises WrongAnswer."""
-    seen, numbers = steps.trained.seen, range(1, steps.number)
-    for rank in steps.computing:
-        new = sum(not np.array_equal(seen(rank, each), seen(rank, each - 1)) for each in numbers)
-        if 2 * new < len(numbers):
-            text = f"Rank {rank} got a new model for {new} of its {len(numbers)} later steps."
-            raise WrongAnswer.of("worker.few_models", text, help=_FOLLOW, rank=rank, number=new)
-
-
 def assert_model_kept(steps: Steps, holders: Sequence[int]) -> None:
     """Assert that the holders' `model` is the network that was trained. Raises WrongAnswer."""
     for rank in holders:

@@ -141,6 +141,7 @@ test_keeps_up_with_serial_training = points(0.25, requires=test_gradients_come_t
 def test_gradients_of_all_weights_come_together(run):
     """combines all ranks' gradients in all weights"""
     assert_come_together(run, assert_all_weights_are_used, least_ranks=3)
+    assert_stays_together(run, CASES)
 
 
 # Three readers pay 55 to 62 %, for one layer of many less.
@@ -148,6 +149,7 @@ def test_gradients_of_all_weights_come_together(run):
 def test_gradients_of_half_of_the_weights_come_together(run):
     """combines all ranks' gradients in half of the weights"""
     assert_come_together(run, assert_half_of_weights_are_used, least_ranks=3)
+    assert_stays_together(run, CASES)
 
 
 @stage(6, own=OWN)

@@ -38,7 +38,7 @@ test_ranks_start_equal = points(1)(SHARED.test_ranks_start_equal)
 test_first_batches_are_different = points(1.5)(SHARED.test_first_batches_are_different)
 
 
-@points(2.25)
+@points(2.75)
 def test_model_is_wrapped(run):
     """trains a model inside DistributedDataParallel"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_wrapped)
@@ -95,9 +95,9 @@ test_program_comes_to_its_end = averaged(0.5)(SHARED.test_program_comes_to_its_e
 test_training_is_one_epoch = points(0.75, requires=test_program_comes_to_its_end)(
     SHARED.test_training_is_one_epoch
 )
-test_two_ranks = points(1.5, requires=test_step_uses_the_mean)(SHARED.test_two_ranks)
+test_two_ranks = points(1.25, requires=test_step_uses_the_mean)(SHARED.test_two_ranks)
 test_one_rank = points(0.75, requires=test_step_uses_the_mean)(SHARED.test_one_rank)
-test_program_takes_its_time_for_training_only = points(1.5, requires=test_step_uses_the_mean)(
+test_program_takes_its_time_for_training_only = points(1.25, requires=test_step_uses_the_mean)(
     SHARED.test_program_takes_its_time_for_training_only
 )
 test_options_are_spelt_as_in_the_handout = points(0)(
