@@ -50,7 +50,7 @@ def test_each_step_is_sgd(run):
 TRAINS = (test_backward_leaves_the_gradient_of_the_batch, test_each_step_is_sgd)
 
 
-@points(0.25, requires=TRAINS)
+@points(0.5, requires=TRAINS)
 def test_batches_have_256_examples(run):
     """trains on batches of 256 examples"""
     assert_all_hold(epoch_of(run(1, CASES)), assert_batch_sizes)
@@ -62,7 +62,7 @@ def test_program_comes_to_its_end(run):
     assert_all_hold(run(1, PRINTING))
 
 
-@points(2.25, requires=test_program_comes_to_its_end)
+@points(2, requires=test_program_comes_to_its_end)
 def test_training_is_one_epoch(run):
     """trains for exactly one epoch, last batch included"""
     assert_all_hold(run(1, PRINTING), assert_one_epoch)
