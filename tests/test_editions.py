@@ -170,8 +170,8 @@ def test_students_get_what_is_listed_and_can_be_graded_by(students):
         (
             "vgg_ddp",
             "single",
-            14,
-            "only the course grades 1 of the 15 points for single: takes at most 6x the time "
+            14.5,
+            "only the course grades 0.5 of the 15 points for single: takes at most 6x the time "
             "of a plain training loop",
         ),
     ],

@@ -137,7 +137,7 @@ test_keeps_up_with_serial_training = points(0.25, requires=test_gradients_come_t
 
 
 # Three readers pay 60 to 62 %.
-@stage(9, own=OWN)
+@stage(8.25, own=OWN)
 def test_gradients_of_all_weights_come_together(run):
     """combines all ranks' gradients in all weights"""
     assert_come_together(run, assert_all_weights_are_used, least_ranks=3)
