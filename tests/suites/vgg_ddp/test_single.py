@@ -30,7 +30,7 @@ PRINTING = (Printing("print_losses", file=FILE, num_full_batches=41),)
 """In a launch of its own: it takes longer than all the others, which can be told before."""
 
 
-@points(4.5)
+@points(4.25)
 def test_backward_leaves_the_gradient_of_the_batch(run):
     """uses only the batch's own gradient in each step"""
     assert_all_hold(epoch_of(run(1, CASES)), assert_own_gradients)
@@ -68,7 +68,7 @@ def test_training_is_one_epoch(run):
     assert_all_hold(run(1, PRINTING), assert_one_epoch)
 
 
-@points(2, requires=test_program_comes_to_its_end)
+@points(2.25, requires=test_program_comes_to_its_end)
 def test_losses_are_printed(run):
     """prints the loss every 20 iterations"""
     assert_all_hold(run(1, PRINTING), assert_loss_printed)
