@@ -3,9 +3,9 @@
  *
  *     header | names | waits | records | overwritten records
  *
- * The judge chooses how long names, waits and records are, and writes it down. Of overwritten
- * records the last one of each function is kept. layout.py is the same description for the reader;
- * a test compares the two.
+ * The judge chooses how long names, waits and records are, and writes it down. Of the student's
+ * overwritten records the last one of each function is kept. layout.py is the same description for
+ * the reader; a test compares the two.
  */
 #ifndef GRADER_LAYOUT_H
 #define GRADER_LAYOUT_H
@@ -21,6 +21,9 @@
 #define NUM_GLOO_OPERATIONS 64 /* as many as the judge has a bit for */
 #define NUM_GLOO_SAMPLES 64
 #define GLOO_SAMPLE_NUM_BYTES 64
+
+/* Of the harness, of the student's code, and of the harness while that waits. */
+enum { PHASE_OUTSIDE = 0, PHASE_STUDENT = 1, PHASE_PAUSED = 2 };
 
 /* In the page of the header, after its words. */
 #define REFUSAL_AT 1024

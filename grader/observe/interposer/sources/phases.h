@@ -11,8 +11,6 @@
 
 #include "layout.h"
 
-enum { PHASE_OUTSIDE = 0, PHASE_STUDENT = 1, PHASE_PAUSED = 2 };
-
 /* What MPI_Pcontrol sets; false when it is not the harness that asks. */
 bool set_phase(int level);
 

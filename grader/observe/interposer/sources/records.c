@@ -2,7 +2,6 @@
 #include "records.h"
 
 #include "lock_and_clock.h"
-#include "phases.h"
 #include "trace_memory.h"
 
 const struct waited NOTHING_WAITED = {NULL, 0};

@@ -180,6 +180,7 @@ def test_lost_calls_are_noticed(launch):
     program = (
         HEAD
         + """
+MPI.Pcontrol(1)
 for tag in range(200):
     request = comm.Irecv(data, source=0, tag=tag)
     comm.Send(data, dest=0, tag=tag)
@@ -190,7 +191,7 @@ for tag in range(200):
         (trace,) = run.finish()
         assert trace.truncated
         assert [call.sequence for call in trace.calls[-64:]] == list(range(602 - 64, 602))
-        assert [call.sequence for call in trace.calls[:-64]] == [0, 535, 536, 537]
+        assert [call.sequence for call in trace.calls[:-64]] == [535, 536, 537]
         waits = [call for call in trace.calls[-64:] if call.function == "Wait"]
         assert all(wait.waits_for == (wait.sequence - 2,) for wait in waits)
         assert not run.memories[0].read(602 - 64).truncated

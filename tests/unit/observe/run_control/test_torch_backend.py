@@ -26,8 +26,8 @@ def test_the_forkserver_has_one_thread(server):
         "def go(comm): return 1", backend="none", ranks=1, server=server, cases=(case(ranks=1),)
     )
     assert launched.failure is None
-    (forkserver,) = _forkservers()
-    assert len(list(Path(f"/proc/{forkserver}/task").iterdir())) == 1
+    tasks = [len(list(Path(f"/proc/{each}/task").iterdir())) for each in _forkservers()]
+    assert tasks and set(tasks) == {1}  # those of other modules may be there as well
 
 
 def _forkservers():
