@@ -55,7 +55,7 @@ def add_commands(whole: Parser, groups: Help) -> dict[str, argparse.ArgumentPars
     )
     whole.names = tuple(name for commands in groups.values() for name in commands)
     return {
-        name: below.add_parser(name, description=_sentence(does))
+        name: below.add_parser(name, description=f"{does[:1].upper()}{does[1:]}.")
         for commands in groups.values()
         for name, does in commands.items()
     }
@@ -87,7 +87,3 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
             return ["--version"]
         case others:
             return others
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."

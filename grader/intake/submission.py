@@ -157,7 +157,8 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
             reason = _TOO_MUCH
         if not reason:
             try:
-                text = _text(name, entry.read())
+                is_python, content = name.lower().endswith(".py"), entry.read()
+                text = source_text.read(content) if is_python else SourceText(content)
                 reason = text.problem
             except UsageError as error:
                 if name in listed:  # what was made by hand, not by a platform, can be made again
@@ -207,10 +208,6 @@ def _folders(listed: Listing, files: Mapping[str, bytes]) -> tuple[str, ...]:
         and not names.problem_of(name.split("/"))
     ]
     return tuple(sorted(found, key=nearness)[:MAX_FOLDERS])
-
-
-def _text(name: str, content: bytes) -> SourceText:
-    return source_text.read(content) if name.lower().endswith(".py") else SourceText(content)
 
 
 def _with_opened(listed: Listing, wanted: Collection[str]) -> tuple[dict[str, Entry], list[str]]:

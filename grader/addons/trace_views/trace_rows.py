@@ -301,14 +301,13 @@ def communicators_of(rows: Sequence[Sequence[Row]]) -> dict[int | None, Communic
     sizes = {row.call.communicator: row.call.communicator_size for row in ordered}
     used = dict.fromkeys(row.communicator for row in ordered if row.communicator is not None)
     others = [number for number in used if number]
-    names = {number: _letter(index) for index, number in enumerate(others)}
+    names = {
+        number: chr(ord("A") + index) if index < 26 else f"c{index + 1}"
+        for index, number in enumerate(others)
+    }
     if 0 in used:
         names[0] = "world"
     return {number: Communicator(name, sizes[number]) for number, name in names.items()}
-
-
-def _letter(index: int) -> str:
-    return chr(ord("A") + index) if index < 26 else f"c{index + 1}"
 
 
 def _has_received(row: Row) -> bool:

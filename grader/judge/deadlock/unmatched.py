@@ -187,7 +187,8 @@ def left_behind(trace: Trace, returned: frozenset[int]) -> str:
         for need in needs_of(rank, trace.ranks[rank]) or ():
             for call in need.calls:
                 for message in _coming(matches, rank, call):
-                    if message.rank in returned and _is_left(message.call):
+                    is_left = message.call.creates_request and not message.call.completed_ns
+                    if message.rank in returned and message.call.is_send and is_left:
                         return _clause(message, rank)
     return ""
 
@@ -211,11 +212,6 @@ def _coming(matches: Matches, rank: int, call: Call) -> Iterable[Posted]:
     if call.function in PROBES:
         return matches.found_by(rank, call)
     return matches.partners.get((rank, call.sequence), ()) if call.is_receive else ()
-
-
-def _is_left(call: Call) -> bool:
-    """Return whether nobody has seen to it that the send comes to its end."""
-    return call.is_send and call.creates_request and not call.completed_ns
 
 
 def _clause(message: Posted, waiting: int) -> str:

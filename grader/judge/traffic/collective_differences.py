@@ -38,7 +38,11 @@ def collective_difference(trace: Trace) -> Finding | None:
         return None
     gatherings = islice(CollectiveMatches(trace).all(), _MOST_LOOKED_AT)
     differing = [(each, told) for each in gatherings if (told := difference_in(each))]
-    first = min(differing, key=lambda pair: _begin_ns(pair[0]), default=None)
+    first = min(
+        differing,
+        key=lambda pair: min(call.entered_ns for call in pair[0].calls.values()),
+        default=None,
+    )
     return first[1] if first else None
 
 
@@ -58,10 +62,17 @@ def difference_in(gathering: Gathering) -> Finding | None:
     # As many elements, and yet more bytes: a datatype of the program's own may be several elements.
     has_one_count = made[0].num_elements > 0 and len({call.num_elements for call in made}) == 1
     if function in _REDUCTIONS and has_one_count:
-        told = told or _differing(calls, "type", _item_num_bytes, _type_text)
+        told = told or _differing(
+            calls,
+            "type",
+            _item_num_bytes,
+            lambda call: f"elements of {counted(_item_num_bytes(call), 'byte')}",
+        )
     told = told or _differing(calls, "size", lambda call: call.num_bytes, size_text)
     if function in _REDUCTIONS and all(0 <= call.tag < len(OPERATIONS) for call in made):
-        told = told or _differing(calls, "op", lambda call: call.tag, _op_text)
+        told = told or _differing(
+            calls, "op", lambda call: call.tag, lambda call: f"op MPI.{OPERATIONS[call.tag]}"
+        )
     return told
 
 
@@ -94,17 +105,5 @@ _HELP = {
 }
 
 
-def _type_text(call: Call) -> str:
-    return f"elements of {counted(_item_num_bytes(call), 'byte')}"
-
-
-def _op_text(call: Call) -> str:
-    return f"op MPI.{OPERATIONS[call.tag]}"
-
-
 def _item_num_bytes(call: Call) -> int:
     return call.num_bytes // call.num_elements
-
-
-def _begin_ns(gathering: Gathering) -> int:
-    return min(call.entered_ns for call in gathering.calls.values())

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from grader.judge.check_failures import RuleViolation
 from grader.judge.traffic.counting import assert_not_truncated, sends_anything
@@ -73,10 +73,7 @@ def assert_buffers_not_pickles(
             f"rank {rank} sent a pickled object with {name_of(call)}{at(call)}, as "
             f"lower-case calls do ({_such_calls(number)})",
             help="use upper-case calls (Isend, Irecv, Allreduce, ...), which send the array itself",
-            rank=rank,
-            call=name_of(call),
-            place=place_of(call),
-            number=number,
+            **_facts(rank, call, number),
         )
     _assert_evidence(trace, may_be_silent)
 
@@ -107,10 +104,7 @@ def assert_requests_completed(
             "rule.request_not_completed",
             f"rank {rank}: the {name_of(call)}{_partner(call)}{at(call)} {how}; "
             f"{number} such {noun} in all",
-            rank=rank,
-            call=name_of(call),
-            place=place_of(call),
-            number=number,
+            **_facts(rank, call, number),
         )
     _assert_evidence(trace, may_be_silent)
 
@@ -161,10 +155,7 @@ def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> No
             "rule.call_not_allowed",
             f"rank {rank} called {name_of(call)}{at(call)}{hint}{more}",
             help=f"this part allows {allowed_text}",
-            rank=rank,
-            call=name_of(call),
-            place=place_of(call),
-            number=number,
+            **_facts(rank, call, number),
         )
     _assert_few_communicators(trace, allowed_text)
 
@@ -237,6 +228,10 @@ def _made(trace: Trace, rank: int) -> str:
         if made
         else f"rank {rank} made no communication call"
     )
+
+
+def _facts(rank: int, call: Call, number: int) -> dict[str, Any]:
+    return {"rank": rank, "call": name_of(call), "place": place_of(call), "number": number}
 
 
 def _such_calls(number: int) -> str:

@@ -151,7 +151,7 @@ def _counts_text(counts: Sequence[int], stranger: str, own: int | None) -> str:
         by_times.setdefault(number, []).append(rank)
     said = [
         f"it contains the contribution{'s' * (len(ranks) > 1)} of {ranks_text(ranks)} "
-        f"({_times(number)})"
+        f"({'twice' if number == 2 else f'{number} times'})"
         for number, ranks in sorted(by_times.items())
     ]
     if missing:
@@ -198,7 +198,3 @@ def _place_text(place: int, shape: tuple[int, ...]) -> str:
 def _num_equal(some: Values, others: Values) -> int:
     differing = np.flatnonzero(some != others)
     return int(differing[0]) if len(differing) else len(some)
-
-
-def _times(number: int) -> str:
-    return "twice" if number == 2 else f"{number} times"

@@ -8,7 +8,6 @@ show there. Whose submission it is, Classroom 50's caller adds: ci/classroom50/a
 """
 
 import math
-from collections.abc import Iterable
 
 from grader.model.points import exact
 from grader.model.report import Report, TestResult, Verdict
@@ -97,7 +96,8 @@ def classroom50_json(report: Report) -> str:
     """Return the JSON. Raises GraderError for a report without a mark."""
     require_mark(report, "Classroom 50")
     tests = [(part, test) for part in report.parts for test in cases(part)]
-    factor = _factor(number for _, test in tests for number in (test.points, test.max_points))
+    points = [number for _, test in tests for number in (test.points, test.max_points)]
+    factor = math.lcm(*(exact(number).denominator for number in points))
     rows = [
         {
             "test-name": plain_text.name_of(part, test),
@@ -117,10 +117,6 @@ def classroom50_json(report: Report) -> str:
             "tests": rows,
         }
     )
-
-
-def _factor(points: Iterable[float]) -> int:
-    return math.lcm(*(exact(number).denominator for number in points))
 
 
 def _times(points: float, factor: int) -> int:
