@@ -57,7 +57,7 @@ def assert_message_depth(trace: Trace, most: int) -> None:
 def arrives_ns(trace: Trace, source: int, since_ns: int, destination: int) -> float:
     """Return when a rank can first know of what another one did until a moment; inf for never.
 
-    By messages that follow one another, the first of them sent after this moment.
+    It follows chains of messages whose first is sent after this moment.
     """
     known: dict[int, float] = {source: since_ns}
     for each in sorted(_received(trace), key=lambda each: each.send.entered_ns):

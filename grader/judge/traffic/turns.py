@@ -1,7 +1,7 @@
 """Judges whether ranks compute at the same time, or one after another."""
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import pairwise
 from typing import Any
 
 from numpy.typing import NDArray
@@ -22,28 +22,24 @@ def take_turns(spans_ns: Spans, trace: Trace | None = None) -> bool:
     """Return whether no pause of a rank overlaps one of another rank.
 
     At least two ranks have to pause twice. trace: of a program whose ranks need not begin a step
-    together. Then messages must also show the order: of each two ranks, one begins each pause only
-    after it has heard of the end of the other's.
+    together. Then messages must also show the order: each pause begins only after its rank has
+    heard of the end of the one before, where that was another rank's. Collectives tell nothing.
     """
     ranks = [rank for rank, spans in enumerate(spans_ns) if len(spans) > 1]
     latest: dict[int, int] = {}
     spans = [(*map(int, span), rank) for rank in ranks for span in spans_ns[rank]]
-    for begin, end, rank in sorted(spans):
+    spans.sort()
+    for begin, end, rank in spans:
         if any(begin < ended for other, ended in latest.items() if other != rank):
             return False
         latest[rank] = max(end, latest.get(rank, end))
-    if len(ranks) < 2 or trace is None:
-        return len(ranks) > 1
-    return all(
-        _hears(trace, spans_ns, one, other) or _hears(trace, spans_ns, other, one)
-        for one, other in combinations(ranks, 2)
+    return len(ranks) > 1 and (
+        trace is None
+        or all(
+            one == other or arrives_ns(trace, one, ended, other) <= begun
+            for (_, ended, one), (begun, _, other) in pairwise(spans)
+        )
     )
-
-
-def _hears(trace: Trace, spans_ns: Spans, first: int, then: int) -> bool:
-    """Return whether messages tell a rank before each pause that the other's has ended."""
-    pairs = zip(spans_ns[first].tolist(), spans_ns[then].tolist(), strict=False)
-    return all(arrives_ns(trace, first, ended, then) <= begun for (_, ended), (begun, _) in pairs)
 
 
 def assert_at_once(spans_ns: Spans, trace: Trace | None = None) -> None:

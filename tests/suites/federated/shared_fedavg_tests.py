@@ -7,7 +7,16 @@ import pytest
 
 from grader.api import Launch, assert_at_once, case_context, not_run, take_turns
 
-from .answered import Cases, Check, Run, Runs, answered, assert_as_right_as, assert_ends_alike
+from .answered import (
+    Cases,
+    Check,
+    Run,
+    Runs,
+    answered,
+    assert_as_right_as,
+    assert_ends_alike,
+    right_ones,
+)
 from .fedavg_cases import RoundChecks, assert_figure
 from .origins import Faults, drawn_run, faults_in
 
@@ -51,18 +60,17 @@ def shared_tests(cases: Cases, alone: Callable[[Run], Launch] | None = None) -> 
     def assert_at_once_on_clients(run: Run, checks: RoundChecks) -> None:
         """Assert that clients train at the same time, where each has examples of its own."""
         right = unbuffered(run).holding(checks.own_examples)
-        for case, outcome in [*right, *runs_of(run, *checks.everything)]:
+        for case, outcome in [*right, *right_ones(runs_of(run, *checks.everything))]:
             with case_context(case, outcome):
                 assert_at_once(outcome["paused_ns"], outcome.trace)
 
     def test_clients_take_turns(run: Run, checks: RoundChecks) -> None:
         """trains correctly, but on one client at a time"""
-        right = unbuffered(run).holding(checks.own_examples)
-        runs = [*right, *runs_of(run, *checks.everything)]
+        runs = [*unbuffered(run), *runs_of(run, *checks.everything)]
         if not any(take_turns(outcome["paused_ns"], outcome.trace) for _, outcome in runs):
             not_run("needs clients that take turns")
         for case, outcome in runs:
-            for check in checks.everything:
+            for check in (*checks.everything, checks.served, checks.models_exchanged):
                 check(case, outcome)
         assert_clients_matter(faults_of(run, checks), checks)
 

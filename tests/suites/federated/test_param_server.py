@@ -24,6 +24,7 @@ from .answered import (
     assert_calls_mpi,
     assert_ends_alike,
     begun,
+    right_ones,
 )
 from .origins import Faults, drawn_run, faults_in
 from .sgd_cases import StepChecks, cases_of, num_right_steps, num_steps_of
@@ -93,7 +94,7 @@ def test_training_uses_what_is_sent(run: Run, checks: StepChecks) -> None:
     """trains on all workers at the same time, with what they send"""
     assert_workers_matter(faults_of(run, checks), checks)
     right = unbuffered(run).holding(checks.workers_follow)
-    for case, outcome in [*right, *runs_of(run, *checks.everything)]:
+    for case, outcome in [*right, *right_ones(runs_of(run, *checks.everything))]:
         with case_context(case, outcome):
             assert_at_once(outcome["paused_ns"], outcome.trace)
 
@@ -259,11 +260,12 @@ def test_nothing_but_the_end_is_wrong(run: Run, checks: StepChecks) -> None:
 @stage(16.75)
 def test_workers_take_turns(run: Run, checks: StepChecks) -> None:
     """trains correctly, but on one worker at a time"""
-    runs = [*unbuffered(run).holding(checks.workers_follow), *runs_of(run, *checks.everything)]
+    runs = [*unbuffered(run), *runs_of(run, *checks.everything)]
     if not any(take_turns(outcome["paused_ns"], outcome.trace) for _, outcome in runs):
         not_run("needs workers that take turns")
+    served = (assert_examples_served, assert_models_served, assert_by_way_of_the_server)
     for case, outcome in runs:
-        for check in checks.everything:
+        for check in (*checks.everything, *served):
             check(case, outcome)
     assert_workers_matter(faults_of(run, checks), checks)
 

@@ -123,7 +123,7 @@ class Training(Case):
                 )
             same["file"] = self.file
             # No case is short of time less than this one, which is run once.
-            # Not where messages are altered: these are run many times.
+            # These are run once; cases whose messages are altered are run many times.
             if self.synchronous_sends or self.is_longer:
                 same["num_pauses"] = _NUM_PAUSES
             if self.most_gradients:

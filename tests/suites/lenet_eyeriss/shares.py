@@ -153,8 +153,8 @@ def _composition(held: Gradients, own: Gradients) -> Composition:
 def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
     """Return the first place where a result does not hold each rank's gradients once.
 
-    Or the factors of the ranks' gradients at its begin, if they differ nearly everywhere. None
-    where neither is so.
+    Or the factors of the ranks' gradients where these first differ, if they do nearly everywhere.
+    None where neither is so.
     """
     composition, n = composition_of(outcome, rank, epoch), outcome.ranks
     for divisor in (n, 1):

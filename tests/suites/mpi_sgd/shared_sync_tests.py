@@ -33,7 +33,7 @@ def shared_tests(file: str, cases: Cases) -> SimpleNamespace:
 
     @pytest.mark.parametrize("ranks", FEW_RANKS)
     def test_every_process_takes_the_summed_step(run, ranks):
-        """matches serial training after a step, on all ranks at once"""
+        """matches serial training after one step; ranks take no turns"""
         for case, outcome in launch_of(run, cases, ranks, FIRST_STEP):
             assert_trained_as_one_process(case, outcome)
         several = run(ranks, cases[ranks]).having(group=SEVERAL_STEPS)

@@ -111,7 +111,7 @@ def test_gradients_of_all_weights_come_together(run):
     assert_stays_together(run, CASES)
 
 
-# Three readers pay 55 to 62 %, for one layer of many less.
+# Three readers pay 55 to 62 % for all layers but one, and we 40 % for one layer alone.
 @stage(7.5)
 def test_gradients_of_half_of_the_weights_come_together(run):
     """combines all ranks' gradients in half of the weights"""
