@@ -16,6 +16,8 @@ Spans = Sequence[NDArray[Any]]
 
 As `Pauses` of grader.rank.toolbox notes them.
 """
+_MOST_PAUSES = 64
+"""Of a rank; a submission that forges more cannot keep the judge busy."""
 
 
 def take_turns(spans_ns: Spans, trace: Trace | None = None) -> bool:
@@ -27,7 +29,7 @@ def take_turns(spans_ns: Spans, trace: Trace | None = None) -> bool:
     """
     ranks = [rank for rank, spans in enumerate(spans_ns) if len(spans) > 1]
     latest: dict[int, int] = {}
-    spans = [(*map(int, span), rank) for rank in ranks for span in spans_ns[rank]]
+    spans = [(*map(int, each), rank) for rank in ranks for each in spans_ns[rank][:_MOST_PAUSES]]
     spans.sort()
     for begin, end, rank in spans:
         if any(begin < ended for other, ended in latest.items() if other != rank):

@@ -62,7 +62,7 @@ def lone_stepper(outcome: Outcome) -> int | None:
     """Return the only rank that stepped where several computed gradients; None where not."""
     stepping = [rank for rank, number in enumerate(outcome["num_steps"]) if number[0]]
     num_computing = sum(len(lengths) > 0 for lengths in outcome["rows_per_batch"])
-    return stepping[0] if num_computing > 1 == len(stepping) else None
+    return stepping[0] if num_computing > 1 and len(stepping) == 1 else None
 
 
 def assert_by_way_of_the_server(case: Training, outcome: Outcome) -> None:

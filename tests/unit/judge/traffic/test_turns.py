@@ -46,6 +46,12 @@ def test_numbers_that_no_clock_gives_are_compared_all_the_same():
         assert_at_once([spans((largest, 0), (largest, 1)), spans((-largest, 0), (-1, -2))])
 
 
+def test_no_more_than_the_first_pauses_are_looked_at():
+    """A submission that forges a million of them keeps nobody busy."""
+    forged = np.arange(2_000_000).reshape(-1, 2)
+    assert take_turns([forged, forged + 1_000_000])
+
+
 def served(order, *, waits):
     """Return the trace of a server, and pauses of two workers; waits: for one before the next."""
     run, pauses = Run(3), ([], [], [])
