@@ -54,7 +54,8 @@ def more_than_share_ns(trace: Trace, master: int, worker: int, share: Fraction) 
 
 def _received(trace: Trace, master: int, worker: int) -> list[Call]:
     calls = trace.ranks[master].calls
-    return [call for call in calls if call.completed_ns > 0 and call.matched_source == worker]
+    is_complete = calls.column("completed_ns") > 0
+    return [*calls.where(is_complete & (calls.column("matched_source") == worker))]
 
 
 def layer_num_bytes(sizes: Sequence[int]) -> dict[int, int]:

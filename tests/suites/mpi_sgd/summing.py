@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from functools import cache
 from math import prod
 
+import numpy as np
+from numpy.typing import NDArray
+
 from grader.api import (
     Attempt,
     Call,
@@ -46,7 +49,7 @@ def assert_collectives_carry_gradients(case: Fit, outcome: Outcome) -> None:
     without = [
         rank
         for rank, seen in enumerate(trace.ranks)
-        if not any(is_collective(call.function) for call in seen.calls)
+        if not seen.calls.function_is(is_collective).any()
     ]
     by_hand = sent_by_hand(trace)
     evidence = [
@@ -88,7 +91,7 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
     dummies_num_bytes = FLOAT64_NUM_BYTES * (1 + case.sizes[0])
     once = case.num_steps * (gradient_num_bytes(case) + dummies_num_bytes)
     for rank, seen in enumerate(outcome.trace.ranks):
-        given = [call for call in seen.calls if call.function in contributing]
+        given = seen.calls.where(seen.calls.function_is(contributing.__contains__))
         pickles = PICKLE_NUM_BYTES * sum(call.pickled for call in given)
         num_bytes = sum(max(call.num_bytes, 0) for call in given)
         if num_bytes > 1.5 * once + pickles:
@@ -122,9 +125,9 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
     trace = outcome.trace
     assert_not_truncated(trace)
     once = case.num_steps * gradient_num_bytes(case)
-    for rank, seen in enumerate(trace.ranks):
-        given = given_to_collectives(seen.calls)
-        if _given_num_bytes(seen.calls) >= once / 2:
+    for rank in range(outcome.ranks):
+        given = _given_to_collectives(trace, rank)
+        if sum(max(call.num_bytes, 0) for call in given) >= once / 2:
             raise RuleViolation.of(
                 "sync_ring.collective_carries_gradients",
                 f"Rank {rank} called {call_text(given[0])}, a collective that carries the "
@@ -144,37 +147,36 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
         )
 
 
-def given_to_collectives(calls: Sequence[Call]) -> list[Call]:
+def _given_to_collectives(trace: Trace, rank: int) -> Sequence[Call]:
     """Return the calls that bring arrays together or hand them out, or are made by such a one."""
-    own = reduction_communicators(calls)
-    return [
-        call
-        for call in calls
-        if is_collective(call.function) or (call.is_send and call.communicator in own)
-    ]
-
-
-def _given_num_bytes(calls: Sequence[Call]) -> int:
-    return sum(max(call.num_bytes, 0) for call in given_to_collectives(calls))
+    calls = trace.ranks[rank].calls
+    is_inner = calls.flag("is_send") & _are_of_reductions(trace, rank)
+    return calls.where(calls.function_is(is_collective) | is_inner)
 
 
 def _summed_num_bytes(trace: Trace) -> int:
     """Return the most bytes that a rank gives to calls that bring gradients together."""
     return max(
-        sum(max(call.num_bytes, 0) for call in brings_together(seen.calls) if gives(call))
-        for seen in trace.ranks
+        sum(max(call.num_bytes, 0) for call in brings_together(trace, rank) if gives(call))
+        for rank in range(len(trace.ranks))
     )
 
 
-def brings_together(calls: Sequence[Call]) -> list[Call]:
+def brings_together(trace: Trace, rank: int) -> Sequence[Call]:
     """Return the calls by which gradients come together; messages of a lower-case one count."""
-    own = reduction_communicators(calls)
+    calls = trace.ranks[rank].calls
     forms = _forms_of(*BRINGS_TOGETHER)
-    return [
-        call
-        for call in calls
-        if (call.function in forms and not _prepares_only(call)) or call.communicator in own
-    ]
+    # A persistent collective that is only made: its start is a call, too.
+    is_prepared = calls.function_is(lambda name: name.endswith("_init"))
+    does_reduce = calls.function_is(forms.__contains__)
+    does_reduce &= ~is_prepared | calls.flag("creates_request")
+    return calls.where(does_reduce | _are_of_reductions(trace, rank))
+
+
+def _are_of_reductions(trace: Trace, rank: int) -> NDArray[np.bool_]:
+    """Return which calls of a rank are made by mpi4py's lower-case reductions."""
+    calls = trace.ranks[rank].calls
+    return np.isin(calls.column("communicator"), [*reduction_communicators(calls)])
 
 
 def is_collective(function: str) -> bool:
@@ -219,8 +221,8 @@ def assert_ring_traffic(
         needed -= _summed_num_bytes(outcome.trace)
     least = 2 * (n - 1) * needed
     most = 2 * (n - 1) * case.num_steps * FLOAT64_NUM_BYTES * sum(padded)
-    pickled = [call for seen in outcome.trace.ranks for call in seen.calls if call.pickled]
-    most += PICKLE_NUM_BYTES * len(pickled)
+    num_pickled = sum(int(seen.calls.flag("pickled").sum()) for seen in outcome.trace.ranks)
+    most += PICKLE_NUM_BYTES * num_pickled
     sent = sum(bytes_sent(outcome.trace))
     # Float32 takes half as many bytes; what that does to the values is not this rule's concern.
     if not least / (1 if least_steps else 2) <= sent <= most_times * most:
@@ -250,11 +252,6 @@ def sent_by_hand(trace: Trace) -> list[tuple[int, Call]]:
             sent = messages(trace, source, destination)
             by_hand += [(source, call) for call in sent if call.communicator not in own]
     return by_hand
-
-
-def _prepares_only(call: Call) -> bool:
-    """Return whether a persistent collective is made by this call; its start is a call, too."""
-    return call.function.endswith("_init") and not call.creates_request
 
 
 @cache

@@ -60,7 +60,7 @@ def gives_a_step_to_collectives(case: Fit, attempt: Attempt) -> bool:
     def gives(calls: Sequence[Call]) -> bool:
         return sum(_given_num_bytes(call) for call in calls) >= gradient_num_bytes(case)
 
-    made = [brings_together(seen.calls) for seen in attempt.trace.ranks]
+    made = [brings_together(attempt.trace, rank) for rank in range(attempt.ranks)]
     left = [[call for call in calls if call.left_ns and not call.error] for calls in made]
     return all(map(gives, made)) and sum(map(gives, left)) >= attempt.ranks - 1
 
@@ -78,8 +78,8 @@ def sends_a_step_around_a_ring(case: Fit, attempt: Attempt) -> bool:
 def calls_a_collective_on_some_ranks(case: Fit, attempt: Attempt) -> bool:
     """Return whether ranks hang in a collective that all of them but one at most call."""
     made = [
-        [*brings_together(seen.calls), *_begun_in_lower_case(seen.calls)]
-        for seen in attempt.trace.ranks
+        [*brings_together(attempt.trace, rank), *_begun_in_lower_case(seen.calls)]
+        for rank, seen in enumerate(attempt.trace.ranks)
     ]
     waits = any(not call.completed_ns for calls in made for call in calls)
     return _hangs(attempt) and waits and sum(map(bool, made)) >= attempt.ranks - 1
