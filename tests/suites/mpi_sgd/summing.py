@@ -125,7 +125,7 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
     trace = outcome.trace
     assert_not_truncated(trace)
     once = case.num_steps * gradient_num_bytes(case)
-    for rank in range(outcome.ranks):
+    for rank in range(len(trace.ranks)):
         given = _given_to_collectives(trace, rank)
         if sum(max(call.num_bytes, 0) for call in given) >= once / 2:
             raise RuleViolation.of(

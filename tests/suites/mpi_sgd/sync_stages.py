@@ -60,7 +60,8 @@ def gives_a_step_to_collectives(case: Fit, attempt: Attempt) -> bool:
     def gives(calls: Sequence[Call]) -> bool:
         return sum(_given_num_bytes(call) for call in calls) >= gradient_num_bytes(case)
 
-    made = [brings_together(attempt.trace, rank) for rank in range(attempt.ranks)]
+    trace = attempt.trace
+    made = [brings_together(trace, rank) for rank in range(len(trace.ranks))]
     left = [[call for call in calls if call.left_ns and not call.error] for calls in made]
     return all(map(gives, made)) and sum(map(gives, left)) >= attempt.ranks - 1
 
