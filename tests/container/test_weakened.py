@@ -13,6 +13,8 @@ from grader.model.report import Verdict
 from grader.report import json_report, markdown, terminal, words
 from grader.report.export import junit
 
+NUM_TRIES = 3
+
 
 def marked(weakening):
     marks = [] if weakening.is_quick else [pytest.mark.slow]
@@ -30,11 +32,14 @@ def test_weakening_fits_the_grader(weakening, tmp_path):
 
 @pytest.mark.parametrize("weakening", [marked(each) for each in WEAKENINGS])
 def test_weakened_judge_gives_in(weakening, tmp_path):
-    """At least one of the attacks breaks an invariant, for the reason that is to be expected."""
+    """At least one of the attacks breaks an invariant, for the reason that is to be expected.
+
+    An attack that waits for its own ranks may fail on a busy machine, so each gets several tries.
+    """
     images.require()
     runner = AttackRunner(weakened(weakening, tmp_path / "grader"))
     found = []
-    for name in weakening.attacks:
+    for name in weakening.attacks * NUM_TRIES:
         attack = Attack.of(HOSTILE / name)
         if weakening.affects_concurrent_run:
             graded, disturbed = runner.grade_beside_a_control(attack, head_start_s=3.0)
