@@ -29,6 +29,7 @@ from grader.api import (
     assert_some_message_matters,
     bytes_sent,
     case_context,
+    counted,
     found,
     in_drawn_order,
     inject_faults,
@@ -38,7 +39,7 @@ from grader.api import (
     single_message_faults,
 )
 
-from .allreduce_cases import Reduction
+from .allreduce_cases import GroupReduction, Reduction, ReductionsInARow
 from .allreduce_numbers import SERIAL
 from .allreduce_reasons import receive_left
 from .allreduce_values import assert_reduced, assert_right, other_way_of
@@ -50,6 +51,8 @@ Judged = tuple[Reduction, Outcome]
 
 FEWEST_RANKS = 3
 """On two ranks nearly every rank is a neighbour, and results are correct by chance."""
+_RANKS_OF_RINGS = (3, 4)
+"""On which it is looked at how arrays of other lengths travel."""
 _RANKS_FOR_FAULTS = (4, 3, 2)
 """All divide the length, so that no chunk is padded."""
 _PLAIN: Mapping[str, Any] = {"subject": "plain"}
@@ -125,34 +128,23 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
     Raises RuleViolation for whole arrays, WrongAnswer.
     """
     proof = prove(run, cases)
-    n, trace, pickled = proof.outcome.ranks, proof.outcome.trace, _PICKLE_NUM_BYTES
-    chunk_num_elements = ceil(proof.case.num_elements / n)
-    chunk_num_bytes = chunk_num_elements * proof.case.item_num_bytes
+    n, trace = proof.outcome.ranks, proof.outcome.trace
+    chunk_num_bytes = ceil(proof.case.num_elements / n) * proof.case.item_num_bytes
     # A ring sends 2 (n - 1) chunks from each rank. Whole arrays once around, and the sums again,
     # are twice n of them from one rank, into however many messages they are cut.
     most_num_bytes = min(3 / 4 * (n - 1) * proof.num_bytes, (2 * n - 1) * chunk_num_bytes)
-    most_of_one_sum = _most_num_bytes_of_one_sum(proof)
-    contents = list(_num_bytes_by_sum(proof))
+    most_of_one_sum = (
+        _most_num_bytes_of_one_sum(proof.case, n) if proof.is_right else proof.num_bytes / 2
+    )
+    contents = list(_num_bytes_by_sum(proof.outcome, proof.summed))
     if n < FEWEST_RANKS:
         not_run("needs a result on 3 or more ranks")
     with case_context(proof.case, proof.outcome):
         for rank, sent in enumerate(bytes_sent(trace)):
-            sends = sends_of(trace, rank)
-            longest = max((call.num_bytes - pickled * call.pickled for call in sends), default=0)
             of_one_sum, untold = contents[rank]
-            is_whole = max(longest, of_one_sum) > most_of_one_sum
-            messages = f"{len(sends)} message{'' if len(sends) == 1 else 's'}"
+            is_whole = max(_longest_num_bytes(trace, rank), of_one_sum) > most_of_one_sum
             if is_whole or untold > most_num_bytes:
-                num_elements = sent // proof.case.item_num_bytes
-                raise RuleViolation.of(
-                    "ring.whole_arrays_sent",
-                    f"Rank {rank} sent more than one chunk at a time: {num_elements} elements "
-                    f"in {messages}; a chunk has {chunk_num_elements}.",
-                    help=f"cut the array into n = {n} chunks, and send one chunk in each step",
-                    rank=rank,
-                    num_elements=num_elements,
-                    num_messages=len(sends),
-                )
+                raise _whole_arrays_sent(proof.case, proof.outcome, rank, sent)
         if not any(effect.influenced - {_receiver(trace, effect)} for effect in proof.effects):
             text = (
                 "No rank passed on the data it received: when we changed a message, no result "
@@ -162,18 +154,63 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
             raise WrongAnswer.of("ring.not_passed_on", text, help=helps)
 
 
-def _most_num_bytes_of_one_sum(proof: Proof) -> float:
+def assert_chunks_at_other_lengths(run: Run, cases: Cases, *, divisible: bool) -> None:
+    """Assert that arrays of other lengths travel in chunks, too, on three and on four ranks.
+
+    divisible: by the number of ranks, or not. Raises RuleViolation for whole arrays.
+    """
+    for ranks in _RANKS_OF_RINGS:
+        ordinary = run(ranks, cases[ranks]).having(synchronous_sends=False)
+        for asked, outcome in ordinary.holding(assert_reduced):
+            case = asked.as_given(outcome)
+            is_one_call = not isinstance(case, GroupReduction | ReductionsInARow)
+            is_asked = case.num_elements > ranks and divisible is (case.num_elements % ranks == 0)
+            if is_one_call and is_asked:
+                with case_context(case, outcome):
+                    _assert_chunks(case, outcome)
+
+
+def _assert_chunks(case: Reduction, outcome: Outcome) -> None:
+    # Two numbers of float32 in a sample are too few bits to tell sums apart.
+    is_sum = (SERIAL.get(case.op), case.dtype) == (np.add, "float64") and not case.is_long
+    arrays = [given["send"] for given in outcome.inputs] if is_sum else []
+    most_num_bytes = _most_num_bytes_of_one_sum(case, outcome.ranks)
+    for rank, (of_one_sum, _) in enumerate(_num_bytes_by_sum(outcome, arrays)):
+        if max(_longest_num_bytes(outcome.trace, rank), of_one_sum) > most_num_bytes:
+            raise _whole_arrays_sent(case, outcome, rank, bytes_sent(outcome.trace)[rank])
+
+
+def _whole_arrays_sent(
+    case: Reduction, outcome: Outcome, rank: int, sent_num_bytes: int
+) -> RuleViolation:
+    n, number = outcome.ranks, len(sends_of(outcome.trace, rank))
+    num_elements = sent_num_bytes // case.item_num_bytes
+    return RuleViolation.of(
+        "ring.whole_arrays_sent",
+        f"Rank {rank} sent more than one chunk at a time: {num_elements} elements "
+        f"in {counted(number, 'message')}; a chunk has {ceil(case.num_elements / n)}.",
+        help=f"cut the array into n = {n} chunks, and send one chunk in each step",
+        rank=rank,
+        num_elements=num_elements,
+        num_messages=number,
+    )
+
+
+def _longest_num_bytes(trace: Trace, rank: int) -> int:
+    """Return the length of a rank's longest message, without what pickling adds."""
+    sends = sends_of(trace, rank)
+    return max((call.num_bytes - _PICKLE_NUM_BYTES * call.pickled for call in sends), default=0)
+
+
+def _most_num_bytes_of_one_sum(case: Reduction, ranks: int) -> float:
     """Return how much a rank may send of the sum over the same ranks, or in one message.
 
     A correct ring sends one chunk, the longest of which may hold the remainder, or a row more, and
     some padding.
     """
-    half = proof.num_bytes / 2
-    if not proof.is_right:
-        return half
-    chunk, remainder = divmod(proof.case.num_elements, proof.outcome.ranks)
-    longest = chunk + max(remainder, proof.case.row_num_elements)
-    return min(half, _LONGER_CHUNK * longest * proof.case.item_num_bytes)
+    chunk, remainder = divmod(case.num_elements, ranks)
+    longest = _LONGER_CHUNK * (chunk + max(remainder, case.row_num_elements))
+    return case.item_num_bytes * (longest if remainder else min(case.num_elements / 2, longest))
 
 
 def assert_chunks_go_to_neighbours(run: Run, cases: Cases) -> None:
@@ -194,13 +231,13 @@ def _num_bytes_across(trace: Trace, rank: int) -> int:
     return sum(call.num_bytes for call in sends_of(trace, rank) if call.peer == opposite)
 
 
-def _num_bytes_by_sum(proof: Proof) -> Iterator[tuple[int, int]]:
+def _num_bytes_by_sum(outcome: Outcome, arrays: Sequence[Any]) -> Iterator[tuple[int, int]]:
     """Yield for each rank how much it sends of one sum, at most, and of what nobody can tell.
 
     A ring sends the sum over the same few ranks for one chunk only. Sums over all ranks do not
     count: whoever makes too many steps sends them on and on.
     """
-    for messages in messages_with_contents(proof.outcome.trace, proof.summed):
+    for messages in messages_with_contents(outcome.trace, arrays):
         by_sum, untold = defaultdict[frozenset[int], int](int), 0
         for message in messages:
             call, sets = message.call, message.sets or ()
@@ -208,7 +245,7 @@ def _num_bytes_by_sum(proof: Proof) -> Iterator[tuple[int, int]]:
             num_bytes = max(call.sampled_num_bytes, num_bytes)
             untold += 0 if sets else num_bytes
             for ranks in sets:
-                by_sum[ranks] += num_bytes if len(ranks) < proof.outcome.ranks else 0
+                by_sum[ranks] += num_bytes if len(ranks) < outcome.ranks else 0
         yield max(by_sum.values(), default=0), untold
 
 

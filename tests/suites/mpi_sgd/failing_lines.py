@@ -6,8 +6,9 @@ from grader.api import RunFailure
 
 _BEFORE_OUTPUT = re.compile(r"(?:\A|\n\n)last output of rank ")
 _CODE = re.compile(r'^  File "[^"\n]*", line \d+.*\n    (.*)', re.MULTILINE)
-ARGUMENTS = r"\((?:[^(),]|\((?:[^()]|\([^()]*\))*\))*(?:,|$)"
-"""Two arguments of a call at least, or those that begin on the next line."""
+_A_NAME = r"(?=\s*$|.*\b(?<!MPI\.)(?!(?:MPI|None|True|False|self|comm|op)\b)[A-Za-z_]\w*)"
+ARGUMENTS = rf"\({_A_NAME}(?:[^(),]|\((?:[^()]|\([^()]*\))*\))*(?:,|$)"
+"""Two arguments of a call at least, a name among them, or those that begin on the next line."""
 _RAISES = re.compile(r"(?:^|[;:])\s*raise\b")
 
 

@@ -130,6 +130,7 @@ class Fit(Case):
             "epochs": epochs,
             "record_weights": self._records_weights,
             "num_pauses": self.num_pauses,
+            "paused_product": self._drawn_backward_product(random),
             "start": _start(random, self.sizes),
             "data": rows[:_NUM_ROWS],
             "labels": labels[:_NUM_ROWS],
@@ -147,6 +148,10 @@ class Fit(Case):
             same["pause_s"] = _WORKER_PAUSE_S if self.purpose == SLOW else 0.0
             share = number_of_batches // (ranks - self.num_masters)
             same |= self._drawn_hold(random, epochs, share)
+            # One worker is held in its backward pass, the others anywhere.
+            is_backward = self.purpose == SLOW and not self.number
+            drawn = self._drawn_backward_product(random)
+            same["held_product"] = drawn if is_backward else int(random.integers(drawn + 1))
         scripts = [_script(random, epochs, number_of_batches) for _ in range(ranks)]
         each = [{**same, "script": script} for script in scripts]
         if self.purpose in (SLOW, SLOW_LATER):
@@ -171,7 +176,7 @@ class Fit(Case):
             **(
                 {"released_ns": Array("int64", (None,))}
                 if "slow" in self.purpose
-                else {"paused_ns": Array("int64", (None, 2))}
+                else dict.fromkeys(("paused_ns", "paused_later_ns"), Array("int64", (None, 2)))
             ),
             # Numbers that are not finite are compared as well: whose they are tells more.
             **{name: Array("float64", shape, finite=False) for name, shape in self.shapes.items()},
@@ -218,6 +223,14 @@ class Fit(Case):
             epochs = int(random.integers(2, self.epochs + 1))
             return epochs, num_steps // epochs
         return self.epochs, self.number_of_batches
+
+    def _drawn_backward_product(self, random: np.random.Generator) -> int:
+        """Return a product of matrices of a batch's backward pass, counted from 1.
+
+        Of each layer, the forward pass has one, and the backward pass two; of the first, one.
+        """
+        layers = len(self.sizes) - 1
+        return int(random.integers(layers + 1, 3 * layers))
 
     def _drawn_hold(self, random: np.random.Generator, epochs: int, share: int) -> dict[str, int]:
         """Return in which of its batches the slow worker is held, and to which the others go on.

@@ -7,6 +7,7 @@ import pytest
 from grader.api import assert_at_once, assert_time_ratio, case_context, same_failures_as
 
 from .fit_cases import TIME_FACTOR
+from .handed_out import assert_no_rank_steps_for_others
 from .summing import assert_arrays_not_pickled
 from .sync_cases import (
     FEW_RANKS,
@@ -36,10 +37,14 @@ def shared_tests(file: str, cases: Cases) -> SimpleNamespace:
         """matches serial training after one step; ranks take no turns"""
         for case, outcome in launch_of(run, cases, ranks, FIRST_STEP):
             assert_trained_as_one_process(case, outcome)
+            if case.num_steps == 1:
+                with case_context(case, outcome):
+                    assert_no_rank_steps_for_others(case, outcome)
         several = run(ranks, cases[ranks]).having(group=SEVERAL_STEPS)
         for case, outcome in several.holding(assert_trained_as_one_process):
             with case_context(case, outcome):
                 assert_at_once(outcome["paused_ns"])
+                assert_at_once(outcome["paused_later_ns"])
 
     @pytest.mark.parametrize("ranks", STEPPING_RANKS)
     def test_several_steps(run, ranks):

@@ -207,7 +207,8 @@ def assert_ring_traffic(
     least_steps: so many steps will do, where the fit was cut short. most_times: what is sent may be
     so many times the most that rings need, since a ring may go on after all is done.
 
-    The least is 2 (n - 1) times all gradients that no collective sums, over all ranks. The most
+    The least is 2 (n - 1) times all gradients, over all ranks, but for biases that a collective
+    sums: that it is called has its own price. The most
     allows every array, the two dummies included, to be a ring of its own with the last chunk
     padded. Pickling is not this part's concern.
     Raises RuleViolation with the bytes.
@@ -217,15 +218,16 @@ def assert_ring_traffic(
     # A chunk may be a number of whole rows, too.
     padded = [n * -(-rows // n) * prod(row) for rows, *row in (*case.shapes.values(), *dummies)]
     needed = (least_steps or case.num_steps) * gradient_num_bytes(case)
-    if not least_steps:
-        needed -= _summed_num_bytes(outcome.trace)
+    summed = 0 if least_steps else _summed_num_bytes(outcome.trace)
+    needed -= min(summed, _bias_num_bytes(case))
     least = 2 * (n - 1) * needed
     most = 2 * (n - 1) * case.num_steps * FLOAT64_NUM_BYTES * sum(padded)
     num_pickled = sum(int(seen.calls.flag("pickled").sum()) for seen in outcome.trace.ranks)
     most += PICKLE_NUM_BYTES * num_pickled
     sent = sum(bytes_sent(outcome.trace))
     # Float32 takes half as many bytes; what that does to the values is not this rule's concern.
-    if not least / (1 if least_steps else 2) <= sent <= most_times * most:
+    is_by_ring = not least_steps and summed <= _bias_num_bytes(case)
+    if not least / (2 if is_by_ring else 1) <= sent <= most_times * most:
         raise RuleViolation.of(
             "sync_ring.traffic_unlike_a_ring",
             f"All ranks together sent {sent:,} bytes in "
@@ -241,6 +243,11 @@ def assert_ring_traffic(
 def gradient_num_bytes(case: Fit) -> int:
     """Return the size of all gradients of one step."""
     return FLOAT64_NUM_BYTES * sum(prod(shape) for shape in case.shapes.values())
+
+
+def _bias_num_bytes(case: Fit) -> int:
+    """Return the size of all gradients of biases in all of the fit."""
+    return FLOAT64_NUM_BYTES * sum(case.sizes[1:]) * case.num_steps
 
 
 def sent_by_hand(trace: Trace) -> list[tuple[int, Call]]:

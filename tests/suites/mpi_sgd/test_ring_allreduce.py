@@ -15,8 +15,13 @@ from grader.api import (
 )
 
 from .allreduce_cases import ReductionsInARow, cases_by_ranks
-from .allreduce_proof import assert_chunks_are_passed_on, assert_chunks_go_to_neighbours, prove
-from .allreduce_rules import assert_ability, assert_rule
+from .allreduce_proof import (
+    assert_chunks_are_passed_on,
+    assert_chunks_at_other_lengths,
+    assert_chunks_go_to_neighbours,
+    prove,
+)
+from .allreduce_rules import assert_ability, assert_all_abilities, assert_rule
 from .allreduce_stages import (
     assert_name_is_misspelt,
     assert_neighbours_are_sent_to,
@@ -43,21 +48,27 @@ def test_chunks_are_passed_on(run):
     """passes chunks on from rank to rank"""
     assert_chunks_are_passed_on(run, CASES)
     assert_chunks_go_to_neighbours(run, CASES)
+    assert_chunks_at_other_lengths(run, CASES, divisible=True)
 
 
 passed_on = partial(points, requires=test_chunks_are_passed_on)
 test_three_processes = from_messages(0.5)(SHARED.test_three_processes)
 test_two_and_four_processes = from_messages(0.25)(SHARED.test_two_and_four_processes)
 test_any_number_of_processes = from_messages(0.25)(SHARED.test_any_number_of_processes)
-test_all_inputs_and_numbers_of_processes = passed_on(3.25)(
-    SHARED.test_all_inputs_and_numbers_of_processes
-)
+
+
+@passed_on(3.25)
+def test_all_inputs_and_numbers_of_processes(run):
+    """works for all lengths, ops, and dtypes, on 1 to 16 ranks"""
+    assert_all_abilities(run, CASES)
+    assert_chunks_at_other_lengths(run, CASES, divisible=False)
 
 
 @passed_on(2)
 def test_any_length(run):
     """works for lengths not divisible by the number of ranks"""
     assert_ability(run, CASES, "any length")
+    assert_chunks_at_other_lengths(run, CASES, divisible=False)
 
 
 @passed_on(0.5)

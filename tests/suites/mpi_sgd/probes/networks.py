@@ -6,6 +6,9 @@ import numpy as np
 
 from grader.rank.toolbox import ExampleRows, flattened, packed, stacked, unpacked
 
+ALL_PRODUCTS = 1 << 30
+"""More than there are in any batch."""
+
 
 class Log:
     """What the network of this rank was trained on."""
@@ -16,11 +19,21 @@ class Log:
         self.batches = []
         self.seen = []
         self.pending = None
-        self.before_forward = lambda num_batches_done: None
+        self.num_products = 0
+        self.reached = lambda num_batches_done, num_products: None
+
+    def count_product(self):
+        """Note a product of matrices in a batch whose back_prop has not ended."""
+        if self.pending is not None:
+            self.num_products += 1
+            self.reached(len(self.batches), self.num_products)
 
 
 def scripted(base, case):
     """Return a network of class `base` that trains on the case's batches, and what it logs.
+
+    The log's `reached` is called before a batch's forward_prop with 0, before each product of its
+    matrices with the product's number, and after its back_prop with ALL_PRODUCTS.
 
     Of what create_batches is passed, be it a slice, a batch takes the rows that come first in the
     order of the script. It counts as trained on when back_prop follows its forward_prop: validation
@@ -47,18 +60,32 @@ def scripted(base, case):
                 rows = log.rows.of(x)
                 if any(row >= 0 for row in rows):
                     _assert_mpi_is_up()
-                    log.before_forward(len(log.batches))
+                    log.reached(len(log.batches), 0)
                 seen = _parameters(self) if record_weights else np.zeros(0)
-                log.pending = (rows, seen)
+                log.pending, log.num_products = (rows, seen), 0
             return super().forward_prop(x)
 
         def back_prop(self, y):
+            gradients = super().back_prop(y)
             if log.pending is not None:
+                log.reached(len(log.batches), ALL_PRODUCTS)
                 rows, seen = log.pending
                 log.batches.append(rows)
                 log.seen.append(seen)
                 log.pending = None
-            return super().back_prop(y)
+            return gradients
+
+        @property
+        def matmul(self):
+            return self._counted_matmul
+
+        @matmul.setter
+        def matmul(self, function):
+            def counted(*factors, **options):
+                log.count_product()
+                return function(*factors, **options)
+
+            self._counted_matmul = counted
 
     network = Scripted(
         sizes=list(case["sizes"]),

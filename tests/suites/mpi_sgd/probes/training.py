@@ -13,22 +13,29 @@ from .networks import fit_network, scripted, trained
 def fit(student, comm, **case):
     """Train the student's network on scripted batches from given start weights.
 
-    Each rank pauses before it begins, and before its batches, for as long as the case says; in its
-    first batches so often that it shows whether ranks compute at the same time.
+    Each rank pauses before it begins, and before its batches, for as long as the case says. In its
+    first batches it pauses twice, before forward_prop and before a later product of matrices: this
+    shows whether ranks compute at the same time.
     """
     network, log = scripted(student.function(case["file"], case["class_name"]), case)
     pauses_s = iter(case.get("pauses_s", ()))
-    pauses = Pauses(case["num_pauses"])
+    forward, later = (Pauses(case["num_pauses"]) for _ in range(2))
+    paused_later = set()
 
-    def before_forward(num_batches_done):
-        time.sleep(next(pauses_s, 0))
-        pauses.pause()
+    def reached(num_batches_done, num_products):
+        if num_products == 0:
+            time.sleep(next(pauses_s, 0))
+            forward.pause()
+        elif num_products >= case["paused_product"] and num_batches_done not in paused_later:
+            paused_later.add(num_batches_done)
+            later.pause()
 
-    log.before_forward = before_forward
+    log.reached = reached
     time.sleep(next(pauses_s, 0))
     with student.phase():
         fit_network(network, case)
-    return {**trained(network, log, case), "paused_ns": pauses.spans_ns()}
+    spans_ns = {"paused_ns": forward.spans_ns(), "paused_later_ns": later.spans_ns()}
+    return {**trained(network, log, case), **spans_ns}
 
 
 def fit_beside_a_slow_worker(
@@ -38,12 +45,15 @@ def fit_beside_a_slow_worker(
     is_slow,
     first_worker,
     held_batch,
+    held_product,
     reached_batch,
     patience_s,
     pause_s,
     **case,
 ):
     """Hold one worker in a batch until the others have begun a certain one, or time is up.
+
+    It is held before a product of matrices, of the forward or the backward pass.
 
     Which of the two happened is for the judge to see, by the messages and by when the worker was
     let go. It may pause before other batches, so that what comes late has come by then. Only this
@@ -62,8 +72,9 @@ def fit_beside_a_slow_worker(
     def tell_others():
         said.extend(private.Isend(word, dest=worker) for worker in others)
 
-    def before_forward(num_batches_done):
-        if is_slow and num_batches_done == held_batch:
+    def reached(num_batches_done, num_products):
+        is_there = num_batches_done == held_batch and num_products >= held_product
+        if is_slow and is_there and not released_ns:
             with student.outside():
                 give_up_s = time.monotonic() + patience_s
                 while not all(private.Iprobe(source=worker) for worker in others):
@@ -71,13 +82,15 @@ def fit_beside_a_slow_worker(
                         break
                     time.sleep(0.001)
                 released_ns.append(monotonic_ns())
-        elif is_slow:
+        elif num_products > 0:
+            return
+        elif is_slow and num_batches_done != held_batch:
             time.sleep(pause_s)
         elif num_batches_done == reached_batch:
             with student.outside():
                 tell_others()
 
-    log.before_forward = before_forward
+    log.reached = reached
     with student.phase():
         fit_network(network, case)
     if not said:

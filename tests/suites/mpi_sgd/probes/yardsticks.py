@@ -22,6 +22,11 @@ def serial_fit(student, comm, **case):
     serial = student.function("network.py", "NeuralNetwork")
     network, log = scripted(serial, case)
     num_arrays = 2 * len(case["sizes"])
-    log.before_forward = lambda num_batches_done: [comm.Barrier() for _ in range(num_arrays)]
+
+    def reached(num_batches_done, num_products):
+        for _ in range(0 if num_products else num_arrays):
+            comm.Barrier()
+
+    log.reached = reached
     fit_network(network, case)
     return trained(network, log, case)
