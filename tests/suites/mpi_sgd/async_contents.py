@@ -1,7 +1,7 @@
 """Whether the messages of an asynchronous training hold gradients and new values, by samples."""
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise, permutations
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from grader.api import (
     found,
     may_hold,
     messages,
+    sends_of,
 )
 
 from . import serial
@@ -24,6 +25,10 @@ from .serial import Vector
 from .summing import gives
 from .updates import Update
 
+Held = list[tuple[Vector, bool]]
+"""Arrays that a message may hold, and whether any multiple of one will do."""
+
+_RTOL = 1e-9
 _AHEAD = 2
 """Batches whose messages may have been sent before those of one that is looked for."""
 
@@ -63,8 +68,8 @@ def assert_masters_own_layers(case: Fit, outcome: Outcome) -> None:
     """Assert that masters get gradients of layers, and send new values of them back.
 
     Both of two masters, and all but one of more: blocks of layers may leave one without. Other
-    messages do not count. Nothing is asked where no master is seen to serve by messages. Raises
-    RuleViolation.
+    messages do not count. Nothing is asked where no master is seen to serve by messages. Nor may a
+    master pass gradients on to another, or a worker send it the new values. Raises RuleViolation.
     """
     smallest = min(layer_num_bytes(case.sizes).values())
     masters = range(case.num_masters)
@@ -78,6 +83,8 @@ def assert_masters_own_layers(case: Fit, outcome: Outcome) -> None:
             for rank in masters:
                 gradients[rank] += _num_bytes_holding(messages(outcome.trace, worker, rank), held)
                 values[rank] += _num_bytes_holding(messages(outcome.trace, rank, worker), new)
+            _assert_masters_step(case, outcome, worker, updates)
+        _assert_none_passes_on(case, outcome)
         serves = [
             2 * there >= num_updates * smallest and 2 * back >= num_values * smallest
             for there, back in zip(gradients, values, strict=True)
@@ -93,6 +100,48 @@ def assert_masters_own_layers(case: Fit, outcome: Outcome) -> None:
                 rank=idle[0],
                 num_masters=len(masters),
             )
+
+
+def _assert_none_passes_on(case: Fit, outcome: Outcome) -> None:
+    gradients = [
+        [[*_gradients(case, each)] for each in updates] for _, updates in _by_worker(case, outcome)
+    ]
+    least_num_bytes = sum(map(len, gradients)) * min(layer_num_bytes(case.sizes).values()) / 2
+    for source, destination in permutations(range(case.num_masters), 2):
+        sent = _sampled(messages(outcome.trace, source, destination))
+        if sum(_num_bytes_holding(sent, held) for held in gradients) >= least_num_bytes:
+            raise RuleViolation.of(
+                "layers.gradients_passed_on",
+                f"Master rank {source} passed the workers' gradients on to rank {destination}.",
+                help="each master must apply the gradients of its own layers",
+                rank=source,
+                destination=destination,
+            )
+
+
+def _assert_masters_step(
+    case: Fit, outcome: Outcome, worker: int, updates: Sequence[Update]
+) -> None:
+    """Assert that a worker does not send values to which others' gradients have been added, too."""
+    stepped = []
+    for update, following in pairwise(updates):
+        before, gradient, new = (
+            serial.packed(arrays, case.sizes)
+            for arrays in (update.before, update.gradient, following.before)
+        )
+        own = before - case.learning_rate * gradient
+        is_others = ~np.isclose(new, own, rtol=_RTOL, atol=0)
+        stepped += [[(np.where(is_others, new, 0), False)]] if is_others.any() else []
+    masters = range(case.num_masters)
+    sent = [each for rank in masters for each in messages(outcome.trace, worker, rank)]
+    least_num_bytes = len(stepped) * min(layer_num_bytes(case.sizes).values()) / 2
+    if stepped and _num_bytes_holding(_sampled(sent), stepped) >= least_num_bytes:
+        raise RuleViolation.of(
+            "layers.worker_steps",
+            f"Worker rank {worker} sent the masters new weights and biases, not only gradients.",
+            help="the masters must apply the gradients; workers send these, and get new values",
+            rank=worker,
+        )
 
 
 def _by_worker(case: Fit, outcome: Outcome) -> list[tuple[int, list[Update]]]:
@@ -117,13 +166,28 @@ def _values(case: Fit, update: Update, following: Update) -> Iterator[tuple[Vect
     yield new - old, True
 
 
+def _sampled(sent: Iterable[Call]) -> list[Call]:
+    """Return the messages of which numbers are known: others accuse nobody."""
+    return [call for call in sent if call.sampled_num_bytes > 0]
+
+
 def _given_to_collectives(outcome: Outcome, rank: int) -> list[Call]:
     return [call for call in outcome.trace.ranks[rank].calls if gives(call) and not call.is_send]
 
 
-def _num_bytes_holding(sent: Sequence[Call], held: list[list[tuple[Vector, bool]]]) -> int:
-    """Return the bytes of the messages that hold these arrays, each batch after those before it."""
-    num_bytes = batch = 0
+def sends_of_gradients(case: Fit, outcome: Outcome, worker: int) -> Sequence[Call]:
+    """Return a worker's messages that hold gradients of its batches."""
+    held = [[*_gradients(case, each)] for each in updates_of(case, outcome) if each.rank == worker]
+    return _holding(sends_of(outcome.trace, worker), held)
+
+
+def _num_bytes_holding(sent: Sequence[Call], held: list[Held]) -> int:
+    return sum(max(call.num_bytes, 0) for call in _holding(sent, held))
+
+
+def _holding(sent: Sequence[Call], held: list[Held]) -> Sequence[Call]:
+    """Return the messages that hold these arrays, each batch after those before it."""
+    batch, holding = 0, []
     # A pickle of which nothing was sampled holds no numbers.
     with_numbers = [call for call in sent if call.sampled_num_bytes or not call.pickled]
     for call in sorted(with_numbers, key=lambda call: call.entered_ns):
@@ -134,10 +198,10 @@ def _num_bytes_holding(sent: Sequence[Call], held: list[list[tuple[Vector, bool]
         ways += [each for each in near if each[-1]]
         for number, array, scaled in ways:
             if may_hold(call, array, scaled=scaled):
-                num_bytes += max(call.num_bytes, 0)
+                holding.append(call)
                 batch = number
                 break
-    return num_bytes
+    return holding
 
 
 def _not_proven(worker: int, did: str, what: str, num_bytes: int, needed: int) -> NotProven:

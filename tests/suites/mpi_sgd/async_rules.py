@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from grader.api import (
     Launch,
+    MessageFault,
     NotProven,
     Outcome,
     RuleViolation,
@@ -20,7 +21,7 @@ from grader.api import (
 )
 
 from . import ownership
-from .async_cases import FEW_RANKS, LARGE, TWO_MASTERS
+from .async_cases import FEW_RANKS, LARGE, ONE_MASTER, TWO_MASTERS
 from .async_checks import (
     assert_every_worker_trains,
     assert_gradients_reach_a_master,
@@ -28,14 +29,15 @@ from .async_checks import (
     assert_replays,
     slow_rank,
 )
-from .async_contents import assert_contents
+from .async_contents import assert_contents, sends_of_gradients
 from .fit_cases import SLOW, SLOW_LATER, Fit, trained_batches
+from .gradient_faults import narrowed
 
 Run = Callable[..., Launch]
 Cases = dict[int, tuple[Fit, ...]]
 
-ALTERED_RANKS = (4, 5, 3)
-"""On one of which messages are altered, which the seed decides."""
+ALTERED_RANKS = {ONE_MASTER: (4, 3), TWO_MASTERS: (4, 5, 3)}
+"""On one of which messages are altered, which the seed decides; by the number of masters."""
 _MOST_TIMES_A_GRADIENT = 3
 """What a worker may send for each batch: the gradient, and the weights, say."""
 
@@ -56,23 +58,26 @@ def assert_messages(case: Fit, outcome: Outcome) -> None:
 def assert_training_comes_from_messages(run: Run, cases: Cases) -> None:
     """Assert that no order of updates explains the training once a rank's messages are altered.
 
-    No two runs go the same way, so answers are not compared: the replay has to fail. Where none
-    holds there is nothing to be spoilt, and the tests about that are not paid. cases: by ranks, all
-    that the part is called with. Raises NotProven.
+    Of a worker, those that hold gradients. No two runs go the same way, so answers are not
+    compared: the replay has to fail. Where none holds there is nothing to be spoilt, and the tests
+    about that are not paid. cases: by ranks, all that the part is called with. Raises NotProven.
     """
-    held = [
-        answer
-        for ranks in ALTERED_RANKS
-        for answer in run(ranks, cases[ranks])
-        .having(group=TWO_MASTERS)
-        .holding(assert_rank_0_holds_the_result)
-    ]
-    if held:
-        case, outcome = in_drawn_order(held[0][1], held)[0]
-        faults = every_message_fault(outcome, range(outcome.ranks))
-        check = assert_rank_0_holds_the_result
-        effects = inject_faults(run, outcome.ranks, case, outcome, faults, check)
-        assert_messages_matter(outcome.trace, effects)
+    check = assert_rank_0_holds_the_result
+    for group, altered_ranks in ALTERED_RANKS.items():
+        launches = [run(ranks, cases[ranks]).having(group=group) for ranks in altered_ranks]
+        held = [answer for launch in launches for answer in launch.holding(check)]
+        for case, outcome in in_drawn_order(held[0][1], held)[:1] if held else ():
+            faults = every_message_fault(outcome, range(outcome.ranks))
+            faults = tuple(_in_gradients(case, outcome, fault) for fault in faults)
+            effects = inject_faults(run, outcome.ranks, case, outcome, faults, check)
+            assert_messages_matter(outcome.trace, effects)
+
+
+def _in_gradients(case: Fit, outcome: Outcome, fault: MessageFault) -> MessageFault:
+    if fault.rank < case.num_masters:
+        return fault
+    holding = {call.sequence for call in sends_of_gradients(case, outcome, fault.rank)}
+    return narrowed(outcome.trace, fault, lambda call: call.sequence in holding)
 
 
 def assert_others_went_on(case: Fit, outcome: Outcome) -> None:

@@ -1,12 +1,13 @@
 """Whether synchronous training comes from what is sent: it is altered, and does training change?"""
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
 from grader.api import (
     Call,
+    MessageFault,
     NotProven,
     Outcome,
     assert_answers_follow,
@@ -24,6 +25,7 @@ from grader.api import (
 from . import serial
 from .first_step import combined_num_bytes, first_gradient, same_contributions_as
 from .fit_cases import FLOAT64_NUM_BYTES, Fit, assert_own_batches
+from .gradient_faults import narrowed
 from .summing import PICKLE_NUM_BYTES, gives, gradient_num_bytes
 from .sync_cases import (
     FIRST_STEP,
@@ -47,15 +49,16 @@ _TOGETHER_NUM_BYTES = 24
 
 
 def assert_gradients_come_from_messages(run: Run, cases: Cases, used: Check) -> None:
-    """Assert that training goes wrong once a rank's longer messages are altered on their way.
+    """Assert that training goes wrong once a rank's messages of gradients are altered on their way.
 
-    Short ones may carry the dummies at index 0, which training does not need. cases: by ranks, all
-    that the part is called with. used: says of a first step that it uses gradients; messages are
-    altered in the first that does. Raises NotProven.
+    Where none is seen to hold gradients, all longer ones are altered: short ones may carry the
+    dummies at index 0, which training does not need. cases: by ranks, all that the part is called
+    with. used: says of a first step that it uses gradients; messages are altered in the first that
+    does. Raises NotProven.
     """
     case, outcome, check = _first_use(run, cases, used)
-    faults = every_message_fault(outcome, range(outcome.ranks))
     ranks = outcome.ranks
+    faults = _in_gradients(case, outcome, every_message_fault(outcome, range(ranks)))
     effects = inject_faults(run, ranks, case, outcome, faults, check, tries_elsewhere=True)
     assert_answers_follow(outcome.trace, effects)
     with case_context(case, outcome):
@@ -81,7 +84,7 @@ def assert_gradients_come_through_mpi(run: Run, cases: Cases, used: Check) -> No
     with case_context(case, outcome):
         happened = []
         for every_fault in (every_contribution_fault, every_message_fault):
-            faults = every_fault(outcome, range(ranks))
+            faults = _in_gradients(case, outcome, every_fault(outcome, range(ranks)))
             effects = inject_faults(run, ranks, case, outcome, faults, check, tries_elsewhere=True)
             effects = [effect for effect in effects if effect.happened]
             happened += effects
@@ -117,6 +120,35 @@ def _assert_gradients_are_given(case: Fit, outcome: Outcome) -> None:
 
 
 def _gives_gradients(case: Fit, outcome: Outcome, rank: int, needed: float) -> bool:
+    given = [call for call in outcome.trace.ranks[rank].calls if gives(call)]
+    num_bytes = sum(_unseen_num_bytes(call, needed) for call in given)
+    holds_gradients = _holds_gradients(case, outcome, rank)
+    sampled = _numbers_together(call for call in given if call.sampled_num_bytes > 0)
+    longest = sorted(sampled, key=lambda call: call.num_bytes, reverse=True)
+    for call in longest[:_MOST_CALLS]:
+        if num_bytes >= needed:
+            break
+        num_bytes += call.num_bytes if holds_gradients(call) else 0
+    return num_bytes >= needed
+
+
+def _in_gradients(
+    case: Fit, outcome: Outcome, faults: Iterable[MessageFault]
+) -> Sequence[MessageFault]:
+    """Return faults of all messages, each for those alone that hold a sum of gradients."""
+    if outcome.ranks > _MOST_RANKS or case.num_steps > 1:
+        return [*faults]
+    return [
+        narrowed(outcome.trace, fault, _holds_gradients(case, outcome, fault.rank))
+        for fault in faults
+    ]
+
+
+def _holds_gradients(case: Fit, outcome: Outcome, rank: int) -> Callable[[Call], bool]:
+    """Return what tells whether a call gives a piece of a sum with a rank's gradients.
+
+    Of a first step.
+    """
     n, start = outcome.ranks, outcome.inputs[0]["start"]
     gradients = [serial.packed(first_gradient(case, outcome, r), case.sizes) for r in range(n)]
     others = [gradients[other] for other in range(n) if other != rank]
@@ -129,21 +161,17 @@ def _gives_gradients(case: Fit, outcome: Outcome, rank: int, needed: float) -> b
         for some, each in zip(chosen, sums, strict=True)
         for times in (1, n)
     ]
-    given = [call for call in outcome.trace.ranks[rank].calls if gives(call)]
-    num_bytes = sum(_unseen_num_bytes(call, needed) for call in given)
     arrays = [*sums, *steps]
-    sampled = _numbers_together(call for call in given if call.sampled_num_bytes > 0)
-    longest = sorted(sampled, key=lambda call: call.num_bytes, reverse=True)
-    for call in longest[:_MOST_CALLS]:
-        if num_bytes >= needed:
-            break
+
+    def holds(call: Call) -> bool:
         for number, array in enumerate(arrays):
             if may_hold(call, array, scaled=True):
-                num_bytes += call.num_bytes
                 # The next one is likely to be a piece of the same.
                 arrays.insert(0, arrays.pop(number))
-                break
-    return num_bytes >= needed
+                return True
+        return False
+
+    return holds
 
 
 def _unseen_num_bytes(call: Call, needed: float) -> float:
