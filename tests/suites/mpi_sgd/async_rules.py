@@ -55,27 +55,41 @@ def assert_messages(case: Fit, outcome: Outcome) -> None:
         ownership.assert_one_owner_per_layer(outcome.trace, case.sizes, case.num_masters, numbers)
 
 
-def assert_training_comes_from_messages(run: Run, cases: Cases) -> None:
-    """Assert that no order of updates explains the training once a rank's messages are altered.
+def assert_gradients_matter(run: Run, cases: Cases) -> None:
+    """Assert that no order of updates explains a training once a worker's gradients are altered.
 
-    Of a worker, those that hold gradients. No two runs go the same way, so answers are not
-    compared: the replay has to fail. Where none holds there is nothing to be spoilt, and the tests
-    about that are not paid. cases: by ranks, all that the part is called with. Raises NotProven.
+    With one master, and with two. No two runs go the same way, so answers are not compared: the
+    replay has to fail. Where none holds there is nothing to be spoilt, and the tests about that are
+    not paid. cases: by ranks, all that the part is called with. Raises NotProven.
     """
+    for group in ALTERED_RANKS:
+        for case, outcome in _drawn_training(run, cases, group):
+            workers = range(case.num_masters, outcome.ranks)
+            faults = every_message_fault(outcome, workers)
+            _assert_matter(run, case, outcome, [_in_gradients(case, outcome, f) for f in faults])
+
+
+def assert_new_values_matter(run: Run, cases: Cases) -> None:
+    """Assert the same of the messages of two masters; raises NotProven."""
+    for case, outcome in _drawn_training(run, cases, TWO_MASTERS):
+        _assert_matter(run, case, outcome, every_message_fault(outcome, range(case.num_masters)))
+
+
+def _drawn_training(run: Run, cases: Cases, group: str) -> Sequence[tuple[Fit, Outcome]]:
+    """Return one training whose replay holds, if there is one."""
+    launches = [run(ranks, cases[ranks]).having(group=group) for ranks in ALTERED_RANKS[group]]
+    held = [each for launch in launches for each in launch.holding(assert_rank_0_holds_the_result)]
+    return in_drawn_order(held[0][1], held)[:1] if held else []
+
+
+def _assert_matter(run: Run, case: Fit, outcome: Outcome, faults: Sequence[MessageFault]) -> None:
     check = assert_rank_0_holds_the_result
-    for group, altered_ranks in ALTERED_RANKS.items():
-        launches = [run(ranks, cases[ranks]).having(group=group) for ranks in altered_ranks]
-        held = [answer for launch in launches for answer in launch.holding(check)]
-        for case, outcome in in_drawn_order(held[0][1], held)[:1] if held else ():
-            faults = every_message_fault(outcome, range(outcome.ranks))
-            faults = tuple(_in_gradients(case, outcome, fault) for fault in faults)
-            effects = inject_faults(run, outcome.ranks, case, outcome, faults, check)
-            assert_messages_matter(outcome.trace, effects)
+    effects = inject_faults(run, outcome.ranks, case, outcome, faults, check)
+    assert_messages_matter(outcome.trace, effects)
 
 
 def _in_gradients(case: Fit, outcome: Outcome, fault: MessageFault) -> MessageFault:
-    if fault.rank < case.num_masters:
-        return fault
+    """Return a fault of all messages of a worker, for those alone that hold gradients."""
     holding = {call.sequence for call in sends_of_gradients(case, outcome, fault.rank)}
     return narrowed(outcome.trace, fault, lambda call: call.sequence in holding)
 

@@ -39,12 +39,13 @@ from .async_checks import (
 )
 from .async_contents import assert_masters_own_layers
 from .async_rules import (
+    assert_gradients_matter,
     assert_messages,
+    assert_new_values_matter,
     assert_others_went_on,
     assert_others_went_on_later,
     assert_rule,
     assert_small_trainings_replay,
-    assert_training_comes_from_messages,
     assert_trainings_are_sent,
     trainings,
 )
@@ -77,7 +78,7 @@ def test_gradients_reach_the_masters(run):
         for case, outcome in run(2, CASES[2]).having(group=ONE_MASTER):
             assert_gradients_reach_a_master(case, outcome)
     assert_trainings_are_sent(run, CASES)
-    assert_training_comes_from_messages(run, CASES)
+    assert_gradients_matter(run, CASES)
 
 
 SOME_GRADIENTS = test_gradients_reach_the_masters
@@ -229,6 +230,7 @@ def test_every_layer_belongs_to_one_master(run):
     """sends each layer's gradients to exactly one master"""
     for case, outcome in run(4, CASES[4]).having(group=LARGE):
         assert_messages(case, outcome)
+    assert_new_values_matter(run, CASES)
 
 
 @points(1, requires=test_two_masters_step_then_reply)
