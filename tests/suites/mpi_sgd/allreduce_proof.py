@@ -23,6 +23,7 @@ from grader.api import (
     Trace,
     WrongAnswer,
     assert_envelopes_too_small,
+    assert_message_depth,
     assert_one_neighbour,
     assert_only_point_to_point,
     assert_results_were_sent,
@@ -223,6 +224,20 @@ def assert_chunks_go_to_neighbours(run: Run, cases: Cases) -> None:
         with case_context(case, outcome):
             if outcome.ranks * max(across) >= case.num_elements * case.item_num_bytes:
                 assert_one_neighbour(outcome.trace)
+
+
+def assert_ranks_send_together(run: Run, cases: Cases) -> None:
+    """Assert that in the plainest sum, messages do not follow one another from rank to rank.
+
+    Where all ranks send in each step, as many messages form a chain as a rank sends. There may be
+    twice as many, but not as many as all ranks together send. Raises RuleViolation, or NotProven
+    for a trace that is incomplete.
+    """
+    for ranks in (ranks for ranks in cases if ranks >= FEWEST_RANKS):
+        for case, outcome in run(ranks, cases[ranks]).having(**_PLAIN).holding(assert_right):
+            longest = max(len(sends_of(outcome.trace, rank)) for rank in range(ranks))
+            with case_context(case, outcome):
+                assert_message_depth(outcome.trace, 2 * longest)
 
 
 def _num_bytes_across(trace: Trace, rank: int) -> int:

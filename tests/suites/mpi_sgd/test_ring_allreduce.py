@@ -19,6 +19,7 @@ from .allreduce_proof import (
     assert_chunks_are_passed_on,
     assert_chunks_at_other_lengths,
     assert_chunks_go_to_neighbours,
+    assert_ranks_send_together,
     prove,
 )
 from .allreduce_rules import assert_ability, assert_all_abilities, assert_rule
@@ -101,10 +102,11 @@ test_only_point_to_point_calls = passed_on(0.75)(SHARED.test_only_point_to_point
 
 @passed_on(1.5)
 def test_one_neighbour(run):
-    """sends to one neighbour only, in one direction"""
+    """sends to one neighbour only, in one direction, from all ranks in each step"""
     assert_rule(
         run, CASES, lambda case, outcome: assert_one_neighbour(outcome.trace), everywhere=True
     )
+    assert_ranks_send_together(run, CASES)
 
 
 @passed_on(0.5)
