@@ -73,7 +73,7 @@ def _cases(ranks: int) -> tuple[Fit, ...]:
             _fit(2, MANY),
             _fit(4, MANY, _UNEVEN),
             # A master that knows how many workers it has may wait for them only then.
-            _fit(2, "", 9 * 6, epochs=1, purpose=SLOW),
+            _fit(1, "", 9 * 7, epochs=1, purpose=SLOW),
         ),
         16: (
             _fit(1, MANY, 17, epochs=1),

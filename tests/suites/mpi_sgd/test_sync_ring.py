@@ -6,13 +6,14 @@ from grader.api import (
     assert_one_neighbour,
     assert_only_point_to_point,
     assert_requests_completed,
+    call_place,
     part,
     points,
     stage,
 )
 
 from .shared_sync_tests import shared_tests
-from .summing import assert_messages_carry_gradients, assert_ring_traffic
+from .summing import assert_messages_carry_gradients, assert_ring_traffic, sent_by_hand
 from .sync_cases import (
     FEW_RANKS,
     UNBUFFERED,
@@ -62,8 +63,14 @@ def test_gradients_come_together(run):
 @pytest.mark.parametrize("ranks", FEW_RANKS)
 def test_every_process_takes_the_summed_step(run, ranks):
     """matches serial training after one step, by a ring; ranks take no turns"""
+
+    def rule(case, outcome):
+        # A mistake in the ring's own file has its price below.
+        if any(call_place(call).startswith(FILE) for _, call in sent_by_hand(outcome.trace)):
+            assert_one_neighbour(outcome.trace)
+
     SHARED.test_every_process_takes_the_summed_step(run, ranks)
-    assert_rule(run, CASES, lambda case, outcome: assert_one_neighbour(outcome.trace))
+    assert_rule(run, CASES, rule)
 
 
 test_several_steps = points(0.25, requires=test_every_process_takes_the_summed_step)(
