@@ -106,11 +106,8 @@ def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
     _assert_any_happened(effects)
     happened = [effect for effect in effects if effect.happened]
     if not any(effect.influenced and not effect.ended for effect in happened):
-        came = (
-            "no run produced results"
-            if all(effect.ended for effect in happened)
-            else "no result changed"
-        )
+        ended = all(effect.ended for effect in happened)
+        came = "no run produced results" if ended else "no result changed"
         number = len(happened)
         messages = counted(number, "message", "messages, each in its own run")
         raise NotProven.of(

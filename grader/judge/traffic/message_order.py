@@ -18,6 +18,7 @@ _MOST_SHOWN = 8
 class _Message:
     source: int
     send: Call
+    posted_ns: int
     received_ns: int
 
 
@@ -57,12 +58,19 @@ def assert_message_depth(trace: Trace, most: int) -> None:
 def arrives_ns(trace: Trace, source: int, since_ns: int, destination: int) -> float:
     """Return when a rank can first know of what another one did until a moment; inf for never.
 
-    It follows chains of messages whose first is sent after this moment.
+    It follows chains of messages whose first is sent after this moment. The end of a synchronous
+    send, also of one that the run made so, tells its rank that the receive was posted.
     """
     known: dict[int, float] = {source: since_ns}
-    for each in sorted(_received(trace), key=lambda each: each.send.entered_ns):
-        if known.get(each.source, math.inf) <= each.send.entered_ns:
-            known[each.send.peer] = min(known.get(each.send.peer, math.inf), each.received_ns)
+    ways = []
+    for each in _received(trace):
+        send = each.send
+        ways.append((send.entered_ns, each.source, each.received_ns, send.peer))
+        if send.synchronous and each.posted_ns <= send.completed_ns:
+            ways.append((each.posted_ns, send.peer, send.completed_ns, each.source))
+    for begun_ns, one, ended_ns, other in sorted(ways):
+        if known.get(one, math.inf) <= begun_ns:
+            known[other] = min(known.get(other, math.inf), ended_ns)
     return known.get(destination, math.inf)
 
 
@@ -94,21 +102,21 @@ def _longest(trace: Trace) -> Sequence[_Message]:
 
 def _received(trace: Trace) -> Iterator[_Message]:
     """Yield the messages that were received: of one sender and tag in the order they were sent."""
-    receives: dict[tuple[int, int, int, int], list[int]] = defaultdict(list)
+    receives: dict[tuple[int, int, int, int], list[tuple[int, int]]] = defaultdict(list)
     for rank, seen in enumerate(trace.ranks):
         calls = seen.calls.where(seen.calls.flag("is_receive"))
-        for source, tag, communicator, completed_ns in calls.keys(
-            "matched_source", "matched_tag", "communicator", "completed_ns"
+        for source, tag, communicator, *times_ns in calls.keys(
+            "matched_source", "matched_tag", "communicator", "entered_ns", "completed_ns"
         ):
-            if completed_ns and source >= 0:
-                receives[source, rank, tag, communicator].append(completed_ns)
+            if times_ns[1] and source >= 0:
+                receives[source, rank, tag, communicator].append((times_ns[0], times_ns[1]))
     for rank in range(len(trace.ranks)):
         sent: dict[tuple[int, int, int, int], list[Call]] = defaultdict(list)
         for call in recorded_sends(trace, rank):
             sent[rank, call.peer, call.tag, call.communicator].append(call)
         for key, sends in sent.items():
-            for send, received_ns in zip(sends, receives[key], strict=False):
-                yield _Message(rank, send, received_ns)
+            for send, each in zip(sends, receives[key], strict=False):
+                yield _Message(rank, send, *each)
 
 
 def arrival_text(trace: Trace, rank: int, *, uses_nothing: bool = False) -> str:

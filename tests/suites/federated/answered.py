@@ -10,9 +10,12 @@ from grader.api import (
     RunFailed,
     Verdict,
     WrongAnswer,
+    assert_at_once,
+    case_context,
     holds,
     in_drawn_order,
     not_run,
+    take_turns,
 )
 
 from . import lenet
@@ -56,6 +59,25 @@ def right_ones(runs: Runs) -> Iterator[Answered]:
     """Yield runs until one is wrong: what is wrong with that one is for another test."""
     with suppress(WrongAnswer, RunFailed):
         yield from runs
+
+
+def in_turns(unbuffered: Iterable[Answered], runs: Runs) -> list[Answered]:
+    """Return the runs in which ranks compute one after another, of these and the longer one.
+
+    unbuffered: in which MPI stores no message. They count only where the longer run's ranks do not
+    compute at once: sends that are stored there may be all that makes a rank wait.
+    """
+    longer = [each for each in right_ones(runs) if each[0].is_longer]
+    is_at_once = any(not take_turns(outcome["paused_ns"]) for _, outcome in longer)
+    found = longer if is_at_once else [*unbuffered, *longer]
+    return [each for each in found if take_turns(each[1]["paused_ns"], each[1].trace)]
+
+
+def assert_none_in_turns(unbuffered: Iterable[Answered], runs: Runs) -> None:
+    """Assert that `in_turns` returns no run. Raises RuleViolation."""
+    for case, outcome in in_turns(unbuffered, runs):
+        with case_context(case, outcome):
+            assert_at_once(outcome["paused_ns"], outcome.trace)
 
 
 def _longer(run: Run, ended: Sequence[Answered], checks: Sequence[Check]) -> Runs:

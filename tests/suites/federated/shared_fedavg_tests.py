@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.api import Launch, assert_at_once, case_context, not_run, take_turns
+from grader.api import Launch, not_run
 
 from .answered import (
     Cases,
@@ -15,7 +15,8 @@ from .answered import (
     answered,
     assert_as_right_as,
     assert_ends_alike,
-    right_ones,
+    assert_none_in_turns,
+    in_turns,
 )
 from .fedavg_cases import RoundChecks, assert_figure
 from .origins import Faults, drawn_run, faults_in
@@ -60,15 +61,13 @@ def shared_tests(cases: Cases, alone: Callable[[Run], Launch] | None = None) -> 
     def assert_at_once_on_clients(run: Run, checks: RoundChecks) -> None:
         """Assert that clients train at the same time, where each has examples of its own."""
         right = unbuffered(run).holding(checks.own_examples)
-        for case, outcome in [*right, *right_ones(runs_of(run, *checks.everything))]:
-            with case_context(case, outcome):
-                assert_at_once(outcome["paused_ns"], outcome.trace)
+        assert_none_in_turns(right, runs_of(run, *checks.everything))
 
     def test_clients_take_turns(run: Run, checks: RoundChecks) -> None:
         """trains correctly, but on one client at a time"""
-        runs = [*unbuffered(run), *runs_of(run, *checks.everything)]
-        if not any(take_turns(outcome["paused_ns"], outcome.trace) for _, outcome in runs):
+        if not in_turns(unbuffered(run), runs_of(run, *checks.everything)):
             not_run("needs clients that take turns")
+        runs = [*unbuffered(run), *runs_of(run, *checks.everything)]
         for case, outcome in runs:
             for check in (*checks.everything, checks.served, checks.models_exchanged):
                 check(case, outcome)

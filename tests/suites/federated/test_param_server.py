@@ -4,16 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.api import (
-    Launch,
-    assert_at_once,
-    case_context,
-    not_run,
-    part,
-    points,
-    stage,
-    take_turns,
-)
+from grader.api import Launch, not_run, part, points, stage
 
 from .answered import (
     Check,
@@ -23,8 +14,9 @@ from .answered import (
     assert_as_right_as,
     assert_calls_mpi,
     assert_ends_alike,
+    assert_none_in_turns,
     begun,
-    right_ones,
+    in_turns,
 )
 from .origins import Faults, drawn_run, faults_in
 from .sgd_cases import StepChecks, cases_of, num_right_steps, num_steps_of
@@ -94,9 +86,7 @@ def test_training_uses_what_is_sent(run: Run, checks: StepChecks) -> None:
     """trains on all workers at the same time, with what they send"""
     assert_workers_matter(faults_of(run, checks), checks)
     right = unbuffered(run).holding(checks.workers_follow)
-    for case, outcome in [*right, *right_ones(runs_of(run, *checks.everything))]:
-        with case_context(case, outcome):
-            assert_at_once(outcome["paused_ns"], outcome.trace)
+    assert_none_in_turns(right, runs_of(run, *checks.everything))
 
 
 @points(1.5, requires=test_training_uses_what_is_sent)
@@ -260,9 +250,9 @@ def test_nothing_but_the_end_is_wrong(run: Run, checks: StepChecks) -> None:
 @stage(16.75)
 def test_workers_take_turns(run: Run, checks: StepChecks) -> None:
     """trains correctly, but on one worker at a time"""
-    runs = [*unbuffered(run), *runs_of(run, *checks.everything)]
-    if not any(take_turns(outcome["paused_ns"], outcome.trace) for _, outcome in runs):
+    if not in_turns(unbuffered(run), runs_of(run, *checks.everything)):
         not_run("needs workers that take turns")
+    runs = [*unbuffered(run), *runs_of(run, *checks.everything)]
     served = (assert_examples_served, assert_models_served, assert_by_way_of_the_server)
     for case, outcome in runs:
         for check in (*checks.everything, *served):

@@ -84,3 +84,29 @@ def test_a_slow_server_that_waits_for_nobody_is_not_accused():
     found, trace = served((1, 2), waits=False)
     assert take_turns(found)
     assert not take_turns(found, trace)
+
+
+def told_by_sends(*, synchronous):
+    """Return the trace of a server, and pauses of workers that begin when a send has ended."""
+    run, pauses = Run(3), ([], [], [])
+    for _ in range(2):
+        tokens = {worker: run.isend(worker, 0, tag=9, function="Issend") for worker in (1, 2)}
+        for worker, token in tokens.items():
+            run.recv(0, worker, tag=9)
+            run.wait(worker, token)
+            run.change(worker, token, synchronous=synchronous)
+            pauses[worker].append(run.pause())
+            run.send(worker, 0)
+            run.recv(0, worker)
+    return [spans(*each) for each in pauses], run.trace()
+
+
+def test_a_synchronous_send_ends_when_its_receive_is_posted():
+    found, trace = told_by_sends(synchronous=True)
+    assert take_turns(found, trace)
+
+
+def test_a_send_that_may_be_buffered_says_nothing_of_its_receiver():
+    found, trace = told_by_sends(synchronous=False)
+    assert take_turns(found)
+    assert not take_turns(found, trace)
