@@ -185,8 +185,9 @@ def assert_train_at_once(case: Psgd, outcome: Outcome) -> None:
     """Assert that no rank begins to train only after another one, done with it, has told it so.
 
     That shows in numbers of calls: before its first batch ended, a rank has received more messages
-    from another than that one had sent, or has gone through more collectives than it had begun,
-    before its last batch ended. Not judged where calls are lost. Raises RuleViolation.
+    from another than that one had sent, has ended a synchronous send that it had not received, or
+    has gone through more collectives than it had begun, before its last batch ended. Not judged
+    where calls are lost. Raises RuleViolation.
     """
     trace, ranks = outcome.trace, range(outcome.ranks)
     if any(seen.truncated for seen in trace.ranks):
@@ -206,12 +207,35 @@ def assert_train_at_once(case: Psgd, outcome: Outcome) -> None:
                 for calls in (got, gave)
             )
             both = {call.communicator for call in trace.ranks[earlier].calls}
-            if num_received > num_sent or any(through[each] > begun[each] for each in both):
+            is_told = num_received > num_sent or _ends_unreceived_send(later, got, earlier, gave)
+            if is_told or any(through[each] > begun[each] for each in both):
                 text = f"Rank {later} began to train only after rank {earlier} had trained and "
                 text += "told it so."
                 helps = "all ranks must train at the same time"
                 facts = {"rank": later, "other": earlier}
                 raise RuleViolation.of("psgd.one_after_another", text, help=helps, **facts)
+
+
+def _ends_unreceived_send(
+    sender: int, sent: Sequence[Call], receiver: int, posted: Sequence[Call]
+) -> bool:
+    """Return whether a synchronous send of the one ended that the other had posted no receive for.
+
+    Messages of one tag on one communicator are received in their order.
+    """
+    num_posted = Counter(
+        (call.matched_tag, call.communicator)
+        for call in posted
+        if call.is_receive and call.matched_source == sender
+    )
+    num_sent: Counter[tuple[int, int]] = Counter()
+    for call in sent:
+        if call.is_send and call.peer == receiver:
+            key = call.tag, call.communicator
+            num_sent[key] += 1
+            if call.synchronous and num_sent[key] > num_posted[key]:
+                return True
+    return False
 
 
 def _assert_times_agree(case: Psgd, outcome: Outcome) -> None:

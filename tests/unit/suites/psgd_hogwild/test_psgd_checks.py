@@ -372,17 +372,21 @@ def test_times_that_disagree_with_the_calls_prove_nothing(before_ns, after_ns, s
         assert_silent_meanwhile(case, run)
 
 
-@pytest.mark.parametrize("by_message", [True, False])
-def test_ranks_that_train_one_after_another_are_told(by_message):
+@pytest.mark.parametrize("told_by", ["message", "synchronous send", "barrier"])
+def test_ranks_that_train_one_after_another_are_told(told_by):
     """Rank 1 hears of rank 0's end before it begins; a late rank that hears nothing may train."""
     end = 4 * STEP_NS
     calls = [[call("Bcast", 1)] for _ in range(RANKS)]
     run = run_of(calls=calls)
     run.results[1]["ended_ns"] = run.results[1]["ended_ns"] + end
     assert_train_at_once(CASE, run)
-    if by_message:
+    if told_by == "message":
         calls[0].append(replace(call("Send", end), peer=1))
         calls[1].append(replace(call("Recv", end), peer=0, matched_source=0))
+    elif told_by == "synchronous send":
+        calls[0].append(replace(call("Recv", end), peer=1, matched_source=1))
+        sent = replace(call("Send", 2), peer=0, completed_ns=end)
+        calls[1].append(replace(sent, function="Ssend", synchronous=True))
     else:
         for rank in range(2):
             calls[rank].append(call("Barrier", end))
