@@ -52,6 +52,6 @@ def assert_at_once(spans_ns: Spans, trace: Trace | None = None) -> None:
     if not take_turns(spans_ns, trace):
         return
     ranks = [rank for rank, spans in enumerate(spans_ns) if len(spans) > 1]
-    text = f"R{ranks_text(ranks)[1:]} never computed at the same time: they took turns."
+    text = f"{ranks_text(ranks).capitalize()} never computed at the same time: they took turns."
     helps = "the ranks must compute their gradients at the same time"
     raise RuleViolation.of("rule.one_after_another", text, help=helps, ranks=ranks)

@@ -61,23 +61,26 @@ def right_ones(runs: Runs) -> Iterator[Answered]:
         yield from runs
 
 
-def in_turns(unbuffered: Iterable[Answered], runs: Runs) -> list[Answered]:
-    """Return the runs in which ranks compute one after another, of these and the longer one.
+def in_turns(runs: Runs, unbuffered: Iterable[Answered] | None = None) -> list[Answered]:
+    """Return the longer run if its ranks compute one after another, and others of which that holds.
 
-    unbuffered: in which MPI stores no message. They count only where the longer run's ranks do not
-    compute at once: sends that are stored there may be all that makes a rank wait.
+    unbuffered: runs in which MPI stores no message, of a script whose ranks need not begin a step
+    together; messages must show the order then. They count only where the longer run's ranks do
+    not compute at once: sends that are stored there may be all that makes a rank wait.
     """
-    longer = [each for each in right_ones(runs) if each[0].is_longer]
-    is_at_once = any(not take_turns(outcome["paused_ns"]) for _, outcome in longer)
-    found = longer if is_at_once else [*unbuffered, *longer]
+    found = [each for each in right_ones(runs) if each[0].is_longer]
+    if unbuffered is None:
+        return [each for each in found if take_turns(each[1]["paused_ns"])]
+    if all(take_turns(outcome["paused_ns"]) for _, outcome in found):
+        found += unbuffered
     return [each for each in found if take_turns(each[1]["paused_ns"], each[1].trace)]
 
 
-def assert_none_in_turns(unbuffered: Iterable[Answered], runs: Runs) -> None:
+def assert_none_in_turns(runs: Runs, unbuffered: Iterable[Answered] | None = None) -> None:
     """Assert that `in_turns` returns no run. Raises RuleViolation."""
-    for case, outcome in in_turns(unbuffered, runs):
+    for case, outcome in in_turns(runs, unbuffered):
         with case_context(case, outcome):
-            assert_at_once(outcome["paused_ns"], outcome.trace)
+            assert_at_once(outcome["paused_ns"])
 
 
 def _longer(run: Run, ended: Sequence[Answered], checks: Sequence[Check]) -> Runs:

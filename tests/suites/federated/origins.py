@@ -1,6 +1,6 @@
 """Whether training comes from the messages: some are altered on their way, and what follows?"""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -54,6 +54,8 @@ class Faults:
     """Whether a rank trained on an image of the server that was altered, and no model changed."""
     unaltered: Sequence[Outcome]
     """Runs without alterations between those with; none before anything is injected."""
+    changes: Mapping[MessageFault, float]
+    """By how much some number of a model changed at most, of a training that is right."""
 
     def effects(self) -> Iterator[FaultEffect]:
         """Yield what each alteration led to.
@@ -138,6 +140,31 @@ class Faults:
                 text += "Your instructor reviews this part."
                 raise NotProven.of("evidence.results_ignore_images", text)
 
+    def assert_changes(self, givers: Collection[int], least: float) -> None:
+        """Assert that a number that was altered changed some model by so much, for each giver.
+
+        It is altered by 1 or more. Who computes all by itself can add a little of what came.
+        Only of a training that is right. Raises NotProven.
+        """
+        if (rank := self.changes_little(givers, least)) is not None:
+            change = max(self._changes_by(rank))
+            text = f"The grader changed numbers that rank {rank} sent by 1 or more, but no number "
+            text += f"of a model changed by more than {change:.1g}; an average would change by "
+            text += f"{least:.1g} at least. The results might not come from the messages. Your "
+            text += "instructor reviews this part."
+            with case_context(self.case, self.outcome):
+                raise NotProven.of("evidence.altered_message_changes_little", text, rank=rank)
+
+    def changes_little(self, givers: Collection[int], least: float) -> int | None:
+        """Return the first giver whose altered numbers changed the models less, if at all."""
+        for rank in givers:
+            if 0 < max(self._changes_by(rank), default=0) < least:
+                return rank
+        return None
+
+    def _changes_by(self, rank: int) -> list[float]:
+        return [change for fault, change in self.changes.items() if fault.rank == rank]
+
     def holds_without(self, check: Check) -> bool:
         """Return whether a check holds for the run without alterations."""
         return holds(check, self.case, self.outcome)
@@ -195,6 +222,7 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
     """
     again = replace(case, inputs_seed=outcome.inputs[0]["seed"])
     unaltered: list[Outcome] = []
+    changes: dict[MessageFault, float] = {}
 
     def check_same(same: Training, found: Outcome) -> None:
         if is_of_image(same.message_fault):
@@ -203,6 +231,8 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
                 trained_on.add(same.message_fault)
             assert_same_run(outcome, found, _MODELS)
             return
+        if same.message_fault is not None and len(held()) == len(checks):
+            changes[same.message_fault] = _change(outcome, found)
         assert_same_run(outcome, found)
         if same.message_fault is None:
             unaltered.append(found)
@@ -247,7 +277,16 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
     # In a wrong training only the last message may have an effect: there, all are altered.
     if len(held()) == len(checks):
         messages = tuple(_drawn_third(outcome, each) for each in messages)
-    return Faults(case, outcome, messages, inject, ignores_images, unaltered)
+    return Faults(case, outcome, messages, inject, ignores_images, unaltered, changes)
+
+
+def _change(before: Outcome, outcome: Outcome) -> float:
+    """Return by how much the numbers of models differ at most; inf where there are not as many."""
+    pairs = [(before[name][r], outcome[name][r]) for name in _MODELS for r in range(before.ranks)]
+    if any(one.shape != other.shape for one, other in pairs):
+        return np.inf
+    apart = max(float(np.abs(one - other).max(initial=0)) for one, other in pairs)
+    return apart if np.isfinite(apart) else np.inf
 
 
 def assert_same_run(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from grader.api import Outcome, WrongAnswer, case_context, holds
 
+from . import lenet
 from .answered import Check
 from .contents import assert_contents, may_be_beside
 from .gathering import SERVER
@@ -60,6 +61,10 @@ def timing_cases(file: str, attempt: int) -> list[Training]:
         for number in range(3 if attempt else 2)
         for purpose in ("yardstick", "timing")
     ]
+
+
+LEAST_CHANGE = lenet.LEARNING_RATE / (2 * BATCH_SIZE)
+"""Half of what a step changes a parameter by whose gradient changed by 1 for one example of all."""
 
 
 class StepChecks:

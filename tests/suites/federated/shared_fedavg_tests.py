@@ -31,6 +31,8 @@ def assert_clients_matter(faults: Faults, checks: RoundChecks) -> None:
         num_used=lambda: len(checks.ranks_used_by_others(case, outcome)),
     )
     faults.assert_contents(checks.assert_contents)
+    # Half of what a mean changes by if the smallest client's model changes by 1.
+    faults.assert_changes(range(1, outcome.ranks), min(case.client_sizes) / case.num_training / 2)
     faults.assert_results_follow_images()
 
 
@@ -61,11 +63,11 @@ def shared_tests(cases: Cases, alone: Callable[[Run], Launch] | None = None) -> 
     def assert_at_once_on_clients(run: Run, checks: RoundChecks) -> None:
         """Assert that clients train at the same time, where each has examples of its own."""
         right = unbuffered(run).holding(checks.own_examples)
-        assert_none_in_turns(right, runs_of(run, *checks.everything))
+        assert_none_in_turns(runs_of(run, *checks.everything), right)
 
     def test_clients_take_turns(run: Run, checks: RoundChecks) -> None:
         """trains correctly, but on one client at a time"""
-        if not in_turns(unbuffered(run), runs_of(run, *checks.everything)):
+        if not in_turns(runs_of(run, *checks.everything), unbuffered(run)):
             not_run("needs clients that take turns")
         runs = [*unbuffered(run), *runs_of(run, *checks.everything)]
         for case, outcome in runs:

@@ -19,7 +19,7 @@ from .answered import (
     in_turns,
 )
 from .origins import Faults, drawn_run, faults_in
-from .sgd_cases import StepChecks, cases_of, num_right_steps, num_steps_of
+from .sgd_cases import LEAST_CHANGE, StepChecks, cases_of, num_right_steps, num_steps_of
 from .sgd_traffic import (
     assert_by_way_of_the_server,
     assert_examples_served,
@@ -72,6 +72,7 @@ def assert_workers_matter(faults: Faults, checks: StepChecks) -> None:
         num_used=lambda: len(checks.ranks_used_by_others(case, outcome)),
     )
     faults.assert_contents(checks.assert_contents)
+    faults.assert_changes(checks.computing(outcome), LEAST_CHANGE)
     faults.assert_results_follow_images()
 
 
@@ -86,7 +87,7 @@ def test_training_uses_what_is_sent(run: Run, checks: StepChecks) -> None:
     """trains on all workers at the same time, with what they send"""
     assert_workers_matter(faults_of(run, checks), checks)
     right = unbuffered(run).holding(checks.workers_follow)
-    assert_none_in_turns(right, runs_of(run, *checks.everything))
+    assert_none_in_turns(runs_of(run, *checks.everything), right)
 
 
 @points(1.5, requires=test_training_uses_what_is_sent)
@@ -250,7 +251,7 @@ def test_nothing_but_the_end_is_wrong(run: Run, checks: StepChecks) -> None:
 @stage(16.75)
 def test_workers_take_turns(run: Run, checks: StepChecks) -> None:
     """trains correctly, but on one worker at a time"""
-    if not in_turns(unbuffered(run), runs_of(run, *checks.everything)):
+    if not in_turns(runs_of(run, *checks.everything), unbuffered(run)):
         not_run("needs workers that take turns")
     runs = [*unbuffered(run), *runs_of(run, *checks.everything)]
     served = (assert_examples_served, assert_models_served, assert_by_way_of_the_server)

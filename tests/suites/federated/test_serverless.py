@@ -16,9 +16,19 @@ from grader.api import (
     stage,
 )
 
-from .answered import Check, Run, Runs, answered, assert_as_right_as, assert_ends_alike, begun
+from .answered import (
+    Check,
+    Run,
+    Runs,
+    answered,
+    assert_as_right_as,
+    assert_ends_alike,
+    assert_none_in_turns,
+    begun,
+    in_turns,
+)
 from .origins import Faults, drawn_run, faults_in
-from .sgd_cases import StepChecks, cases_of, num_steps_of, timing_cases
+from .sgd_cases import LEAST_CHANGE, StepChecks, cases_of, num_steps_of, timing_cases
 from .sgd_traffic import assert_every_rank_steps, assert_gradients_given, lone_stepper
 from .training_cases import Training
 
@@ -64,10 +74,13 @@ def assert_ranks_matter(faults: Faults, checks: StepChecks) -> None:
 
 @points(0.5)
 def test_training_uses_what_the_ranks_send(run: Run, checks: StepChecks) -> None:
-    """trains with what the ranks send each other"""
+    """trains on all ranks at the same time, with what they send each other"""
     for case, outcome in runs_of(run):
         assert_every_rank_steps(case, outcome)
-    assert_ranks_matter(faults_of(run, checks), checks)
+    faults = faults_of(run, checks)
+    assert_ranks_matter(faults, checks)
+    faults.assert_changes(range(faults.outcome.ranks), LEAST_CHANGE)
+    assert_none_in_turns(runs_of(run, *checks.everything))
 
 
 @points(2.75, requires=test_training_uses_what_the_ranks_send)
@@ -214,6 +227,19 @@ def test_first_step_is_right(run: Run, checks: StepChecks) -> None:
     assert_ranks_matter(faults_in(run, *seen, checks.everything), checks)
 
 
+# Three readers pay 62 to 75 % for workers of a server.
+@stage(16.75)
+def test_ranks_take_turns(run: Run, checks: StepChecks) -> None:
+    """trains correctly, but on one rank at a time"""
+    if not in_turns(runs_of(run, *checks.everything)):
+        not_run("needs ranks that take turns")
+    for case, outcome in runs_of(run, *checks.everything):
+        assert_every_rank_steps(case, outcome)
+        for check in checks.everything:
+            check(case, outcome)
+    assert_ranks_matter(faults_of(run, checks), checks)
+
+
 # Three readers pay 50 to 55 %.
 @stage(13.75)
 def test_one_rank_steps_for_all(run: Run, checks: StepChecks) -> None:
@@ -237,4 +263,8 @@ def test_gradients_are_sent_but_not_used(run: Run, checks: StepChecks) -> None:
             if is_own and all(holds(check, case, outcome) for check in asked):
                 assert_gradients_given(case, outcome, range(outcome.ranks))
                 return
-    not_run("needs ranks that train with their own gradients only")
+    faults = faults_of(run, checks)
+    assert_ranks_matter(faults, checks)
+    if faults.changes_little(range(faults.outcome.ranks), LEAST_CHANGE) is None:
+        not_run("needs ranks that train with their own gradients only")
+    assert_gradients_given(faults.case, faults.outcome, range(faults.outcome.ranks))

@@ -111,6 +111,19 @@ def test_training_that_does_not_is_not_proven():
         assert cause.facts["rank"] in WORKERS
 
 
+@pytest.mark.parametrize(("depends", "holds"), [(1, True), (1e-3, False)])
+def test_a_number_that_is_altered_must_change_a_model_by_so_much(depends, holds):
+    """Who adds a little of what came to what it computes by itself does not average."""
+    faults = Script({1: GRADIENTS, 2: GRADIENTS}, depends=depends).faults()
+    faults.assert_some_matter(WORKERS, 2, num_used=lambda: 1)
+    with (
+        contextlib.nullcontext()
+        if holds
+        else raises("evidence.altered_message_changes_little", kind=NotProven, rank=1)
+    ):
+        faults.assert_changes(WORKERS, 0.5)
+
+
 def test_training_on_own_results_is_only_wrong():
     """Messages without effect leave no doubt where the numbers show that nobody used them."""
     faults = Script({1: GRADIENTS, 2: GRADIENTS}, depends=False).faults()
