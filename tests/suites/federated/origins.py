@@ -39,6 +39,8 @@ _LEAST_NUM_BYTES = lenet.MODEL_NUM_BYTES // 2
 """Of gradients or models that a rank gives the others in all."""
 _LONG_NUM_BYTES = lenet.MODEL_NUM_BYTES // 4
 """What is as long as this is altered, whatever else there is."""
+_ELSEWHERE = (0.29, 0.58)
+"""How much further in a message other numbers are altered."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,9 @@ class Faults:
     inject: Callable[[Sequence[MessageFault]], Sequence[FaultEffect]]
     ignores_images: Callable[[], bool]
     """Whether a rank trained on an image of the server that was altered, and no model changed."""
+    computes_on_others: Callable[[], bool]
+    """Whether models changed with each of several images of the server, and no rank trained on one
+    that was altered."""
     unaltered: Sequence[Outcome]
     """Runs without alterations between those with; none before anything is injected."""
     changes: Mapping[MessageFault, float]
@@ -139,6 +144,19 @@ class Faults:
                 text += "but its results stayed the same. They might not come from its data. "
                 text += "Your instructor reviews this part."
                 raise NotProven.of("evidence.results_ignore_images", text)
+
+    def assert_images_trained_on(self) -> None:
+        """Assert that ranks train on the images that the server gave them, not on others.
+
+        Raises NotProven.
+        """
+        next(self.effects(), None)
+        if self.computes_on_others():
+            with case_context(self.case, self.outcome):
+                text = "The grader changed an image on its way to a rank. The models changed, but "
+                text += "no rank trained on the changed image. The ranks might not train on images "
+                text += "from the server. Your instructor reviews this part."
+                raise NotProven.of("evidence.other_images_used", text)
 
     def assert_changes(self, givers: Collection[int], least: float) -> None:
         """Assert that a number that was altered changed some model by so much, for each giver.
@@ -267,17 +285,31 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
                 trains_alike = False
             else:
                 of_image.extend(each for each in effects if is_of_image(each.message))
+                # A label or a weight beside the images may be what was altered.
+                if image is not None and any(map(is_of_others, of_image)):
+                    for part in _ELSEWHERE:
+                        other = replace(image, position=(image.position + part) % 1)
+                        of_image.extend(inject_with(again, outcome, [other], check_same))
                 return [each for each in effects if not is_of_image(each.message)]
         return inject_with(case, outcome, messages, check_held)
 
     def ignores_images() -> bool:
         return any(not each.influenced and each.message in trained_on for each in of_image)
 
+    def is_of_others(effect: FaultEffect) -> bool:
+        is_followed = effect.message in trained_on or effect.ended
+        return effect.happened and bool(effect.influenced) and not is_followed
+
+    def computes_on_others() -> bool:
+        return len(of_image) > len(_ELSEWHERE) and all(map(is_of_others, of_image))
+
     messages = tuple(_faults(outcome))
     # In a wrong training only the last message may have an effect: there, all are altered.
     if len(held()) == len(checks):
         messages = tuple(_drawn_third(outcome, each) for each in messages)
-    return Faults(case, outcome, messages, inject, ignores_images, unaltered, changes)
+    return Faults(
+        case, outcome, messages, inject, ignores_images, computes_on_others, unaltered, changes
+    )
 
 
 def _change(before: Outcome, outcome: Outcome) -> float:

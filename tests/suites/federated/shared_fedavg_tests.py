@@ -118,6 +118,7 @@ def shared_tests(cases: Cases, alone: Callable[[Run], Launch] | None = None) -> 
         faults = faults_of(run, checks)
         num_models = (faults.outcome.ranks - 1) * checks.num_rounds(faults.case, faults.outcome)
         faults.assert_each_matters([0], num_models)
+        faults.assert_images_trained_on()
 
     def test_models_go_by_way_of_the_server(run: Run, checks: RoundChecks) -> None:
         """sends each client's model every round, to the server only"""

@@ -191,6 +191,7 @@ def test_server_gives_out_the_examples(run: Run, checks: StepChecks) -> None:
     """sends each worker its examples from the server"""
     for case, outcome in runs_of(run, *checks.everything):
         assert_examples_served(case, outcome)
+    faults_of(run, checks).assert_images_trained_on()
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
