@@ -167,6 +167,34 @@ def assert_star(trace: Trace) -> None:
                 )
 
 
+def averaging_root(trace: Trace, num_times: int) -> int | None:
+    """Return a root that gathers all others' gradients, and alone gives back what it makes of them.
+
+    num_times: how many models' worth it gets of each. A root that passes on all that it gathers,
+    so that every rank averages by itself, is not meant, nor what is summed on its way.
+    """
+    size, least = len(trace.ranks), num_times * lenet.MODEL_NUM_BYTES / 2
+    for root, seen in enumerate(trace.ranks):
+        gathered = [
+            sum(call.num_bytes for call in trace.ranks[rank].calls if _is_gathered_at(root, call))
+            for rank in range(size)
+            if rank != root
+        ]
+        handed_out = sum(
+            call.num_bytes
+            for call in seen.calls
+            if call.function in _ONLY_ROOT_GIVES and call.peer == root
+        )
+        if size > 1 and min(gathered) >= least <= handed_out < 2 * _SLACK * least:
+            return root
+    return None
+
+
+def _is_gathered_at(root: int, call: Call) -> bool:
+    is_right = call.num_bytes > 0 and not call.error
+    return is_right and call.function in _ONLY_ROOT_TAKES and call.peer == root
+
+
 def given_num_bytes(trace: Trace, rank: int) -> int:
     """Return how many bytes a rank sent, or put into collectives."""
     given = bytes_sent(trace)[rank]

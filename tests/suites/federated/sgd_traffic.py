@@ -4,7 +4,13 @@ from collections.abc import Collection
 
 from grader.api import Outcome, RuleViolation, case_context, counted
 
-from .gathering import assert_gives, assert_gives_once, assert_server_gives, assert_star
+from .gathering import (
+    assert_gives,
+    assert_gives_once,
+    assert_server_gives,
+    assert_star,
+    averaging_root,
+)
 from .image_contents import assert_images_given
 from .sgd_cases import num_steps_of
 from .training_cases import Training
@@ -63,6 +69,16 @@ def lone_stepper(outcome: Outcome) -> int | None:
     stepping = [rank for rank, number in enumerate(outcome["num_steps"]) if number[0]]
     num_computing = sum(len(lengths) > 0 for lengths in outcome["rows_per_batch"])
     return stepping[0] if num_computing > 1 and len(stepping) == 1 else None
+
+
+def assert_no_rank_averages_alone(case: Training, outcome: Outcome) -> None:
+    """Assert that no rank gathers all gradients and averages them for the others."""
+    if (root := averaging_root(outcome.trace, num_steps_of(outcome))) is not None:
+        text = f"Rank {root} gathered all gradients and broadcast what it made of them, as a "
+        text += "server does."
+        helps = "without a server, the ranks must sum the gradients with an all-reduce"
+        with case_context(case, outcome):
+            raise RuleViolation.of("serverless.root_averages", text, help=helps, rank=root)
 
 
 def assert_by_way_of_the_server(case: Training, outcome: Outcome) -> None:

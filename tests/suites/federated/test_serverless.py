@@ -27,9 +27,15 @@ from .answered import (
     begun,
     in_turns,
 )
+from .gathering import averaging_root
 from .origins import Faults, drawn_run, faults_in
 from .sgd_cases import LEAST_CHANGE, StepChecks, cases_of, num_steps_of, timing_cases
-from .sgd_traffic import assert_every_rank_steps, assert_gradients_given, lone_stepper
+from .sgd_traffic import (
+    assert_every_rank_steps,
+    assert_gradients_given,
+    assert_no_rank_averages_alone,
+    lone_stepper,
+)
 from .training_cases import Training
 
 pytestmark = [part("serverless"), pytest.mark.mpi]
@@ -77,6 +83,7 @@ def test_training_uses_what_the_ranks_send(run: Run, checks: StepChecks) -> None
     """trains on all ranks at the same time, with what they send each other"""
     for case, outcome in runs_of(run):
         assert_every_rank_steps(case, outcome)
+        assert_no_rank_averages_alone(case, outcome)
     faults = faults_of(run, checks)
     assert_ranks_matter(faults, checks)
     faults.assert_changes(range(faults.outcome.ranks), LEAST_CHANGE)
@@ -238,6 +245,21 @@ def test_ranks_take_turns(run: Run, checks: StepChecks) -> None:
         for check in checks.everything:
             check(case, outcome)
     assert_ranks_matter(faults_of(run, checks), checks)
+
+
+@stage(20.5)
+def test_one_rank_averages_for_all(run: Run, checks: StepChecks) -> None:
+    """trains correctly, but one rank averages the gradients for all"""
+    for case, outcome in runs_of(run, *checks.everything):
+        if averaging_root(outcome.trace, num_steps_of(outcome)) is None:
+            not_run("needs a rank that averages for all")
+        assert_every_rank_steps(case, outcome)
+        for check in checks.everything:
+            check(case, outcome)
+    faults = faults_of(run, checks)
+    assert_ranks_matter(faults, checks)
+    faults.assert_changes(range(faults.outcome.ranks), LEAST_CHANGE)
+    assert_none_in_turns(runs_of(run, *checks.everything))
 
 
 # Three readers pay 50 to 55 %.
