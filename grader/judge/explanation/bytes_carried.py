@@ -78,11 +78,8 @@ def _messages(made: list[Calls]) -> Iterator[Given]:
             "peer", "matched_source", "tag", "communicator", "num_bytes", "completed_ns"
         ):
             known = peer if peer >= 0 else source
-            into = (
-                room[known, rank, tag, communicator]
-                if known >= 0
-                else room_for_anybody[rank, tag, communicator]
-            )
+            key = rank, tag, communicator
+            into = room[(known, *key)] if known >= 0 else room_for_anybody[key]
             into.append((max(num_bytes, 0), completed_ns > 0))
     for (sender, receiver, tag, communicator), nums_bytes in sent.items():
         own = room[sender, receiver, tag, communicator]

@@ -2,15 +2,20 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import permutations
 
 from grader.judge.check_failures import RuleViolation
 from grader.judge.traffic.counting import assert_not_truncated, recorded_sends, sends_of
 from grader.trace.call_formatting import at, name_of, place_of
 from grader.trace.calls import Call, Trace
+from grader.trace.collectives import CollectiveMatches
+from grader.trace.functions import ROOTED_COLLECTIVES
 
+Way = tuple[int, int, int, int]
+"""From when on which rank tells something, and when which other one knows it."""
 _MOST_SHOWN = 8
 
 
@@ -55,20 +60,30 @@ def assert_message_depth(trace: Trace, most: int) -> None:
     )
 
 
-def arrives_ns(trace: Trace, source: int, since_ns: int, destination: int) -> float:
-    """Return when a rank can first know of what another one did until a moment; inf for never.
+def ways_of(trace: Trace) -> list[Way]:
+    """Return by which calls a rank can know what another one did, in their order.
 
-    It follows chains of messages whose first is sent after this moment. The end of a synchronous
-    send, also of one that the run made so, tells its rank that the receive was posted.
+    By messages and collectives; the end of a synchronous send tells that a receive was posted.
     """
-    known: dict[int, float] = {source: since_ns}
     ways = []
     for each in _received(trace):
         send = each.send
         ways.append((send.entered_ns, each.source, each.received_ns, send.peer))
-        if send.synchronous and each.posted_ns <= send.completed_ns:
+        if send.synchronous:
             ways.append((each.posted_ns, send.peer, send.completed_ns, each.source))
-    for begun_ns, one, ended_ns, other in sorted(ways):
+    for gathering in CollectiveMatches(trace).all():
+        for (one, begun), (other, ended) in permutations(gathering.calls.items(), 2):
+            name = begun.function.lower()
+            giver = one if "cast" in name or name.lstrip("i").startswith("scatter") else other
+            if begun.function not in ROOTED_COLLECTIVES or begun.peer == giver:
+                ways.append((begun.entered_ns, one, ended.completed_ns, other))
+    return sorted(way for way in ways if way[0] <= way[2])
+
+
+def arrives_ns(ways: Iterable[Way], source: int, since_ns: int, destination: int) -> float:
+    """Return when a rank can first know of what another one did until a moment; inf for never."""
+    known: dict[int, float] = {source: since_ns}
+    for begun_ns, one, ended_ns, other in ways:
         if known.get(one, math.inf) <= begun_ns:
             known[other] = min(known.get(other, math.inf), ended_ns)
     return known.get(destination, math.inf)
@@ -134,10 +149,8 @@ def arrival_text(trace: Trace, rank: int, *, uses_nothing: bool = False) -> str:
     received = [c for c in _receives(trace, rank) if c.completed_ns and c.num_bytes > 0]
     if uses_nothing and received and received[0].creates_request:
         first = received[0]
-        return (
-            f"Likely: the code leaves out what its {name_of(first)}{at(first)} received, or reads "
-            "it too early. The data is valid only after the wait"
-        )
+        told = f"Likely: the code leaves out what its {name_of(first)}{at(first)} received, or "
+        return f"{told}reads it too early. The data is valid only after the wait"
     return ""
 
 
@@ -149,10 +162,8 @@ def _receives(trace: Trace, rank: int) -> list[Call]:
 def _never_waited_for(trace: Trace, rank: int) -> str:
     for call in _receives(trace, rank):
         if call.creates_request and not call.completed_ns:
-            return (
-                f"Likely: rank {rank} uses the data of its {name_of(call)}{at(call)} "
-                "without waiting for it. The data is valid only after the wait"
-            )
+            told = f"Likely: rank {rank} uses the data of its {name_of(call)}{at(call)} without "
+            return f"{told}waiting for it. The data is valid only after the wait"
     return ""
 
 
@@ -165,9 +176,7 @@ def _passed_on_too_early(trace: Trace, rank: int) -> str:
     for send, before in zip(sends[1:], receives, strict=False):
         if before.creates_request and before.completed_ns > send.entered_ns:
             where = at(send) if place_of(send) != place_of(before) else ""
-            return (
-                f"Likely: rank {rank} reads too early. It waits for its "
-                f"{name_of(before)}{at(before)} only after the next "
-                f"{name_of(send)}{where}, which passes on the received data"
-            )
+            told = f"Likely: rank {rank} reads too early. It waits for its {name_of(before)}"
+            told += f"{at(before)} only after the next {name_of(send)}{where}, which passes on "
+            return f"{told}the received data"
     return ""

@@ -214,20 +214,16 @@ def _partner(call: Call) -> str:
     if call.peer == NO_PEER or not (call.is_send or call.is_receive):
         return ""
     to = "to" if call.is_send else "from"
-    return f" {to} " + {ANY_SOURCE: "any rank", PROC_NULL: "PROC_NULL"}.get(
-        call.peer, f"rank {call.peer}"
-    )
+    known = {ANY_SOURCE: "any rank", PROC_NULL: "PROC_NULL"}
+    return f" {to} {known.get(call.peer, f'rank {call.peer}')}"
 
 
 def _made(trace: Trace, rank: int) -> str:
     made = dict.fromkeys(
         name_of(call) for call in trace.ranks[rank].calls if call.function not in NEUTRAL
     )
-    return (
-        f"rank {rank} called {listed(list(made)[:4])}"
-        if made
-        else f"rank {rank} made no communication call"
-    )
+    called = f"called {listed(list(made)[:4])}" if made else "made no communication call"
+    return f"rank {rank} {called}"
 
 
 def _facts(rank: int, call: Call, number: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from grader.judge.check_failures import RuleViolation
-from grader.judge.traffic.message_order import arrives_ns
+from grader.judge.traffic.message_order import arrives_ns, ways_of
 from grader.trace.call_formatting import ranks_text
 from grader.trace.calls import Trace
 
@@ -24,8 +24,8 @@ def take_turns(spans_ns: Spans, trace: Trace | None = None) -> bool:
     """Return whether no pause of a rank overlaps one of another rank.
 
     At least two ranks have to pause twice. trace: of a program whose ranks need not begin a step
-    together. Then messages must also show the order: each pause begins only after its rank has
-    heard of the end of the one before, where that was another rank's. Collectives tell nothing.
+    together. Then its calls must also show the order: each pause begins only after its rank has
+    heard of the end of the one before, where that was another rank's.
     """
     ranks = [rank for rank, spans in enumerate(spans_ns) if len(spans) > 1]
     latest: dict[int, int] = {}
@@ -35,12 +35,10 @@ def take_turns(spans_ns: Spans, trace: Trace | None = None) -> bool:
         if any(begin < ended for other, ended in latest.items() if other != rank):
             return False
         latest[rank] = max(end, latest.get(rank, end))
-    return len(ranks) > 1 and (
-        trace is None
-        or all(
-            one == other or arrives_ns(trace, one, ended, other) <= begun
-            for (_, ended, one), (begun, _, other) in pairwise(spans)
-        )
+    ways = None if trace is None or len(ranks) < 2 else ways_of(trace)
+    return len(ranks) > 1 and all(
+        ways is None or one == other or arrives_ns(ways, one, ended, other) <= begun
+        for (_, ended, one), (begun, _, other) in pairwise(spans)
     )
 
 

@@ -61,22 +61,19 @@ def right_ones(runs: Runs) -> Iterator[Answered]:
         yield from runs
 
 
-def in_turns(runs: Runs, unbuffered: Iterable[Answered] | None = None) -> list[Answered]:
+def in_turns(runs: Runs, unbuffered: Iterable[Answered] = ()) -> list[Answered]:
     """Return the longer run if its ranks compute one after another, and others of which that holds.
 
-    unbuffered: runs in which MPI stores no message, of a script whose ranks need not begin a step
-    together; messages must show the order then. They count only where the longer run's ranks do
+    unbuffered: runs in which MPI stores no message. They count only where the longer run's ranks do
     not compute at once: sends that are stored there may be all that makes a rank wait.
     """
     found = [each for each in right_ones(runs) if each[0].is_longer]
-    if unbuffered is None:
-        return [each for each in found if take_turns(each[1]["paused_ns"])]
     if all(take_turns(outcome["paused_ns"]) for _, outcome in found):
         found += unbuffered
     return [each for each in found if take_turns(each[1]["paused_ns"], each[1].trace)]
 
 
-def assert_none_in_turns(runs: Runs, unbuffered: Iterable[Answered] | None = None) -> None:
+def assert_none_in_turns(runs: Runs, unbuffered: Iterable[Answered] = ()) -> None:
     """Assert that `in_turns` returns no run. Raises RuleViolation."""
     for case, outcome in in_turns(runs, unbuffered):
         with case_context(case, outcome):

@@ -110,3 +110,25 @@ def test_a_send_that_may_be_buffered_says_nothing_of_its_receiver():
     found, trace = told_by_sends(synchronous=False)
     assert take_turns(found)
     assert not take_turns(found, trace)
+
+
+def told_by_collectives(function, *, root=-1):
+    """Return the trace of two ranks, and pauses each of which ends before a collective."""
+    run, pauses = Run(2), ([], [])
+    for turn in range(4):
+        pauses[turn % 2].append(run.pause())
+        peer = root if root < 0 else turn % 2
+        for rank in (turn % 2, (turn + 1) % 2):
+            run.complete(rank, run.call(rank, function, peer=peer))
+    return [spans(*each) for each in pauses], run.trace()
+
+
+@pytest.mark.parametrize(
+    ("function", "root", "tells"),
+    [("Barrier", -3, True), ("Bcast", 0, True), ("Reduce", 0, False), ("Bsend", -3, False)],
+)
+def test_a_collective_tells_those_that_cannot_leave_it_before(function, root, tells):
+    """Here the rank that computed is its root: only of a broadcast others wait for it."""
+    found, trace = told_by_collectives(function, root=root)
+    assert take_turns(found)
+    assert take_turns(found, trace) is tells

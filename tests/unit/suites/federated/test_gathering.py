@@ -9,6 +9,7 @@ from federated.gathering import (
     assert_gives_once,
     assert_server_gives,
     assert_star,
+    averaging_root,
     given_num_bytes,
 )
 from federated.lenet import IMAGE_NUM_BYTES, MODEL_NUM_BYTES
@@ -156,3 +157,14 @@ def test_a_collective_that_is_not_the_servers_is_named(function, peer):
     facts = {"rank": 1, "call": function, "place": "fed_avg.py:7"}
     with raises("server.bypassed_by_collective", "1,000,000 bytes", RuleViolation, **facts):
         assert_star(trace)
+
+
+@pytest.mark.parametrize(
+    ("gathered", "num_models", "root"),
+    [("Gatherv", 1, 1), ("Gatherv", 3, None), ("Reduce", 1, None)],
+)
+def test_a_root_that_gathers_and_gives_back_one_model_averages(gathered, num_models, root):
+    """Not one that passes on all that it has gathered, nor one that gets a sum."""
+    given = call(gathered, MODEL_NUM_BYTES, peer=1)
+    back = call("Bcast", num_models * MODEL_NUM_BYTES, peer=1)
+    assert averaging_root(trace_of(*[[given, back]] * 3), 1) == root
