@@ -80,7 +80,7 @@ def assert_ranks_matter(faults: Faults, checks: StepChecks) -> None:
 
 @points(0.5)
 def test_training_uses_what_the_ranks_send(run: Run, checks: StepChecks) -> None:
-    """trains on all ranks at the same time, with what they send each other"""
+    """trains on all ranks at once, with what they send each other"""
     for case, outcome in runs_of(run):
         assert_every_rank_steps(case, outcome)
         assert_no_rank_averages_alone(case, outcome)
@@ -249,7 +249,7 @@ def test_ranks_take_turns(run: Run, checks: StepChecks) -> None:
 
 @stage(20.5)
 def test_one_rank_averages_for_all(run: Run, checks: StepChecks) -> None:
-    """trains correctly, but one rank averages the gradients for all"""
+    """trains correctly, but one rank averages all gradients"""
     for case, outcome in runs_of(run, *checks.everything):
         if averaging_root(outcome.trace, num_steps_of(outcome)) is None:
             not_run("needs a rank that averages for all")
