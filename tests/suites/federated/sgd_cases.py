@@ -9,7 +9,7 @@ from . import lenet
 from .answered import Check
 from .contents import assert_contents, may_be_beside
 from .gathering import SERVER
-from .sgd_steps import assert_sgd
+from .sgd_steps import assert_cleared, assert_sgd
 from .slices import (
     BATCH_SIZE,
     NUM_EPOCHS,
@@ -87,6 +87,7 @@ class StepChecks:
         self.steps_use_all = self._of_all(assert_steps_use_all)
         self.every_parameter = self._of_holders(assert_every_parameter)
         self.sgd = self._of_holders(assert_sgd)
+        self.cleared = self._of_holders(assert_cleared)
         self.one_model = self._of_steps(assert_one_model)
         self.workers_follow = self._of_steps(assert_workers_follow)
         self.model_kept = self._of_holders(assert_model_kept)

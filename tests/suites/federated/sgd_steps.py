@@ -48,20 +48,38 @@ def assert_sgd(steps: Steps, holders: Sequence[int]) -> None:
         _assert_learning_rate(steps, rank)
 
 
+def assert_cleared(steps: Steps, holders: Sequence[int]) -> None:
+    """Assert that no step uses the gradient of the one before once more; raises WrongAnswer."""
+    for rank in holders:
+        for step in known_steps(steps, rank):
+            if step.made_of is not None and _is_not_cleared(step.made_of):
+                raise _not_cleared(rank, step)
+
+
+def _is_not_cleared(made: Mixture) -> bool:
+    kinds = (NOT_CLEARED, (1.0, 0.0))
+    return bool(made.others) and any(_are(made.others, kind) for kind in kinds)
+
+
+def _are(others: Sequence[float], kind: Sequence[float]) -> bool:
+    return all(near(other, of_kind) for other, of_kind in zip(others, kind, strict=False))
+
+
+def _not_cleared(rank: int, step: Step) -> WrongAnswer:
+    told = f"In step {step.number}, rank {rank} used the previous step's gradient again."
+    reason = found("sgd.gradient_not_cleared", told, help=_CLEAR, rank=rank)
+    return WrongAnswer(reason, difference_of(step))
+
+
 def _assert_momentum(made: Mixture, rank: int, step: Step) -> None:
     others, when = made.others, f"In step {step.number}, rank {rank}"
-
-    def are(kind: Sequence[float]) -> bool:
-        return all(near(other, of_kind) for other, of_kind in zip(others, kind, strict=False))
-
-    if not others or are(SGD):
+    if not others or _are(others, SGD):
         return
-    if are(NO_MOMENTUM):
+    if _is_not_cleared(made):
+        raise _not_cleared(rank, step)
+    if _are(others, NO_MOMENTUM):
         told = f"{when} used no momentum; {lenet.MOMENTUM} is required."
         reason = found("sgd.no_momentum", told, help=_ASKED, rank=rank)
-    elif are(NOT_CLEARED) or are((1.0, 0.0)):
-        told = f"{when} used the previous step's gradient again."
-        reason = found("sgd.gradient_not_cleared", told, help=_CLEAR, rank=rank)
     else:
         momentum = f"{others[0]:.3g}"
         told = (

@@ -7,6 +7,7 @@ import numpy as np
 from grader.api import WrongAnswer, found, ranks_text
 
 from .differences import difference, fits
+from .explaining import Mixture
 from .gradient_shares import division_slip, shares_used
 from .step_mixtures import (
     comes_to_one_model,
@@ -52,10 +53,10 @@ def assert_one_start(steps: Steps) -> None:
 def assert_summed(steps: Steps, holders: Sequence[int]) -> None:
     """Assert that what every holder makes of the gradients has as much of each rank's.
 
-    It may be in its steps, or in its `.grad` after the last one. Raises WrongAnswer.
+    It is in its steps, or left in `.grad` where these are no sums. Raises WrongAnswer.
     """
     for rank in holders:
-        left = steps.gradient_left(rank)
+        left = _left_unexplained(steps, rank)
         if left is not None and is_complete(left, steps):
             continue
         for step in known_steps(steps, rank):
@@ -84,7 +85,7 @@ def assert_divided(steps: Steps, holders: Sequence[int]) -> None:
     share = 1 / len(steps.computing)
     is_known = False
     for rank in holders:
-        left = steps.gradient_left(rank)
+        left = _left_unexplained(steps, rank)
         if left is not None and holds_others(left, rank, steps):
             is_known = True
             if left.counts_each(share):
@@ -123,15 +124,13 @@ def assert_every_parameter(steps: Steps, holders: Sequence[int]) -> None:
     """
     is_known = False
     for rank in holders:
-        left = steps.gradient_left(rank)
+        left = _left_unexplained(steps, rank)
         is_left = left is not None and holds_others(left, rank, steps)
         if left is not None and is_left and not left.misfits:
             is_known = True
             continue
         for step in known_steps(steps, rank):
             made = mixture_of(step, rank)
-            if left is not None and is_left and not holds_others(made, rank, steps):
-                made = left
             if not holds_others(made, rank, steps):
                 continue
             is_known = True
@@ -147,6 +146,12 @@ def assert_every_parameter(steps: Steps, holders: Sequence[int]) -> None:
                 raise WrongAnswer(reason, difference_of(step))
     if not is_known:
         assert_steps_use_all(steps, holders)
+
+
+def _left_unexplained(steps: Steps, rank: int) -> Mixture | None:
+    """Return what a rank is left with as its gradient, where some step is no sum of gradients."""
+    is_explained = all(step.made_of is not None for step in steps.of(rank))
+    return None if is_explained else steps.gradient_left(rank)
 
 
 def assert_one_model(steps: Steps) -> None:

@@ -152,6 +152,7 @@ def test_each_step_uses_the_reduced_gradient(run: Run, checks: StepChecks) -> No
     """uses the reduced gradient in every step"""
     for case, outcome in runs_of(run, *checks.everything):
         checks.steps_use_all(case, outcome)
+        checks.cleared(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_the_ranks_send)
@@ -161,7 +162,7 @@ def test_every_parameter_is_reduced(run: Run, checks: StepChecks) -> None:
         checks.every_parameter(case, outcome)
 
 
-@points(1, requires=test_training_uses_what_the_ranks_send)
+@points(1, requires=test_each_step_uses_the_reduced_gradient)
 def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
     """takes SGD steps with learning rate 0.01 and momentum 0.9"""
     for case, outcome in runs_of(run, *checks.everything):
@@ -192,7 +193,7 @@ def test_gradients_are_sent_in_every_step(run: Run, checks: StepChecks) -> None:
         faults.assert_each_matters(range(faults.outcome.ranks), num_steps_of(faults.outcome))
 
 
-@points(1.25, requires=test_training_uses_what_the_ranks_send)
+@points(1.25, requires=test_each_step_uses_the_reduced_gradient)
 def test_one_process_trains_like_the_baseline(run: Run, checks: StepChecks) -> None:
     """works on a single rank"""
     for case, outcome in run(1, ONE_PROCESS[1]):
