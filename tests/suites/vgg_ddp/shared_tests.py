@@ -1,8 +1,12 @@
 """The tests that parts on several ranks share; each part's suite says what they pay."""
 
 from types import SimpleNamespace
+from typing import Any
 
-from grader.api import assert_at_once, case_context, not_run, take_turns
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.api import Outcome, assert_at_once, case_context, not_run, take_turns
 
 from .batches import assert_in_training_mode, assert_own_gradients
 from .checks import (
@@ -25,14 +29,31 @@ from .later import Cases, assert_holds_later
 from .proof import assert_steps_come_from_payloads
 from .rules import assert_folders_created, assert_options_of_handout, assert_plain
 from .steps import assert_trained
-from .train_cases import epoch_of, first_batch_of, late_of
+from .train_cases import NUM_PAUSED, epoch_of, first_batch_of, late_of
+
+_PASSES = ("paused_forward_ns", "paused_backward_ns")
 
 
 def assert_trained_at_once(run: Run, cases: Cases) -> None:
-    """Assert that ranks whose parameters stay equal compute at the same time."""
+    """Assert that ranks whose parameters stay equal compute at the same time, as a rule.
+
+    In more than half of the iterations in which they pause: forward passes as well as backward
+    passes. Raises RuleViolation.
+    """
     for case, outcome in late_of(run(4, cases[4])).holding(assert_replicas_equal):
         with case_context(case, outcome):
-            assert_at_once(outcome["paused_ns"])
+            for spans_ns in _spans_in_turns(outcome):
+                assert_at_once(spans_ns)
+
+
+def _spans_in_turns(outcome: Outcome) -> list[list[NDArray[Any]]]:
+    """Return the pauses of iterations in turns, of a pass with more of these than of others."""
+    found = []
+    for name in _PASSES:
+        by_iteration = [np.array_split(spans, NUM_PAUSED) for spans in outcome[name]]
+        in_turns = [each for each in zip(*by_iteration, strict=True) if take_turns(each)]
+        found += in_turns if len(in_turns) > NUM_PAUSED / 2 else []
+    return found
 
 
 def assert_trained_in_turns(run: Run, cases: Cases, of_mean: Check) -> None:
@@ -40,7 +61,7 @@ def assert_trained_in_turns(run: Run, cases: Cases, of_mean: Check) -> None:
     for case, outcome in late_of(run(4, cases[4])):
         for check in (assert_replicas_equal, assert_sgd_steps, of_mean):
             check(case, outcome)
-        if not take_turns(outcome["paused_ns"]):
+        if not _spans_in_turns(outcome):
             not_run("needs ranks that take turns")
     assert_all_hold(epoch_of(run(4, cases[4])), of_mean)
 

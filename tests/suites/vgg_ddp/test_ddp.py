@@ -24,7 +24,7 @@ from .rules import (
     assert_through_ddp,
     assert_wrapped,
 )
-from .shared_tests import shared_tests
+from .shared_tests import assert_trained_at_once, assert_trained_in_turns, shared_tests
 from .stages import assert_helped
 from .train_cases import cases_by_ranks, epoch_of
 
@@ -59,6 +59,7 @@ def test_step_uses_all_gradients(run):
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_use_all_batches)
     assert_steps_come_from_backward(run, CASES[4])
     assert_holds_later(run(4, CASES[4]), assert_replicas_equal)
+    assert_trained_at_once(run, CASES)
 
 
 averaged = partial(points, requires=test_step_uses_all_gradients)
@@ -104,6 +105,15 @@ test_options_are_spelt_as_in_the_handout = points(0)(
     SHARED.test_options_are_spelt_as_in_the_handout
 )
 test_folders_are_created = points(0)(SHARED.test_folders_are_created)
+
+
+@stage(15.5)
+def test_ranks_take_turns(run):
+    """trains correctly, but on one rank at a time"""
+    assert_trained_in_turns(run, CASES, assert_steps_with_mean_of_batches)
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_wrapped, assert_through_ddp)
+    assert_reduced_in_buckets(run, CASES[4])
+    assert_steps_come_from_backward(run, CASES[4])
 
 
 @stage(8)

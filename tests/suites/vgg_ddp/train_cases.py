@@ -5,8 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grader.api import Array, Case, Data, Launch, Text
+
+from .serial import shapes
 
 BATCH_SIZE = 256
 """Of all nodes together, as the handout says."""
@@ -16,6 +19,8 @@ NUM_EXAMPLES = 384
 
 NUM_STEPS = 2
 """That are looked at."""
+NUM_PAUSED = 3
+"""Iterations in which ranks pause, to show whether they compute at the same time."""
 _NUM_IN_ALL = 41
 """The iterations of an epoch that is long enough to print two losses."""
 
@@ -37,7 +42,8 @@ _OF_STEPS = {
     "in_training": Array("int64", (None,)),
     "num_reduced": Array("int64", (None,)),
     "given": Array("float64", (None, 5)),
-    "paused_ns": Array("int64", (None, 2)),
+    "paused_forward_ns": Array("int64", (None, 2)),
+    "paused_backward_ns": Array("int64", (None, 2)),
 }
 """What the probe saw of the steps that are looked at."""
 
@@ -104,7 +110,8 @@ class Training(Case):
         same: dict[str, Any] = {
             **script,
             "num_steps": NUM_STEPS,
-            "num_earlier_steps": self._num_earlier_steps(random),
+            "num_earlier_steps": (earlier := self._num_earlier_steps(random)),
+            "pauses": self._pauses(random, earlier),
             "phase": self.phase,
             "first_channels": self.first_channels,
             "seed": int(random.integers(1 << 30)),
@@ -118,6 +125,18 @@ class Training(Case):
         """Return how many come first, any number alike: who stops early is mostly seen."""
         most = _NUM_IN_ALL - NUM_STEPS
         return int(random.integers(NUM_STEPS, most)) if self.extent == "late" else 0
+
+    def _pauses(self, random: np.random.Generator, earlier: int) -> NDArray[np.int64]:
+        """Return in which iterations the ranks pause, and each time at which parameter's gradient.
+
+        In none of iteration 0, where ranks begin apart; at no parameter of the first two layers,
+        whose gradients end a backward pass.
+        """
+        if self.extent != "late":
+            return np.zeros((0, 2), dtype=np.int64)
+        iterations = 1 + random.permutation(earlier + NUM_STEPS - 1)[:NUM_PAUSED]
+        parameters = random.integers(6, len(shapes(self.first_channels)), size=NUM_PAUSED)
+        return np.stack([np.sort(iterations), parameters], axis=1)
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of what the probe saw of the training; of a yardstick nothing."""

@@ -4,7 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from grader.rank.toolbox import Enough, Pauses, flattened, packed, packed_gradients, stacked
+from grader.rank.toolbox import Enough, flattened, packed, packed_gradients, stacked
+
+from .pausing import DrawnPauses
 
 _SHARES = (0.5, 0.75, 0.95)
 _MAY_BE_NEW = {"__init__", "__getattr__", "__doc__", "__repr__", "extra_repr"}
@@ -13,7 +15,6 @@ _MAY_BE_NEW = {"__init__", "__getattr__", "__doc__", "__repr__", "extra_repr"}
 
 _LOOKS_AT_STEPS = ("epoch", "late", "exchange", "printing")
 _MAX_NUM_STEPS = 64
-_NUM_PAUSES = 4
 _MAX_NUM_PARAMETERS = 10_000
 """Of a training that comes to its own end: what a longer or larger one does is not kept."""
 
@@ -21,13 +22,15 @@ _MAX_NUM_PARAMETERS = 10_000
 class Log:
     """What the training of this rank did, step by step."""
 
-    def __init__(self, extent, num_steps, exchange, num_earlier_steps=0, drawn_step=None):
+    def __init__(
+        self, extent, num_steps, exchange, num_earlier_steps=0, drawn_step=None, pauses=()
+    ):
         self.extent, self.num_steps, self.exchange = extent, num_steps, exchange
         self.drawn_step = drawn_step
         """The only one whose images are kept; None for all."""
         self.num_earlier_steps = num_earlier_steps
         """How many steps are still to come before those that are noted."""
-        self.pauses = Pauses(_NUM_PAUSES if extent == "late" else 0)
+        self.pauses = DrawnPauses(pauses)
         self.has_stepped = False
         self.looks_at_steps = extent in _LOOKS_AT_STEPS
         self.networks = []
@@ -64,7 +67,7 @@ class Log:
         self.counts["forward"] += 1
         self.is_over = False
         self.network = network
-        self.pauses.pause()
+        self.pauses.forward(self.counts["step"])
         if self.start is None:
             self.start = self.parameters()
         pixels = images.detach().float().contiguous().numpy().copy()
@@ -93,6 +96,8 @@ class Log:
         """Note that backward begins."""
         if self.pending is not None and self.extent == "first batch":
             raise Enough
+        if self.pending is not None:
+            self.pauses.backward(self.counts["step"], self.network)
         self.is_backward = True
 
     def end_backward(self, loss):
@@ -216,7 +221,7 @@ class Log:
             found[name] = np.array([getattr(step, name) for step in steps], dtype=np.int64)
         given = [[step.num_of_gradients, *_spread(step.given)] for step in steps]
         found["given"] = stacked(given, 2 + len(_SHARES), np.float64)
-        return {**found, "old_names": self.old_names, "paused_ns": self.pauses.spans_ns()}
+        return {**found, "old_names": self.old_names, **self.pauses.results()}
 
 
 def _spread(vectors):
