@@ -19,10 +19,8 @@ _LIMIT_S = 15.0
 _START_LIMIT_S = 60.0
 """The same while a process has not come to the student's code: a spawned one imports torch."""
 _POLL_S = 0.01
-_STEPS_MEANWHILE = 3
+_STEPS_MEANWHILE = 6
 """How many batches all others have to take while one process is held up in a step."""
-_OWN_S = 0.2
-"""Who takes no batch in so much time of its own has stopped: a batch takes some milliseconds."""
 
 STARTS = ("starting", "started", "not started", "began")
 """The kinds of events about how processes start; `began` is the first of the process itself."""
@@ -135,14 +133,15 @@ class Record:
         """Stay in the middle of a step, at a moment told to nobody, and look at the others.
 
         Who waits for nobody takes its next batches meanwhile, as soon as it gets a core. Who waits
-        for this process stops. Some stop for other reasons, such as an end of an epoch: which ones,
-        grading finds out later, when all that they have done is known. Where they meet once only,
-        there are too few steps to tell.
+        for this process stops, or waits before each of them. Some stop for other reasons, such as
+        an end of an epoch: which ones, grading finds out later, when all that they did is known.
+        Where they meet once only, there are too few steps to tell. While one stays, no other does.
         """
-        if len(self.meeting_steps) < 2:
+        events = self.events("arrived", "stays", "stayed")
+        if len(self.meeting_steps) < 2 or _is_one_staying(events):
             return
+        self.add("stays")
         begin_ns = time.monotonic_ns()
-        events = self.events("arrived", "stayed")
         met = self._at_first_meeting(events)
         last = {event["process"]: event["kind"] for event in events}
         # Who is at a meeting takes no batch, and is known to wait.
@@ -157,12 +156,13 @@ class Record:
             )
             for process, own in list(others.items()):
                 own.look(taken[process])
-                if taken[process] >= _STEPS_MEANWHILE or has_ended(activity(process)):
+                is_done = taken[process] >= _STEPS_MEANWHILE or has_ended(activity(process))
+                if is_done and not own.has_stopped:
                     del others[process]
-            if all(own.without_batch_s >= _OWN_S for own in others.values()):
+            if all(own.has_stopped for own in others.values()):
                 break
             time.sleep(_POLL_S)
-        stopped = [process for process in others if others[process].without_batch_s >= _OWN_S]
+        stopped = [process for process in others if others[process].has_stopped]
         self.add("stayed", since_ns=begin_ns, stopped=stopped)
 
     def _at_first_meeting(self, events):
@@ -185,6 +185,12 @@ class Record:
                 return
             time.sleep(_POLL_S)
         self.add("missed")
+
+
+def _is_one_staying(events):
+    """Return whether a process is held up in a step."""
+    last = {event["process"]: event["kind"] for event in events}
+    return "stays" in last.values()
 
 
 def is_in_start(events):

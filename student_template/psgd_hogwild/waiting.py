@@ -115,6 +115,12 @@ def is_running(state):
     return state in ("R", "D")
 
 
+_OWN_S = 0.2
+"""Who takes no batch in so much time of its own has stopped: a batch takes some milliseconds."""
+_OWN_IN_ALL_S = 0.2
+"""Who needs so much for a few batches has waited before each, for a short time only."""
+
+
 class OwnTime:
     """How long a process has been asleep or on a core since its last batch, as far as was seen.
 
@@ -124,22 +130,28 @@ class OwnTime:
 
     def __init__(self, process, apart):
         """apart: processes that are none of its own, though it may have started them."""
-        self.without_batch_s = 0.0
+        self.without_batch_s = self._in_all_s = 0.0
         self._apart = {*map(str, apart), str(os.getpid())}
         self._family = [str(process)]
         self._num_batches = 0
         self._before = None
 
+    @property
+    def has_stopped(self):
+        """Whether it seems to wait, for one batch or for each of several."""
+        return self.without_batch_s >= _OWN_S or self._in_all_s >= _OWN_IN_ALL_S
+
     def look(self, num_batches):
         """Add what has passed since the last look; num_batches: how many it has taken so far."""
         is_at_rest, cpu_s = _doings(self._family, self._apart)
         now_s = time.monotonic()
-        if self._before is None or num_batches != self._num_batches:
-            self.without_batch_s = 0.0
-        elif is_at_rest and self._before[0]:
-            self.without_batch_s += now_s - self._before[1]
-        else:
-            self.without_batch_s += max(0.0, cpu_s - self._before[2])
+        was_at_rest, before_s, cpu_before_s = self._before or (False, now_s, cpu_s)
+        on_core_s = max(0.0, cpu_s - cpu_before_s)
+        own_s = now_s - before_s if is_at_rest and was_at_rest else on_core_s
+        is_same_batch = num_batches == self._num_batches
+        self.without_batch_s = self.without_batch_s + own_s if is_same_batch else 0.0
+        # Who asks again and again is on a core at many looks, but for a moment only.
+        self._in_all_s += now_s - before_s if is_at_rest else on_core_s
         self._num_batches, self._before = num_batches, (is_at_rest, now_s, cpu_s)
 
 

@@ -7,8 +7,9 @@ forked one 0.1 s of CPU time. While one is being started, it waits for 60 s at m
 process imports torch first. It gives up only when it has seen all others asleep for 3 s, as whoever
 waits for a lock is. A lock around the step cannot pass: its holder stays, so nobody else can come.
 Besides, a process is held up in a step now and then, drawn as it comes to it and told to
-nobody. Each other one has 0.2 s of its own to take a batch, asleep or on a core, so that busy cores
-only make it longer; who does not, in the midst of an epoch and twice in a training, seems to wait.
+nobody. Each other one has 0.2 s of its own to take six batches, asleep or on a core, so that busy
+cores only make it longer; who does not, in the midst of an epoch and twice in a training, seems to
+wait.
 A lock around another part of the batch is asked whether it is held at every forward pass,
 gradient and write (one of a file is told by Linux), and a wait in between leaves its count; both
 are facts of one process, with no clock in them.
@@ -96,8 +97,8 @@ def _wait_in_a_step(case: Hogwild, outcome: Outcome, places: Sequence[str]) -> l
         text += "theirs. They probably waited for it."
         return [found("hogwild.waits_in_step", text, help=_HELP, places=places)]
     if times_stopped(case, outcome) >= _TIMES_STOPPED:
-        text = "More than once, while the grader paused one process in a step, another took no "
-        text += "batch for 0.2 s. It probably waited."
+        text = "More than once, while the grader paused one process in a step, another took too "
+        text += "few batches in 0.2 s: fewer than 6. It probably waited."
         return [found("hogwild.waits_while_held_up", text, help=_HELP, places=places)]
     return []
 
