@@ -8,6 +8,7 @@ from grader.api import (
     Finding,
     RuleViolation,
     Trace,
+    assert_message_depth,
     assert_not_truncated,
     bytes_sent,
     call_name,
@@ -15,6 +16,7 @@ from grader.api import (
     call_site,
     found,
     functions,
+    sends_of,
 )
 
 from .serial import NUM_PARAMETERS, SHAPES
@@ -25,6 +27,7 @@ _ROOT_GIVES = {"broadcast", "scatter"}
 CARRIES_NOTHING = functions.TORCH_BARRIERS | functions.COMPLETION
 _LEAST_SHARE = 0.45
 """Of the bytes that float32 gradients take: sending them as float16 breaks no rule here."""
+_CHAINS = 2
 _FEW_ELEMENTS = 16
 """A loss or a counter in a collective is no gradient."""
 
@@ -56,6 +59,18 @@ def assert_ring_share(trace: Trace, num_calls: int) -> None:
             )
     _assert_sent(trace, 2 * (n - 1) * num_calls, "2(n-1)L", num_calls)
     assert_not_truncated(trace)
+
+
+def assert_ranks_send_together(trace: Trace) -> None:
+    """Assert that steps of a ring do not follow one another from rank to rank.
+
+    Where all ranks send in each step, as many messages form a chain as a rank sends. There may be
+    twice as many, but not as many as all ranks together send. Raises RuleViolation, or NotProven
+    for a trace that is incomplete.
+    """
+    if len(trace.ranks) > _CHAINS:
+        longest = max(len(sends_of(trace, rank)) for rank in range(len(trace.ranks)))
+        assert_message_depth(trace, _CHAINS * longest)
 
 
 def assert_contributes(trace: Trace, ranks: Collection[int], num_calls: int) -> None:

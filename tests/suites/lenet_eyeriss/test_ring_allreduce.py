@@ -19,6 +19,7 @@ from .first_steps import assert_begins, begins_with_chunks, passes_chunks_on
 from .gradient_traffic import (
     assert_added_by_messages,
     assert_carried_by_messages,
+    assert_ranks_send_together,
     assert_ring_share,
 )
 from .later_calls import answers_of_many_calls
@@ -127,6 +128,7 @@ def test_every_process_sends_no_more_than_a_ring_needs(run, ranks):
         assert_nearly_all_in_every_epoch(case, outcome)
         with case_context(case, outcome):
             assert_ring_share(outcome.trace, num_calls(outcome))
+            assert_ranks_send_together(outcome.trace)
 
 
 @points(0.5, requires=test_every_process_sends_to_one_neighbour)
