@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from grader.api import (
     FaultEffect,
     MessageFault,
+    NotProven,
     Outcome,
     assert_answers_follow,
     assert_contributions_sent,
     case_context,
+    counted,
     every_payload_fault,
     holds,
     inject_faults,
@@ -34,12 +36,14 @@ def assert_sums_come_from_payloads(run: Run, answers: Iterable[tuple[Training, O
     are not looked at. What is sent has to be gradients or sums of these, by samples. Where messages
     are still under way after the call, they are not altered, and nothing is asked; nor where code
     that trains wrongly keeps what was altered, as in a buffer that is never cleared. Raises
-    NotProven, and RunFailed where a run ends without alterations.
+    NotProven, also where a call itself computes gradients, and RunFailed where a run ends without
+    alterations.
     """
     for case, outcome in answers:
         if case.buffered_sends:
             continue
         with case_context(case, outcome):
+            _assert_computes_no_gradient(outcome)
             faults = every_payload_fault(outcome, givers_of(outcome) or range(outcome.ranks))
             effects = _effects(run, case, outcome, faults)
             if effects or not faults:
@@ -48,6 +52,20 @@ def assert_sums_come_from_payloads(run: Run, answers: Iterable[tuple[Training, O
             places = np.arange(NUM_PARAMETERS)
             dealt = np.concatenate([places[k :: outcome.ranks] for k in range(outcome.ranks)])
             assert_contributions_sent(outcome, outcome["own"], other_order=dealt)
+
+
+def _assert_computes_no_gradient(outcome: Outcome) -> None:
+    """Assert that no call computes gradients: it could do so from the other ranks' examples."""
+    for rank, (number,) in enumerate(outcome["num_backward"]):
+        if number:
+            raise NotProven.of(
+                "mean.computed_anew",
+                f"on rank {rank}, average_gradients called backward {counted(number, 'time')}. The "
+                "mean might come from gradients that it computes anew; your instructor reviews "
+                "this part",
+                rank=rank,
+                number=int(number),
+            )
 
 
 def _effects(

@@ -86,7 +86,11 @@ class Training(Case):
         """Return the form of what a rank saw: a row an epoch, none where it could not go on."""
         rows = Array("float32", (None, serial.NUM_PARAMETERS))
         names = ("own", "averaged", "returned", "parameters")
-        return {**dict.fromkeys(names, rows), "problem": Text()}
+        return {
+            **dict.fromkeys(names, rows),
+            "problem": Text(),
+            "num_backward": Array("int64", (1,)),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

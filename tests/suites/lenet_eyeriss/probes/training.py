@@ -1,7 +1,10 @@
 """Training of LeNet-5 with the student's average of the gradients."""
 
 import contextlib
+import functools
 from types import SimpleNamespace
+
+import numpy as np
 
 from grader.rank.toolbox import packed, packed_gradients, replaced, stacked, unpacked
 
@@ -26,10 +29,17 @@ def train_epochs(
     All results have one row an epoch: the rank's own gradients, what became of them, what the call
     returned if that looks like gradients, and the parameters after the step. In the last epoch
     the function is called num_more_calls times before that, with the same gradients.
+    num_backward: how often the function itself called backward.
     """
     import torch
 
-    average_gradients, model = _function_and_model(student, file, start)
+    function, model = _function_and_model(student, file, start)
+    backward_calls = []
+
+    def average_gradients(model):
+        with _backward_noted(backward_calls):
+            return function(model)
+
     optimizer = torch.optim.SGD(model.parameters(), lr=learning_rate)
     rows = {"own": [], "averaged": [], "returned": [], "parameters": []}
     problem = ""
@@ -53,6 +63,7 @@ def train_epochs(
     return {
         **{name: stacked(each, len(start)) for name, each in rows.items()},
         "problem": problem,
+        "num_backward": np.array([len(backward_calls)], dtype=np.int64),
     }
 
 
@@ -96,6 +107,25 @@ def _backward(model, images, labels):
 
     inputs = torch.tensor(images)[:, None].float() / 255
     cross_entropy(model(inputs), torch.tensor(labels)).backward()
+
+
+@contextlib.contextmanager
+def _backward_noted(calls):
+    """Let each call of backward add to a list."""
+    import torch
+
+    def noted(differentiate):
+        def differentiated(*arguments, **options):
+            calls.append(differentiate.__name__)
+            return differentiate(*arguments, **options)
+
+        return functools.wraps(differentiate)(differentiated)
+
+    with contextlib.ExitStack() as stack:
+        for name in ("backward", "grad"):
+            value = noted(getattr(torch.autograd, name))
+            stack.enter_context(replaced(torch.autograd, name, value))
+        yield
 
 
 @contextlib.contextmanager
