@@ -17,7 +17,7 @@ from .partial_means import (
 )
 from .proof import assert_steps_come_from_payloads
 from .rules import assert_gradients_only_by, assert_names_of_today, assert_not_through_ddp
-from .shared_tests import assert_trained_in_turns, shared_tests
+from .shared_tests import assert_trained_at_once, assert_trained_in_turns, shared_tests
 from .stages import assert_all_give_gradients, assert_helped, assert_most_give_gradients
 from .train_cases import cases_by_ranks, epoch_of
 
@@ -96,6 +96,16 @@ def test_ranks_take_turns(run):
     assert_trained_in_turns(run, CASES, assert_steps_with_mean)
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_gradients_given)
     assert_steps_come_from_payloads(run, CASES[4], assert_steps_use_all)
+
+
+@stage(20)
+def test_all_reduce_carries_other_numbers(run):
+    """averages correctly, but adds up outside of all_reduce"""
+    if epoch_of(run(4, CASES[4])).holding(assert_gradients_given):
+        not_run("needs ranks that pass something else to all_reduce")
+    assert_partly_averaged(run, CASES[4], assert_steps_with_mean)
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_by_all_reduce)
+    assert_trained_at_once(run, CASES)
 
 
 # Three readers pay 60 to 65 %.
