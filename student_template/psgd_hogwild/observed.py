@@ -15,13 +15,17 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 from waiting import Locks, place
 
-SCALE = 1.0
-"""What this process multiplies the logits by: where each rank has its own, no other rank knows it.
-
-So a gradient shows in which rank it was computed.
-"""
 MAY_SHARE_MEMORY = True
 """Ranks of psgd share none: nobody looks at their locks, and at what they write."""
+
+
+def next_scale():
+    """Return what the next forward pass multiplies the logits by.
+
+    Grading may draw another number in each rank for each pass: then a gradient shows which one it
+    comes from.
+    """
+    return 1.0
 
 
 class ObservedModel(nn.Module):
@@ -37,7 +41,7 @@ class ObservedModel(nn.Module):
 
     def forward(self, x):
         """Return the probabilities; note the batch as soon as its gradient is computed."""
-        weight, bias = self.weight, self.bias
+        weight, bias, scale = self.weight, self.bias, 1.0
         if torch.is_grad_enabled() and weight.requires_grad and bias.requires_grad:
             if MAY_SHARE_MEMORY:
                 watch_writes(self)
@@ -46,7 +50,8 @@ class ObservedModel(nn.Module):
             batch = _Batch(self.record, self._rows(x))
             _fail_if_asked(self.record)
             weight, bias = batch.follow("weight", weight), batch.follow("bias", bias)
-        return F.softmax(SCALE * F.linear(x, weight, bias), dim=-1)
+            scale = next_scale()
+        return F.softmax(scale * F.linear(x, weight, bias), dim=-1)
 
     def _rows(self, x):
         """Return which examples x holds; -1 for what is none of them."""
@@ -61,6 +66,8 @@ class _Batch:
         self.record = record
         self.rows = rows
         self.gradients = {}
+        self.number = _num_forward.get(_here(record), 0)
+        _num_forward[_here(record)] = self.number + 1
 
     def follow(self, name, parameter):
         """Return the parameter's value as an operand whose gradient is noted under `name`."""
@@ -74,7 +81,7 @@ class _Batch:
         if len(self.gradients) == 2:
             # Told first: what is in the record has been told.
             self.record.tell(self.gradients["weight"] + self.gradients["bias"])
-            self.record.add("batch", rows=self.rows, gradients=self.gradients)
+            self.record.add("batch", rows=self.rows, gradients=self.gradients, forward=self.number)
             self.gradients = {}
             _num_batches[_here(self.record)] = _num_batches.get(_here(self.record), 0) + 1
             _num_written[_here(self.record)] = 0
@@ -218,6 +225,8 @@ def _fail_if_asked(record):
         raise RuntimeError(f"batch {number} of this process cannot be trained on")
 
 
+_num_forward = {}
+"""How many forward passes with gradients each process has begun in a training."""
 _num_batches = {}
 """How many gradients each process has computed in a training."""
 _num_met = {}
@@ -271,7 +280,7 @@ def watch_writes(model):
 
 def stop_watching():
     """Undo what watch_writes in this process began."""
-    for noted in (_locks, _num_batches, _num_met, _num_written, _shared_gradients):
+    for noted in (_locks, _num_forward, _num_batches, _num_met, _num_written, _shared_gradients):
         noted.clear()
     while _watching:
         _watching.pop().__exit__(None, None, None)

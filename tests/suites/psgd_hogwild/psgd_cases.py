@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from grader.api import Array, Data, Text
+from grader.api import Array, Data, Outcome, Text
 
 from .digits_cases import Digits
 from .training_cases import Training, batch_results, start_of
@@ -18,6 +19,7 @@ MANY_RANKS = [8, 16]
 """Far more than cores: only what is computed is looked at there, in one short training."""
 BATCH_NS = 6_000_000
 """How long each batch takes at least, which is more than it needs."""
+_MOST_PASSES = 1 << 16
 REAL_SIZE = "real size"
 """Subject of the case whose model is as large as the network of the assignment."""
 GROUPED_RANKS = 5
@@ -33,7 +35,7 @@ class Psgd(Training):
     starts_differ: bool = False
     """Every rank's model begins with weights of its own; those of rank 0 count."""
     scales_differ: bool = False
-    """Every rank's model multiplies its logits by a number that only this rank is told."""
+    """Every rank's model multiplies its logits by numbers that only this rank draws as it goes."""
     groups: tuple[tuple[int, ...], ...] = ()
     """The ranks of each communicator that psgd is called with; none for one of all ranks."""
 
@@ -58,9 +60,10 @@ class Psgd(Training):
         if self.probe == "train_psgd":
             special["batch_s"] = BATCH_NS / 1e9
         inputs = [{**same, **special} for same in super().inputs(random, ranks, data)]
-        if self.probe == "train_psgd":
-            scales = random.uniform(0.5, 1, ranks) if self.scales_differ else np.ones(ranks)
-            inputs = [{**same, "scale": s} for same, s in zip(inputs, scales.tolist(), strict=True)]
+        seeds = random.integers(1, 1 << 62, ranks) * self.scales_differ
+        inputs = [
+            {**same, "scale_seed": seed} for same, seed in zip(inputs, seeds.tolist(), strict=True)
+        ]
         if not self.starts_differ:
             return inputs
         features = inputs[0]["weights"].shape[1]
@@ -73,6 +76,19 @@ class Psgd(Training):
     def _place_of(self, rank: int) -> tuple[int, int]:
         """Return which communicator a rank belongs to, and its rank there."""
         return next((n, group.index(rank)) for n, group in enumerate(self.groups) if rank in group)
+
+
+def scales_of(outcome: Outcome, rank: int) -> NDArray[np.float64]:
+    """Return by what a rank's model multiplied its logits, for each of its batches.
+
+    NaN for a forward pass that no training comes to.
+    """
+    numbers, seed = outcome["forward_passes"][rank], outcome.inputs[rank].get("scale_seed", 0)
+    if not seed:
+        return np.ones(len(numbers))
+    drawn = np.random.default_rng(seed).uniform(0.5, 1, _MOST_PASSES)
+    is_drawn = (numbers >= 0) & (numbers < _MOST_PASSES)
+    return np.where(is_drawn, drawn[np.where(is_drawn, numbers, 0)], np.nan)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,17 +106,18 @@ class Apart(Psgd):
         return batch_results()
 
 
-APART = Apart(num_examples=60, epochs=2, batch_size=4, lr=0.25)
+APART = Apart(num_examples=60, epochs=2, batch_size=4, lr=0.25, scales_differ=True)
 
 
 def cases_of(ranks: int) -> tuple[Psgd, ...]:
     """Return all trainings for a number of ranks: one launch."""
     plain = Psgd(subject="values", num_examples=60, epochs=2, batch_size=4, lr=0.25)
     if ranks in MANY_RANKS:
-        many = replace(plain, num_examples=53, epochs=1, batch_size=2)
+        many = replace(plain, num_examples=53, epochs=1, batch_size=2, scales_differ=True)
         return (replace(many, subject="many ranks", synchronous_sends=True),)
     # Each rank of each group has whole batches only: what becomes of smaller ones costs once.
     grouped = replace(plain, subject="communicators", groups=GROUPS, batch_size=5)
+    grouped = replace(grouped, scales_differ=True)
     return (
         plain,
         Psgd(subject="unequal parts", num_examples=53, epochs=3, batch_size=8, lr=0.125),

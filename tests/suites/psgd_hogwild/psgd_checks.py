@@ -30,7 +30,7 @@ from grader.api import (
 
 from . import softmax_regression
 from .data_parts import assert_complete, assert_disjoint, parts_of
-from .psgd_cases import BATCH_NS, REAL_SIZE, SEVERAL_RANKS, Psgd
+from .psgd_cases import BATCH_NS, REAL_SIZE, SEVERAL_RANKS, Psgd, scales_of
 from .psgd_mistakes import is_same, known_mistake, learned_by_all, likely_ends, why_not_sgd
 from .training_cases import (
     ATOL,
@@ -58,9 +58,9 @@ def assert_sgd(case: Psgd, outcome: Outcome) -> None:
         batches = _batches_by_rank(case, outcome)
         for rank, own in enumerate(batches):
             _assert_learns(rank, own)
-            weights, scale = given_start(outcome, 0), outcome.inputs[rank].get("scale", 1.0)
+            weights, scales = given_start(outcome, 0), scales_of(outcome, rank)
             for number, rows in enumerate(own):
-                given = examples(outcome, rows)
+                given, scale = examples(outcome, rows), scales[number]
                 expected = scale * softmax_regression.gradient(scale * weights, *given)
                 gradient = outcome["gradients"][rank][number].astype(np.float64)
                 if not np.allclose(gradient, expected, rtol=GRADIENT_ATOL, atol=GRADIENT_ATOL):

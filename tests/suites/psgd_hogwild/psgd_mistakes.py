@@ -7,7 +7,7 @@ import numpy as np
 from grader.api import Finding, Outcome, found
 
 from . import softmax_regression
-from .psgd_cases import Psgd
+from .psgd_cases import Psgd, scales_of
 from .softmax_regression import Vector
 from .training_cases import (
     ATOL,
@@ -87,14 +87,15 @@ def why_not_sgd(
     """Return the mistake that leads to the gradient of a rank's batch; none for an unknown one."""
     gradient = outcome["gradients"][rank][number].astype(np.float64)
     given = examples(outcome, batches[rank][number])
-    start = given_start(outcome, 0)
+    start, scale = given_start(outcome, 0), scales_of(outcome, rank)[number]
     before = outcome["gradients"][rank][:number].astype(np.float64)
 
     def is_taken_at(weights: Vector) -> bool:
-        expected = softmax_regression.gradient(weights, *given)
+        expected = scale * softmax_regression.gradient(scale * weights, *given)
         return np.allclose(gradient, expected, rtol=GRADIENT_ATOL, atol=GRADIENT_ATOL)
 
-    if twice := softmax_twice(gradient, start - case.lr * before.sum(axis=0), given):
+    there = start - case.lr * before.sum(axis=0)
+    if twice := softmax_twice(gradient / scale, scale * there, given):
         return twice
     if is_taken_at(start - case.lr * before.cumsum(axis=0).sum(axis=0)):
         text = f"Before batch {number}, rank {rank}'s steps used earlier batches' gradients again."

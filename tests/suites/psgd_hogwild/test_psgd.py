@@ -104,6 +104,8 @@ def test_each_rank_runs_sgd(run, ranks):
     """runs plain SGD on each rank, with the loss from training.py"""
     for case, outcome in run(ranks, CASES[ranks]).having(subject="values"):
         assert_sgd(case, outcome)
+    for case, outcome in real_length(run, ranks, "length"):
+        assert_sgd(case.as_drawn(outcome), outcome)
 
 
 @points(0.5)
@@ -167,7 +169,7 @@ def test_one_rank_is_plain_sgd(run, ranks):
 
 
 # A fair person pays 88 % where COMM_WORLD stands in place of comm.
-@points(1.25)
+@points(1.25, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", [GROUPED_RANKS])
 def test_any_communicator(run, ranks):
     """trains correctly on the ranks of any communicator"""
@@ -185,7 +187,7 @@ def test_works_without_buffering(run, ranks):
         assert_come_together(case, outcome)
 
 
-@points(1)
+@points(1, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", MANY_RANKS)
 def test_many_ranks(run, ranks):
     """trains correctly on 8 and 16 ranks, without buffering"""

@@ -39,7 +39,7 @@ GRADIENT_ATOL = 1e-4
 
 _FOR_EACH_BATCH = (
     *("rows_per_batch", "gradients"),
-    *("processes", "threads", "ended_ns"),
+    *("processes", "threads", "forward_passes", "ended_ns"),
 )
 
 

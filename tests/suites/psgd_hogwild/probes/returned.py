@@ -38,6 +38,7 @@ def batches_seen(model):
         "gradients": stacked(gradients, num_parameters),
         "processes": numbered(batches, "process"),
         "threads": numbered(batches, "thread"),
+        "forward_passes": np.array([each.get("forward", 0) for each in batches], dtype=np.int64),
         "ended_ns": np.array([event["time_ns"] for event in batches], dtype=np.int64),
     }
 

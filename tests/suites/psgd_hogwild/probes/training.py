@@ -23,12 +23,15 @@ from .children import (
 from .returned import batches_seen, numbered, stays_of, trained_and_seen
 
 _MAX_PLACE_CHARS = 200
+_SCALES = (0.5, 1.0)
 
 
-def train_psgd(student, comm, *, inputs, labels, weights, biases, seed, groups, scale, **settings):
+def train_psgd(
+    student, comm, *, inputs, labels, weights, biases, seed, groups, scale_seed, **settings
+):
     """Call the student's psgd on a model that writes down what it is trained on.
 
-    scale: what this rank's model multiplies the logits by.
+    scale_seed: of the numbers by which this rank's model multiplies the logits; 0 for none.
 
     groups: for each rank of comm, which communicator it belongs to and its place there; none for
     comm itself.
@@ -41,15 +44,15 @@ def train_psgd(student, comm, *, inputs, labels, weights, biases, seed, groups, 
         comm = comm.Split(color, place)
     model, dataset = _prepare(inputs, labels, weights, biases)
     torch.manual_seed(seed)
-    settings_of_rank = {"SCALE": scale, "MAY_SHARE_MEMORY": False}
-    with student.phase(), _no_more_watching(), contextlib.ExitStack() as stack:
-        for name, value in settings_of_rank.items():
-            stack.enter_context(replaced(observed, name, value))
+    may_share = replaced(observed, "MAY_SHARE_MEMORY", False)
+    with student.phase(), _no_more_watching(), may_share, _scales_drawn(scale_seed):
         trained = psgd(comm, model, dataset, seed=seed, **settings)
     return trained_and_seen(model, trained, "psgd")
 
 
-def train_psgd_apart(student, comm, *, inputs, labels, weights, biases, seed, groups, **settings):
+def train_psgd_apart(
+    student, comm, *, inputs, labels, weights, biases, seed, groups, scale_seed, **settings
+):
     """Call the student's psgd; end it where a rank has trained and wants to exchange, or fails."""
     from mpi4py import MPI
 
@@ -64,7 +67,7 @@ def train_psgd_apart(student, comm, *, inputs, labels, weights, biases, seed, gr
 
     torch.manual_seed(seed)
     world = replaced(MPI, "COMM_WORLD", Apart(MPI.COMM_WORLD))
-    with student.phase(), _no_more_watching(), world:
+    with student.phase(), _no_more_watching(), world, _scales_drawn(scale_seed):
         try:
             psgd(Apart(comm), model, dataset, seed=seed, **settings)
         except Exception:
@@ -179,6 +182,20 @@ def _prepare(
     )
     model = ObservedModel(torch.from_numpy(weights), torch.from_numpy(biases), inputs, record)
     return model, TensorDataset(inputs, torch.from_numpy(labels))
+
+
+@contextlib.contextmanager
+def _scales_drawn(seed):
+    """Let each forward pass of this rank draw what it multiplies the logits by, unless seed is 0.
+
+    It does so as it begins: what has not begun is known to nobody.
+    """
+    import observed
+
+    scales = np.random.default_rng(seed)
+    draw = (lambda: float(scales.uniform(*_SCALES))) if seed else observed.next_scale
+    with replaced(observed, "next_scale", draw):
+        yield
 
 
 def _first_place(events):

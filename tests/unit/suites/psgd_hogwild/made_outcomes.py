@@ -72,6 +72,7 @@ def told(
         else gradients.astype(np.float32),
         "processes": who,
         "threads": who,
+        "forward_passes": numbers,
         "ended_ns": STEP_NS * numbers + STEP_NS // 2,
     }
 
