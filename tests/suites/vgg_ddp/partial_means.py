@@ -23,6 +23,7 @@ from .examples import assert_batch_sizes, assert_shared_out
 from .later import assert_holds_later
 from .proof import assert_steps_come_from_payloads
 from .train_cases import Training, epoch_of
+from .wide import assert_part_averaged_when_wide
 
 _RANKS = 4
 _LEAST_SHARE = 0.4
@@ -44,6 +45,7 @@ def assert_partly_averaged(run: Run, cases: tuple[Training, ...], averaged: Chec
     for case, outcome in epoch_of(launch):
         assert_steps_come_from_payloads(run, cases, _averaged_as_in(case, outcome))
     assert_holds_later(launch, averaged)
+    assert_part_averaged_when_wide(launch)
 
 
 def assert_steps_of_all_but_one_use_mean(case: Training, outcome: Outcome) -> None:

@@ -30,6 +30,7 @@ from .proof import assert_steps_come_from_payloads
 from .rules import assert_folders_created, assert_options_of_handout, assert_plain
 from .steps import assert_trained
 from .train_cases import NUM_PAUSED, epoch_of, first_batch_of, late_of
+from .wide import assert_averaged_when_wide
 
 _PASSES = ("paused_forward_ns", "paused_backward_ns")
 
@@ -94,6 +95,7 @@ def shared_tests(
         assert_holds_later(run(4, cases[4]), assert_steps_use_all)
         assert_holds_later(run(4, cases[4]), given, where=assert_steps_use_all)
         assert_trained_at_once(run, cases)
+        assert_averaged_when_wide(run(4, cases[4]))
 
     def test_replicas_stay_equal(run):
         """keeps the parameters of all ranks equal"""

@@ -27,6 +27,7 @@ from .rules import (
 from .shared_tests import assert_trained_at_once, assert_trained_in_turns, shared_tests
 from .stages import assert_helped
 from .train_cases import cases_by_ranks, epoch_of
+from .wide import assert_averaged_when_wide
 
 pytestmark = [part("ddp"), pytest.mark.mpi]
 
@@ -60,6 +61,7 @@ def test_step_uses_all_gradients(run):
     assert_steps_come_from_backward(run, CASES[4])
     assert_holds_later(run(4, CASES[4]), assert_replicas_equal)
     assert_trained_at_once(run, CASES)
+    assert_averaged_when_wide(run(4, CASES[4]))
 
 
 averaged = partial(points, requires=test_step_uses_all_gradients)

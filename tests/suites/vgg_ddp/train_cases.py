@@ -27,6 +27,11 @@ _NUM_IN_ALL = 41
 FIRST_CHANNELS = 4
 """A sixteenth of the real network's: each step takes a hundredth of a second."""
 
+_WIDE = (24, 41)
+"""The same where gradients have a million numbers and more; drawn."""
+NUM_PLACES = 2000
+"""Of these, how many are seen."""
+
 IMAGE = (3, 32, 32)
 
 _NUM_TEST_EXAMPLES = 32
@@ -54,7 +59,10 @@ class Training(Case):
 
     file: str
     extent: str = "epoch"
-    """How far the script is let go: `first batch`, `exchange`, `epoch`, `late` or `program`."""
+    """How far the script is let go: `first batch`, `exchange`, `epoch`, `late` or `program`.
+
+    Or `wide`: one step with a wider network, of whose gradients few numbers are seen.
+    """
     phase: str = "between"
     """Which calls are traced: see the probe."""
     exchange: str = ""
@@ -80,6 +88,7 @@ class Training(Case):
             "exchange": "up to the first exchanged gradient",
             "epoch": f"{NUM_STEPS} iterations",
             "late": f"{NUM_STEPS} later iterations",
+            "wide": "1 iteration with a wider network",
             "program": "the whole program",
         }
         helped = ", helped by the grader" if self.is_helped else ""
@@ -90,7 +99,8 @@ class Training(Case):
     @property
     def num_examples(self) -> int:
         """Return how many examples the training set has."""
-        return _NUM_IN_ALL * BATCH_SIZE if self.extent == "late" else NUM_EXAMPLES
+        special = {"late": _NUM_IN_ALL * BATCH_SIZE, "wide": _NUM_TEST_EXAMPLES}
+        return special.get(self.extent, NUM_EXAMPLES)
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
@@ -114,11 +124,14 @@ class Training(Case):
             "pauses": self._pauses(random, earlier),
             "phase": self.phase,
             "first_channels": self.first_channels,
+            "places": random.random(NUM_PLACES * (self.extent == "wide")),
             "seed": int(random.integers(1 << 30)),
             "num_examples": self.num_examples,
-            **_images(random, data, "train", NUM_EXAMPLES),
+            **_images(random, data, "train", min(self.num_examples, NUM_EXAMPLES)),
             **_images(random, data, "test", _NUM_TEST_EXAMPLES),
         }
+        if self.extent == "wide":
+            same["first_channels"] = int(random.integers(*_WIDE))
         return [same] * ranks
 
     def _num_earlier_steps(self, random: np.random.Generator) -> int:
@@ -150,6 +163,11 @@ class Training(Case):
             "respelt": Text(),
             "created_folders": Text(),
         }
+        if self.extent == "wide":
+            return {
+                **seen,
+                **dict.fromkeys(("local", "used"), Array("float32", (None, NUM_PLACES))),
+            }
         if self.extent not in ("epoch", "late", "exchange"):
             return seen
         return {**seen, **_OF_STEPS, "old_names": Text()}
@@ -228,6 +246,7 @@ def cases_by_ranks(
             epoch,
             replace(epoch, extent="program", exchange="", first_channels=1),
             replace(epoch, extent="late", first_channels=1),
+            replace(epoch, extent="wide", exchange=""),
         ),
         2: timing_cases(file, how, 0, values=epoch) if how else (epoch,),
         1: (epoch,),

@@ -13,7 +13,7 @@ _MAY_BE_NEW = {"__init__", "__getattr__", "__doc__", "__repr__", "extra_repr"}
 """What a subclass of DistributedDataParallel may define anew."""
 
 
-_LOOKS_AT_STEPS = ("epoch", "late", "exchange", "printing")
+_LOOKS_AT_STEPS = ("epoch", "late", "exchange", "printing", "wide")
 _MAX_NUM_STEPS = 64
 _MAX_NUM_PARAMETERS = 10_000
 """Of a training that comes to its own end: what a longer or larger one does is not kept."""
@@ -23,10 +23,17 @@ class Log:
     """What the training of this rank did, step by step."""
 
     def __init__(
-        self, extent, num_steps, exchange, num_earlier_steps=0, drawn_step=None, pauses=()
+        self,
+        extent,
+        num_steps,
+        exchange,
+        num_earlier_steps=0,
+        drawn_step=None,
+        pauses=(),
+        places=(),
     ):
         self.extent, self.num_steps, self.exchange = extent, num_steps, exchange
-        self.drawn_step = drawn_step
+        self.drawn_step, self.places = drawn_step, np.asarray(places)
         """The only one whose images are kept; None for all."""
         self.num_earlier_steps = num_earlier_steps
         """How many steps are still to come before those that are noted."""
@@ -172,7 +179,7 @@ class Log:
             return
         step.used, step.parameters = used, parameters
         step.is_wrapped = any(_averages(each, self.network) for each in self.wrappers)
-        if len(self.steps) == self.num_steps:
+        if len(self.steps) == self.num_steps or self.extent == "wide":
             raise Enough
 
     def _can_keep(self, *vectors):
@@ -212,6 +219,11 @@ class Log:
         }
         if self.extent not in _LOOKS_AT_STEPS:
             return found
+        if self.extent == "wide":
+            places = (self.places * len(start)).astype(np.int64)
+            for name in ("local", "used"):
+                found[name] = stacked([getattr(each, name)[places] for each in steps], len(places))
+            return {**found, "start": start[:0]}
         steps = [step for step in steps if hasattr(step, "parameters")]
         images = [step.images for step in steps] or [np.zeros((0, 3, 32, 32))]
         found["images"] = np.concatenate(images).astype(np.float32)

@@ -15,7 +15,7 @@ _MAX_NUM_CHARS = 20_000
 
 def train(
     student, comm, *, file, takes_flags, extent, num_steps, num_earlier_steps, phase, exchange,
-    is_helped, seed, first_channels, num_examples, pauses, **data,
+    is_helped, seed, first_channels, num_examples, pauses, places, **data,
 ):  # fmt: skip
     """Run the student's script once, as a node of its own, and return what its training did.
 
@@ -24,13 +24,14 @@ def train(
     follow `num_earlier_steps` others, and `program` lets it come to its own end. phase: where calls
     count: in `all` of the script, `between` the start of backward and the step (without what
     DistributedDataParallel sends in backward), or in `backward` alone. exchange: the operation
-    whose contents are looked at. pauses: see `DrawnPauses`. is_helped: what may stop a script
-    before it trains is done for it: see `helped`.
+    whose contents are looked at. pauses: see `DrawnPauses`. places: which numbers of gradients are
+    kept of a `wide` network, from 0 to 1. is_helped: what may stop a script before it trains is
+    done for it: see `helped`.
     """
     flags = []
     if num_examples > len(data["train_images"]):
         _repeat(data, num_examples)
-    log = Log(extent, num_steps, exchange, num_earlier_steps, pauses=pauses)
+    log = Log(extent, num_steps, exchange, num_earlier_steps, pauses=pauses, places=places)
     with helped(comm) if is_helped else contextlib.nullcontext():
         if takes_flags:
             address, num_nodes, rank = comm.be_nodes(), str(comm.size), str(comm.rank)
