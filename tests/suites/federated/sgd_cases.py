@@ -24,6 +24,7 @@ from .step_checks import (
     assert_model_kept,
     assert_one_model,
     assert_one_start,
+    assert_reduced_in_time,
     assert_steps_use_all,
     assert_summed,
     assert_workers_follow,
@@ -88,6 +89,7 @@ class StepChecks:
         self.every_parameter = self._of_holders(assert_every_parameter)
         self.sgd = self._of_holders(assert_sgd)
         self.cleared = self._of_holders(assert_cleared)
+        self.in_time = self._of_holders(assert_reduced_in_time)
         self.one_model = self._of_steps(assert_one_model)
         self.workers_follow = self._of_steps(assert_workers_follow)
         self.model_kept = self._of_holders(assert_model_kept)

@@ -7,7 +7,6 @@ import numpy as np
 from grader.api import WrongAnswer, found, ranks_text
 
 from .differences import difference, fits
-from .explaining import Mixture
 from .gradient_shares import division_slip, shares_used
 from .step_mixtures import (
     comes_to_one_model,
@@ -50,13 +49,25 @@ def assert_one_start(steps: Steps) -> None:
         raise WrongAnswer.of("start.not_the_servers", text, help=_ONE_START)
 
 
+def assert_reduced_in_time(steps: Steps, holders: Sequence[int]) -> None:
+    """Assert that no step comes before the gradients of other ranks are added; raises WrongAnswer.
+
+    What is left in `.grad` after a step that used none of them came too late.
+    """
+    for rank in holders:
+        left = steps.gradient_left(rank)
+        for step in known_steps(steps, rank) if left and holds_others(left, rank, steps) else ():
+            if step.made_of is not None and not holds_others(step.made_of, rank, steps):
+                raise not_of_others(step, step.made_of, rank, steps)
+
+
 def assert_summed(steps: Steps, holders: Sequence[int]) -> None:
     """Assert that what every holder makes of the gradients has as much of each rank's.
 
-    It is in its steps, or left in `.grad` where these are no sums. Raises WrongAnswer.
+    It may be in its steps, or in its `.grad` after the last one. Raises WrongAnswer.
     """
     for rank in holders:
-        left = _left_unexplained(steps, rank)
+        left = steps.gradient_left(rank)
         if left is not None and is_complete(left, steps):
             continue
         for step in known_steps(steps, rank):
@@ -85,7 +96,7 @@ def assert_divided(steps: Steps, holders: Sequence[int]) -> None:
     share = 1 / len(steps.computing)
     is_known = False
     for rank in holders:
-        left = _left_unexplained(steps, rank)
+        left = steps.gradient_left(rank)
         if left is not None and holds_others(left, rank, steps):
             is_known = True
             if left.counts_each(share):
@@ -124,13 +135,15 @@ def assert_every_parameter(steps: Steps, holders: Sequence[int]) -> None:
     """
     is_known = False
     for rank in holders:
-        left = _left_unexplained(steps, rank)
+        left = steps.gradient_left(rank)
         is_left = left is not None and holds_others(left, rank, steps)
         if left is not None and is_left and not left.misfits:
             is_known = True
             continue
         for step in known_steps(steps, rank):
             made = mixture_of(step, rank)
+            if left is not None and is_left and not holds_others(made, rank, steps):
+                made = left
             if not holds_others(made, rank, steps):
                 continue
             is_known = True
@@ -146,12 +159,6 @@ def assert_every_parameter(steps: Steps, holders: Sequence[int]) -> None:
                 raise WrongAnswer(reason, difference_of(step))
     if not is_known:
         assert_steps_use_all(steps, holders)
-
-
-def _left_unexplained(steps: Steps, rank: int) -> Mixture | None:
-    """Return what a rank is left with as its gradient, where some step is no sum of gradients."""
-    is_explained = all(step.made_of is not None for step in steps.of(rank))
-    return None if is_explained else steps.gradient_left(rank)
 
 
 def assert_one_model(steps: Steps) -> None:

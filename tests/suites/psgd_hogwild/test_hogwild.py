@@ -111,6 +111,7 @@ def test_weights_are_in_shared_memory(run):
 def test_gradients_are_each_process_own(run):
     """keeps each process's gradients in its own memory"""
     assert_with_two(run, assert_own_gradients)
+    assert_with_two(run, assert_same_time)
 
 
 @points(1.5, requires=(test_weights_are_in_shared_memory, test_every_step_is_in_the_result))
@@ -141,9 +142,11 @@ def test_more_processes(run):
                 check(case.as_drawn(outcome), outcome)
 
 
+# Four readers pay 40 to 43 % where one process after the other trains.
 @points(1, requires=test_num_processes_processes_train)
 def test_a_failed_process_is_noticed(run):
-    """raises an exception when a process fails"""
+    """raises an exception when one of several running processes fails"""
+    assert_with_two(run, assert_same_time)
     for case, outcome in run(1, CASES).having(subject="failure"):
         assert_failure_noticed(case, outcome)
 
