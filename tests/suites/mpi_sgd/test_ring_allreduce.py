@@ -102,7 +102,7 @@ test_only_point_to_point_calls = passed_on(0.75)(SHARED.test_only_point_to_point
 
 @passed_on(1.5)
 def test_one_neighbour(run):
-    """sends to one neighbour only, in one direction, from all ranks in each step"""
+    """sends to one neighbour only, from all ranks in each step"""
     assert_rule(
         run, CASES, lambda case, outcome: assert_one_neighbour(outcome.trace), everywhere=True
     )

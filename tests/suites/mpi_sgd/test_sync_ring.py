@@ -62,7 +62,7 @@ def test_gradients_come_together(run):
 @points(0.5, requires=test_gradients_come_together)
 @pytest.mark.parametrize("ranks", FEW_RANKS)
 def test_every_process_takes_the_summed_step(run, ranks):
-    """matches serial training after one step, by a ring; ranks take no turns"""
+    """matches serial training after one step, by a ring, at once"""
 
     def rule(case, outcome):
         # A mistake in the ring's own file has its price below.

@@ -145,7 +145,7 @@ def test_more_processes(run):
 # Four readers pay 40 to 43 % where one process after the other trains.
 @points(1, requires=test_num_processes_processes_train)
 def test_a_failed_process_is_noticed(run):
-    """raises an exception when one of several running processes fails"""
+    """raises an exception when one of several processes fails"""
     assert_with_two(run, assert_same_time)
     for case, outcome in run(1, CASES).having(subject="failure"):
         assert_failure_noticed(case, outcome)
