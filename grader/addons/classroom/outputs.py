@@ -87,7 +87,7 @@ def write_all(
 
 def _tell_changes(changes: Sequence[tuple[str, str, str]], file: Path) -> None:
     """Write and print whose mark differs from the previous gradebook."""
-    marks = counted(len(changes), "mark differs", "marks differ")
+    marks = counted(len(changes), "mark differs", "marks differ") if changes else "no mark differs"
     show(f"{marks} from the previous gradebook{':' if changes else ''}")
     if changes:
         write_atomically(file, csv_text([("id", "before", "after"), *changes]))
