@@ -220,6 +220,20 @@ def test_ranks_train_apart(run):
         assert_sgd(case, outcome)
 
 
+@stage(4.25)
+def test_ranks_train_in_turns(run):
+    """trains correctly, but one rank after another"""
+    for ranks in ENOUGH_RANKS:
+        for case, outcome in run(ranks, CASES[ranks]).having(subject="values"):
+            for check in (assert_parts_disjoint, assert_parts_complete, assert_sgd, assert_mean):
+                check(case, outcome)
+            assert_weights_given(case, outcome)
+        assert_weights_come_by_mpi(run, case, outcome)
+    # Here nobody knows beforehand what another rank's model multiplies by.
+    for case, outcome in run(GROUPED_RANKS, CASES[GROUPED_RANKS]).having(subject="communicators"):
+        assert_sgd(case, outcome)
+
+
 @stage(4)
 def test_ranks_take_no_step(run):
     """computes gradients on its own part, but takes no step"""
