@@ -7,6 +7,7 @@ SUITES = Path(__file__).parents[1] / "suites"
 WHAT_ELSE_DECIDES = {
     "counts_server": "the formula's answer beside it",
     "is_early": "nothing does, but one call of join() earns the same points",
+    "num_backward": "altered messages have to change the mean, however often it is called",
     "num_failed": "hogwild itself has to raise",
     "num_steps": "nothing does, but a rank that has an optimizer can as well let it step",
     "optimizer_steps": "the server's messages carry the model that the worker goes on with",

@@ -67,7 +67,7 @@ def test_a_part_on_torch_distributed_as_json(tmp_path):
     file = tmp_path / "trace.json"
     done = grade_trace("reference/vgg_ddp", "--part", "allreduce", "--json", file)
     assert done.returncode == 0, done.stderr
-    assert "vgg_ddp, allreduce, case 2 of 4: 2 iterations" in done.stdout
+    assert "vgg_ddp, allreduce, case 2 of 5: 2 iterations" in done.stdout
     data = json.loads(file.read_text())
     assert data["case"] == 2 and data["communicators"] == [{"name": "world", "size": 4}]
     for rank in data["ranks"]:

@@ -28,6 +28,7 @@ CASE: Fit = next(
 )
 STEP_NUM_BYTES = 8 * serial.num_parameters(CASE.sizes)
 DUMMIES_NUM_BYTES = 8 * 65
+BIASES_NUM_BYTES = 8 * sum(CASE.sizes[1:])
 
 
 def done(step_by_rank: Sequence[Sequence[Call]], once: Sequence[Call] = ()) -> Outcome:
@@ -173,18 +174,27 @@ def test_a_collective_for_a_number_beside_a_ring_carries_none() -> None:
     assert_messages_carry_gradients(CASE, done(step))
 
 
-@pytest.mark.parametrize("function, is_enough", [("Allreduce", True), ("Bcast", False)])
-def test_messages_need_not_carry_what_a_collective_sums(function: str, is_enough: bool) -> None:
-    """Half of what the other two thirds take around a ring is enough: they may be float32."""
-    rest = STEP_NUM_BYTES // 3
-    ring = ring_step(-(-(RANKS - 1) * (STEP_NUM_BYTES - rest) // RANKS))
-    beside = done([[*step, call(function, rest, peer=0)] for step in ring])
-    for check in (assert_messages_carry_gradients, assert_ring_traffic):
-        if is_enough:
-            check(CASE, beside)
-            continue
-        with pytest.raises(RuleViolation):
-            check(CASE, beside)
+def beside(function: str, num_bytes: int) -> Outcome:
+    """Return a fit whose collective takes so many bytes of a step, and a float32 ring the rest."""
+    ring = ring_step(-(-(RANKS - 1) * (STEP_NUM_BYTES - num_bytes) // RANKS))
+    return done([[*step, call(function, num_bytes, peer=0)] for step in ring])
+
+
+def test_messages_need_not_carry_what_a_collective_sums() -> None:
+    """A ring of the weights alone is one; a ring that lacks weights only carries gradients."""
+    biases = beside("Allreduce", BIASES_NUM_BYTES)
+    assert_messages_carry_gradients(CASE, biases)
+    assert_ring_traffic(CASE, biases)
+    third = beside("Allreduce", STEP_NUM_BYTES // 3)
+    assert_messages_carry_gradients(CASE, third)
+    with raising(RuleViolation, "sync_ring.traffic_unlike_a_ring"):
+        assert_ring_traffic(CASE, third)
+
+
+@pytest.mark.parametrize("check", [assert_messages_carry_gradients, assert_ring_traffic])
+def test_messages_must_carry_what_a_collective_does_not_sum(check) -> None:
+    with pytest.raises(RuleViolation):
+        check(CASE, beside("Bcast", STEP_NUM_BYTES // 3))
 
 
 def test_a_pickled_number_is_no_array() -> None:
