@@ -77,7 +77,7 @@ def assert_none_in_turns(runs: Runs, unbuffered: Iterable[Answered] = ()) -> Non
     """Assert that `in_turns` returns no run. Raises RuleViolation."""
     for case, outcome in in_turns(runs, unbuffered):
         with case_context(case, outcome):
-            assert_at_once(outcome["paused_ns"])
+            assert_at_once(outcome["paused_ns"], outcome.trace)
 
 
 def _longer(run: Run, ended: Sequence[Answered], checks: Sequence[Check]) -> Runs:

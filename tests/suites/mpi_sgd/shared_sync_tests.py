@@ -43,8 +43,9 @@ def shared_tests(file: str, cases: Cases) -> SimpleNamespace:
         several = run(ranks, cases[ranks]).having(group=SEVERAL_STEPS)
         for case, outcome in several.holding(assert_trained_as_one_process):
             with case_context(case, outcome):
-                assert_at_once(outcome["paused_ns"])
-                assert_at_once(outcome["paused_later_ns"])
+                for spans_ns in (outcome["paused_ns"], outcome["paused_later_ns"]):
+                    assert_at_once(spans_ns)
+                    assert_at_once(spans_ns, outcome.trace)
 
     @pytest.mark.parametrize("ranks", STEPPING_RANKS)
     def test_several_steps(run, ranks):

@@ -28,7 +28,7 @@ def test_one_overlap_is_enough_and_few_pauses_tell_nothing(spans_ns):
 
 
 def test_ranks_whose_pauses_never_overlap_take_turns():
-    with pytest.raises(RuleViolation, match="Ranks 0 and 2 never computed") as raised:
+    with pytest.raises(RuleViolation, match="Ranks 0 and 2 took turns") as raised:
         assert_at_once([spans((0, 10), (20, 30)), spans(), spans((10, 20), (30, 40))])
     (finding,) = raised.value.findings
     assert finding.key == "rule.one_after_another"
@@ -84,6 +84,14 @@ def test_a_slow_server_that_waits_for_nobody_is_not_accused():
     found, trace = served((1, 2), waits=False)
     assert take_turns(found)
     assert not take_turns(found, trace)
+
+
+def test_turns_after_a_first_step_at_once_are_seen_in_the_calls():
+    """What ranks do in their first step says nothing of the next ones."""
+    found, trace = served((1, 2), waits=True)
+    at_once = [spans(*((0, 1) for _ in each[:1]), *each.tolist()) for each in found]
+    assert not take_turns(at_once)
+    assert take_turns(at_once, trace)
 
 
 def told_by_sends(*, synchronous):
