@@ -1,6 +1,7 @@
 """How much each rank put into messages and collectives, and who talks with whom."""
 
 from collections.abc import Collection, Mapping
+from itertools import permutations
 
 from grader.api import (
     Call,
@@ -171,23 +172,36 @@ def averaging_root(trace: Trace, num_times: int) -> int | None:
     """Return a root that gathers all others' gradients, and alone gives back what it makes of them.
 
     num_times: how many models' worth it gets of each. A root that passes on all that it gathers,
-    so that every rank averages by itself, is not meant, nor what is summed on its way.
+    so that every rank averages by itself, is not meant, nor what is summed on its way. Messages
+    tell a root only where there are others that send each other none.
     """
-    size, least = len(trace.ranks), num_times * lenet.MODEL_NUM_BYTES / 2
-    for root, seen in enumerate(trace.ranks):
+    ranks, least = range(len(trace.ranks)), num_times * lenet.MODEL_NUM_BYTES / 2
+    sent = {pair: _sent_num_bytes(trace, *pair) for pair in permutations(ranks, 2)}
+    for root in ranks:
+        others = [rank for rank in ranks if rank != root]
+        beside = sum(sent[pair] for pair in permutations(others, 2))
+        is_star = len(others) > 1 and beside < least
         gathered = [
             sum(call.num_bytes for call in trace.ranks[rank].calls if _is_gathered_at(root, call))
-            for rank in range(size)
-            if rank != root
+            + is_star * sent[rank, root]
+            for rank in others
         ]
         handed_out = sum(
             call.num_bytes
-            for call in seen.calls
+            for call in trace.ranks[root].calls
             if call.function in _ONLY_ROOT_GIVES and call.peer == root
         )
-        if size > 1 and min(gathered) >= least <= handed_out < 2 * _SLACK * least:
+        handed_out += is_star * min((sent[root, rank] for rank in others), default=0)
+        if others and min(gathered) >= least <= handed_out < 2 * _SLACK * least:
             return root
     return None
+
+
+def _sent_num_bytes(trace: Trace, rank: int, other: int) -> int:
+    """Return how many bytes a rank sent another, but for what makes up a lower-case reduce."""
+    own = reduction_communicators(trace.ranks[rank].calls)
+    sent = messages(trace, rank, other)
+    return sum(call.num_bytes for call in sent if call.communicator not in own)
 
 
 def _is_gathered_at(root: int, call: Call) -> bool:

@@ -74,8 +74,8 @@ def lone_stepper(outcome: Outcome) -> int | None:
 def assert_no_rank_averages_alone(case: Training, outcome: Outcome) -> None:
     """Assert that no rank gathers all gradients and averages them for the others."""
     if (root := averaging_root(outcome.trace, num_steps_of(outcome))) is not None:
-        text = f"Rank {root} gathered all gradients and broadcast what it made of them, as a "
-        text += "server does."
+        text = f"Rank {root} gathered all gradients and sent the others what it made of them, as "
+        text += "a server does."
         helps = "without a server, the ranks must sum the gradients with an all-reduce"
         with case_context(case, outcome):
             raise RuleViolation.of("serverless.root_averages", text, help=helps, rank=root)

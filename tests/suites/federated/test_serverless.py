@@ -260,7 +260,8 @@ def test_ranks_take_turns(run: Run, checks: StepChecks) -> None:
 def test_one_rank_averages_for_all(run: Run, checks: StepChecks) -> None:
     """trains correctly, but one rank averages all gradients"""
     for case, outcome in runs_of(run, *checks.everything):
-        if averaging_root(outcome.trace, num_steps_of(outcome)) is None:
+        # Between two ranks, messages look as they do where each averages by itself.
+        if outcome.ranks > 2 and averaging_root(outcome.trace, num_steps_of(outcome)) is None:
             not_run("needs a rank that averages for all")
         assert_every_rank_steps(case, outcome)
         for check in checks.everything:

@@ -1,9 +1,8 @@
 """What must come of psgd: each rank's SGD, the parts of the data, and the mean."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, permutations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from grader.api import (
     Outcome,
     RuleViolation,
     WrongAnswer,
+    assert_at_once,
     assert_every_rank,
     assert_not_truncated,
     call_name,
@@ -182,60 +182,18 @@ def assert_silent_meanwhile(case: Psgd, outcome: Outcome) -> None:
 
 
 def assert_train_at_once(case: Psgd, outcome: Outcome) -> None:
-    """Assert that no rank begins to train only after another one, done with it, has told it so.
+    """Assert that no two ranks take turns in training, as `take_turns` tells by their calls.
 
-    That shows in numbers of calls: before its first batch ended, a rank has received more messages
-    from another than that one had sent, has ended a synchronous send that it had not received, or
-    has gone through more collectives than it had begun, before its last batch ended. Not judged
-    where calls are lost. Raises RuleViolation.
+    Not judged where calls are lost. Raises RuleViolation.
     """
-    trace, ranks = outcome.trace, range(outcome.ranks)
-    if any(seen.truncated for seen in trace.ranks):
+    if any(seen.truncated for seen in outcome.trace.ranks):
         return
+    ended = [np.sort(outcome["ended_ns"][rank]) for rank in range(outcome.ranks)]
+    batches = [np.stack([each - BATCH_NS, each], axis=1) for each in ended]
     with case_context(case, outcome):
-        ended = [outcome["ended_ns"][rank] for rank in ranks]
-        for later, earlier in permutations((rank for rank in ranks if len(ended[rank])), 2):
-            first_ns, last_ns = ended[later].min(), ended[earlier].max()
-            got = [call for call in trace.ranks[later].calls if 0 < call.completed_ns < first_ns]
-            gave = [call for call in trace.ranks[earlier].calls if call.entered_ns < last_ns]
-            num_received = sum(call.is_receive and call.matched_source == earlier for call in got)
-            num_sent = sum(call.is_send and call.peer == later for call in gave)
-            through, begun = (
-                Counter(
-                    call.communicator for call in calls if call.function in functions.COLLECTIVES
-                )
-                for calls in (got, gave)
-            )
-            both = {call.communicator for call in trace.ranks[earlier].calls}
-            is_told = num_received > num_sent or _ends_unreceived_send(later, got, earlier, gave)
-            if is_told or any(through[each] > begun[each] for each in both):
-                text = f"Rank {later} began to train only after rank {earlier} had trained and "
-                text += "told it so."
-                helps = "all ranks must train at the same time"
-                facts = {"rank": later, "other": earlier}
-                raise RuleViolation.of("psgd.one_after_another", text, help=helps, **facts)
-
-
-def _ends_unreceived_send(
-    sender: int, sent: Sequence[Call], receiver: int, posted: Sequence[Call]
-) -> bool:
-    """Return whether a synchronous send of the one ended that the other had posted no receive for.
-
-    Messages of one tag on one communicator are received in their order.
-    """
-    num_posted = Counter(
-        (call.matched_tag, call.communicator)
-        for call in posted
-        if call.is_receive and call.matched_source == sender
-    )
-    num_sent: Counter[tuple[int, int]] = Counter()
-    for call in sent:
-        if call.is_send and call.peer == receiver:
-            key = call.tag, call.communicator
-            num_sent[key] += 1
-            if call.synchronous and num_sent[key] > num_posted[key]:
-                return True
-    return False
+        for two in combinations(range(outcome.ranks), 2):
+            spans = [each if rank in two else each[:0] for rank, each in enumerate(batches)]
+            assert_at_once(spans, outcome.trace)
 
 
 def _assert_times_agree(case: Psgd, outcome: Outcome) -> None:

@@ -168,3 +168,17 @@ def test_a_root_that_gathers_and_gives_back_one_model_averages(gathered, num_mod
     given = call(gathered, MODEL_NUM_BYTES, peer=1)
     back = call("Bcast", num_models * MODEL_NUM_BYTES, peer=1)
     assert averaging_root(trace_of(*[[given, back]] * 3), 1) == root
+
+
+@pytest.mark.parametrize(
+    ("size", "beside", "root"), [(3, 0, 1), (3, MODEL_NUM_BYTES, None), (2, 0, None)]
+)
+def test_a_root_may_average_by_messages(size, beside, root):
+    """Of two ranks each may do so, and of three that all send each other their gradients."""
+    others = [rank for rank in range(size) if rank != 1]
+    calls = [[call("Send", MODEL_NUM_BYTES, peer=1)] for _ in range(size)]
+    calls[1] = [call("Send", MODEL_NUM_BYTES, peer=other) for other in others]
+    if beside:
+        calls[0].append(call("Send", beside, peer=2))
+        calls[2].append(call("Send", beside, peer=0))
+    assert averaging_root(trace_of(*calls), 1) == root

@@ -392,9 +392,9 @@ def test_ranks_that_train_one_after_another_are_told(told_by):
             calls[rank].append(call("Barrier", end))
     told_so = run_of(calls=calls)
     told_so.results[1]["ended_ns"] = run.results[1]["ended_ns"]
-    with pytest.raises(RuleViolation, match="Rank 1 began to train only after rank 0") as error:
+    with pytest.raises(RuleViolation, match="Ranks 0 and 1 took turns") as error:
         assert_train_at_once(CASE, told_so)
-    assert facts_of(error, "psgd.one_after_another") == {"rank": 1, "other": 0}
+    assert facts_of(error, "rule.one_after_another") == {"ranks": (0, 1)}
 
 
 def test_a_message_between_the_steps_is_told():
