@@ -148,10 +148,13 @@ class Fit(Case):
             same["pause_s"] = _WORKER_PAUSE_S if self.purpose == SLOW else 0.0
             share = number_of_batches // (ranks - self.num_masters)
             same |= self._drawn_hold(random, epochs, share)
-            # One worker is held in its backward pass, the others anywhere.
-            is_backward = self.purpose == SLOW and not self.number
+            # One worker is held in its backward pass, the last in its forward pass, one anywhere.
             drawn = self._drawn_backward_product(random)
-            same["held_product"] = drawn if is_backward else int(random.integers(drawn + 1))
+            if self.purpose == SLOW_LATER:
+                drawn = int(random.integers(drawn + 1))
+            elif self.number:
+                drawn = int(random.integers(self.num_forward_products + 1))
+            same["held_product"] = drawn
         scripts = [_script(random, epochs, number_of_batches) for _ in range(ranks)]
         each = [{**same, "script": script} for script in scripts]
         if self.purpose in (SLOW, SLOW_LATER):
@@ -227,10 +230,15 @@ class Fit(Case):
     def _drawn_backward_product(self, random: np.random.Generator) -> int:
         """Return a product of matrices of a batch's backward pass, counted from 1.
 
-        Of each layer, the forward pass has one, and the backward pass two; of the first, one.
+        The backward pass has two for each layer, but one for the first.
         """
-        layers = len(self.sizes) - 1
+        layers = self.num_forward_products
         return int(random.integers(layers + 1, 3 * layers))
+
+    @property
+    def num_forward_products(self) -> int:
+        """Return how many products of matrices the forward pass has: one for each layer."""
+        return len(self.sizes) - 1
 
     def _drawn_hold(self, random: np.random.Generator, epochs: int, share: int) -> dict[str, int]:
         """Return in which of its batches the slow worker is held, and to which the others go on.

@@ -1,5 +1,6 @@
 """A network that is given its batches, and logs what it is trained on."""
 
+import contextlib
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +20,7 @@ class Log:
         self.batches = []
         self.seen = []
         self.pending = None
+        self.has_back_prop = False
         self.num_products = 0
         self.reached = lambda num_batches_done, num_products: None
 
@@ -28,6 +30,21 @@ class Log:
             self.num_products += 1
             self.reached(len(self.batches), self.num_products)
 
+    def end_batch(self):
+        """Note the pending batch as trained on."""
+        rows, seen, _ = self.pending
+        self.batches.append(rows)
+        self.seen.append(seen)
+        self.pending = None
+
+    def end_batch_without_back_prop(self, network):
+        """Note it where parameters changed: fit may compute gradients by itself."""
+        if self.pending is None or self.has_back_prop or max(self.pending[0], default=-1) < 0:
+            return
+        with contextlib.suppress(TypeError, ValueError):  # no arrays: fit fails by itself
+            if not np.array_equal(self.pending[2], _parameters(network)):
+                self.end_batch()
+
 
 def scripted(base, case):
     """Return a network of class `base` that trains on the case's batches, and what it logs.
@@ -36,8 +53,8 @@ def scripted(base, case):
     matrices with the product's number, and after its back_prop with ALL_PRODUCTS.
 
     Of what create_batches is passed, be it a slice, a batch takes the rows that come first in the
-    order of the script. It counts as trained on when back_prop follows its forward_prop: validation
-    does not.
+    order of the script. It counts as trained on when back_prop follows its forward_prop, or, if fit
+    never calls back_prop, when the parameters change after it: validation does not.
     """
     script, record_weights = case["script"], case["record_weights"]
     log = Log(case["data"])
@@ -56,23 +73,23 @@ def scripted(base, case):
 
         def forward_prop(self, x):
             x = np.asarray(x)
+            log.end_batch_without_back_prop(self)
             if x.ndim == 2 and x.shape[1] == case["data"].shape[1]:
                 rows = log.rows.of(x)
                 if any(row >= 0 for row in rows):
                     _assert_mpi_is_up()
                     log.reached(len(log.batches), 0)
+                before = np.zeros(0) if log.has_back_prop else _parameters(self)
                 seen = _parameters(self) if record_weights else np.zeros(0)
-                log.pending, log.num_products = (rows, seen), 0
+                log.pending, log.num_products = (rows, seen, before), 0
             return super().forward_prop(x)
 
         def back_prop(self, y):
             gradients = super().back_prop(y)
             if log.pending is not None:
                 log.reached(len(log.batches), ALL_PRODUCTS)
-                rows, seen = log.pending
-                log.batches.append(rows)
-                log.seen.append(seen)
-                log.pending = None
+                log.end_batch()
+            log.has_back_prop = True
             return gradients
 
         @property
@@ -156,6 +173,7 @@ def trained(network, log, case):
         for layer, array in enumerate(getattr(network, kind))
         if layer > 0
     }
+    log.end_batch_without_back_prop(network)
     rows, rows_per_batch = flattened(log.batches)
     passed, rows_per_call = flattened(log.passed)
     num_parameters = len(case["start"]) if case["record_weights"] else 0

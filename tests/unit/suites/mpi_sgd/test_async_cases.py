@@ -288,6 +288,22 @@ def test_a_server_is_blamed_for_a_worker_that_is_slow_later(is_held_up, released
         assert_others_went_on(case, found)
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_worker_that_was_not_held_says_nothing_in_its_backward_pass(number: int) -> None:
+    """It may compute gradients by itself; the last worker is held in forward_prop."""
+    case = [case for case in CASES[4] if case.purpose == "slow worker"][number]
+    found = serve(case, 4)
+    came = [(worker, 1 + turn) for turn in range(9) for worker in (1, 2, 3)]
+    found = replace(found, trace=trace_of([received(case, came), [], [], []]))
+    found.results[slow_rank(found)]["released_ns"] = np.zeros(0, np.int64)
+    assert (found.inputs[0]["held_product"] > case.num_forward_products) == (number == 0)
+    if number == 0:
+        assert_others_went_on(case, found)
+    else:
+        with raising(RuleViolation, "async.fixed_order", "async.others_held_up", rank=3):
+            assert_others_went_on(case, found)
+
+
 def test_only_the_slow_worker_is_told_that_it_is_slow() -> None:
     """A master that knew could take the slow worker last, and the others in a fixed order."""
     for case in CASES[4]:
