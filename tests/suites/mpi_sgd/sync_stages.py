@@ -13,6 +13,7 @@ from grader.api import (
     Trace,
     Verdict,
     assert_one_neighbour,
+    case_context,
     not_run,
 )
 
@@ -128,9 +129,10 @@ def assert_program_trains(program: Launch) -> None:
 
 
 def assert_program_ends(program: Launch, ordinary: Launch) -> None:
-    """Assert that a program of its own ends, or fails before MPI.Finalize as fit does by itself.
+    """Assert that a program of its own calls MPI.Finalize, or fails before as fit does by itself.
 
-    ordinary: the same fit without a program of its own.
+    ordinary: the same fit without a program of its own. Raises RuleViolation with the rank that
+    does not call it; what else ends the program.
     """
     known = [answer for _, answer in ordinary.answers() if isinstance(answer, RunFailure)]
 
@@ -139,8 +141,15 @@ def assert_program_ends(program: Launch, ordinary: Launch) -> None:
         failure = attempt.failure
         return "Finalize" not in called and any(failure and _is_like(failure, k) for k in known)
 
-    if not any(is_known(attempt) for _, attempt in program.attempts()):
-        list(program)
+    if any(is_known(attempt) for _, attempt in program.attempts()):
+        return
+    for case, outcome in program:
+        for rank, seen in enumerate(outcome.trace.ranks):
+            if "Finalize" not in seen.calls.functions():
+                text = f"Rank {rank} did not call MPI.Finalize."
+                helps = "fit must call MPI.Finalize() once, after all epochs"
+                with case_context(case, outcome):
+                    raise RuleViolation.of("sync.not_finalized", text, help=helps, rank=rank)
 
 
 def _is_like(failure: RunFailure, other: RunFailure) -> bool:

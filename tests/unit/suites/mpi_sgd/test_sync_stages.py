@@ -19,11 +19,11 @@ from mpi_sgd.sync_stages import (
     sends_to_one_neighbour_on_some_ranks,
 )
 
-from grader.api import Attempt, Call, Finding, Launch, RunFailed, RunFailure, Verdict
+from grader.api import Attempt, Call, Finding, Launch, RuleViolation, RunFailed, RunFailure, Verdict
 from grader.grading_plugin.launch_results import make_launch
 
 from ...judge.build import outcome, trace_of
-from .outcomes import call
+from .outcomes import call, raising
 
 RANKS = 3
 CASES = cases_by_ranks("sync_network.py", has_messages=True)
@@ -214,3 +214,13 @@ def test_a_program_that_fails_as_fit_does_loses_nothing_for_its_end() -> None:
         assert_program_ends(launch(failed([[]] * RANKS, other)), ORDINARY)
     with pytest.raises(RunFailed):
         assert_program_ends(launch(failed([[call("Finalize")]] * RANKS)), ORDINARY)
+
+
+def test_every_rank_of_a_program_must_call_finalize() -> None:
+    def ended(calls: Sequence[Sequence[Call]]) -> Launch:
+        answer = outcome(CASE, [{}] * RANKS, [{}] * RANKS)
+        return make_launch([CASE], [replace(answer, trace=trace_of(calls))], RANKS)
+
+    assert_program_ends(ended([[call("Finalize")]] * RANKS), ORDINARY)
+    with raising(RuleViolation, "sync.not_finalized", rank=1):
+        assert_program_ends(ended([[call("Finalize")], [], [call("Finalize")]]), ORDINARY)
