@@ -218,10 +218,11 @@ def _points(report: Report, part: PartResult) -> str:
 def _result(part: PartResult) -> str:
     told = (words_of(each) for each in causes(part) if each.verdict is part.verdict)
     words = NOT_HANDED_IN if is_missing(part) else next(told, VERDICT_WORDS[part.verdict])
-    num_passed = len(passed(part))
-    if part.verdict is Verdict.ACCEPTED or not part.tests:
+    counted = [test for test in part.tests if test.max_points]
+    if part.verdict is Verdict.ACCEPTED or not counted:
         return words
-    return f"{words} ({num_passed} of {len(part.tests)} checks passed)"
+    num_passed = sum(test.verdict is Verdict.ACCEPTED for test in counted)
+    return f"{words} ({num_passed} of {len(counted)} checks passed)"
 
 
 def _total(page: Page, report: Report) -> Iterator[str]:

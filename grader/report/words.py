@@ -190,7 +190,7 @@ def headline(cause: Cause) -> str:
 
 def told_text(cause: Cause) -> str:
     """Return all sentences of a cause, which need no repeating beside a line of code."""
-    return " ".join(one_line(each.text) for each in cause.findings)
+    return " ".join([*(one_line(each.text) for each in cause.findings), *helps_of(cause)])
 
 
 def helps_of(cause: Cause) -> list[str]:
