@@ -95,8 +95,8 @@ def assert_five_rounds(rounds: Rounds) -> None:
         for epoch in epochs:
             sizes = [len(batches[number]) for number in epoch]
             if max(sizes) > BATCH_SIZE or any(size != BATCH_SIZE for size in sizes[:-1]):
-                had = f"Rank {rank} trained on batches of sizes {', '.join(map(str, sizes))}"
-                text = f"{had}; each must have {BATCH_SIZE} examples, but the last may have fewer."
+                text = f"In an epoch, rank {rank}'s batches had {', '.join(map(str, sizes))} "
+                text += f"examples; each must have {BATCH_SIZE}, but the last may have fewer."
                 raise WrongAnswer.of("client.batch_size", text, rank=rank, sizes=sizes)
 
 
