@@ -55,8 +55,7 @@ def grade(
     if parts is not None:
         settings = replace(settings, parts=parts)
     wanted = settings.courses.wanted(assignment)
-    submission = intake.read(path, wanted, intake_user(settings))
-    return grade_as(submission, assignment, settings)
+    return grade_as(intake.read(path, wanted, intake_user(settings)), assignment, settings)
 
 
 def intake_user(settings: Settings) -> int | None:

@@ -122,8 +122,7 @@ def points_of(item: pytest.Item) -> pytest.Mark:
 
 def own_part_of(item: pytest.Item) -> str | None:
     """Return the part that the test is only asked with the student's own version of, if any."""
-    mark = item.get_closest_marker("stage") or points_of(item)
-    return mark.kwargs.get("own")
+    return (item.get_closest_marker("stage") or points_of(item)).kwargs.get("own")
 
 
 def sentence_of(item: pytest.Item) -> str:

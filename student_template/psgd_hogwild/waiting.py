@@ -118,7 +118,9 @@ def is_running(state):
 _OWN_S = 0.2
 """Who takes no batch in so much time of its own has stopped: a batch takes some milliseconds."""
 _OWN_IN_ALL_S = 0.2
-"""Who needs so much for a few batches has waited before each, for a short time only."""
+"""Who rests so long during a few batches has waited before each, for a short time only."""
+_MOST_OF_A_LOOK_S = 0.02
+"""Who is at rest now may have worked for most of a longer time."""
 
 
 class OwnTime:
@@ -150,8 +152,8 @@ class OwnTime:
         own_s = now_s - before_s if is_at_rest and was_at_rest else on_core_s
         is_same_batch = num_batches == self._num_batches
         self.without_batch_s = self.without_batch_s + own_s if is_same_batch else 0.0
-        # Who asks again and again is on a core at many looks, but for a moment only.
-        self._in_all_s += now_s - before_s if is_at_rest else on_core_s
+        if is_at_rest:
+            self._in_all_s += min(now_s - before_s, _MOST_OF_A_LOOK_S)
         self._num_batches, self._before = num_batches, (is_at_rest, now_s, cpu_s)
 
 

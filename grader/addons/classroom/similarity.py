@@ -92,8 +92,7 @@ def _side(student: str, text: str, places: Any) -> Side:
     for begin, end in zip(*places.astype(int).tolist(), strict=True):
         first = text.count("\n", 0, begin) + 1
         alike.update(range(first, first + text.count("\n", begin, end) + 1))
-    lines = tuple(visible_lines(text))
-    return Side(student, lines, frozenset(alike))
+    return Side(student, tuple(visible_lines(text)), frozenset(alike))
 
 
 def _fingerprints(

@@ -194,8 +194,7 @@ def _nobodys(hand_in: HandIn, roster: Roster) -> str:
 
 def keys_of(student: Student, names: Pseudonyms) -> list[str]:
     """Return the names of a student in marks and extensions, the most specific first."""
-    keys = (student.id, names.of(student.id), student.group)
-    return [key for key in keys if key]
+    return [key for key in (student.id, names.of(student.id), student.group) if key]
 
 
 def _standing(student: Student, works: Sequence[Work], rules: Rules, *, is_clear: bool) -> Standing:

@@ -147,8 +147,7 @@ def combined(everyone: Sequence[Said], call: CaseCall, entry: str) -> Outcome | 
             RankEnd() if each.problem is None else RankEnd(said="problem", values=each.problem)
             for each in everyone
         )
-        end = End(EndKind.TROUBLE, tuple(ranks), trace)
-        return explain_open(end, entry=entry)
+        return explain_open(End(EndKind.TROUBLE, tuple(ranks), trace), entry=entry)
     results = []
     for rank, (each, expected) in enumerate(zip(everyone, call.expected, strict=True)):
         assert each.frame is not None

@@ -51,8 +51,8 @@ def assert_message_depth(trace: Trace, most: int) -> None:
     way = way if len(way) <= _MOST_SHOWN else [*way[: _MOST_SHOWN - 1], "...", way[-1]]
     raise RuleViolation.of(
         "rule.messages_in_a_row",
-        f"{len(chain)} messages form a chain, but a chain of {most} is enough; each sender "
-        f"waited for the previous message: rank {' -> '.join(way)}",
+        f"{len(chain)} messages form a chain, but at most {most} may; each sender waited for "
+        f"the previous message: rank {' -> '.join(way)}",
         depth=len(chain),
         most=most,
         rank=first.source,

@@ -1,7 +1,7 @@
 """Judges whether ranks compute at the same time, or one after another."""
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from grader.trace.calls import Trace
 
 Spans = Sequence[NDArray[Any]]
 """Of each rank, when each of its `Pauses` in computing began and ended: shape (pauses, 2)."""
+Span = tuple[int, int, int]  # begin, end, and rank of a pause
 _MOST_PAUSES = 64
 """Of a rank; a submission that forges more cannot keep the judge busy."""
 
@@ -24,25 +25,29 @@ def take_turns(spans_ns: Spans, trace: Trace | None = None) -> bool:
     together. Then two pauses of each rank in a row are enough, if its calls also show the order:
     each begins only after its rank has heard of the end of another's that was before it.
     """
-    if trace is None:
-        return _are_apart(spans_ns, None)
-    ways, numbers = ways_of(trace), range(min(max(map(len, spans_ns), default=0), _MOST_PAUSES) - 1)
-    return any(_are_apart([each[n : n + 2] for each in spans_ns], ways) for n in numbers)
-
-
-def _are_apart(spans_ns: Spans, ways: Sequence[Way] | None) -> bool:
-    ranks = [rank for rank, spans in enumerate(spans_ns) if len(spans) > 1]
-    latest: dict[int, int] = {}
-    spans = [(*map(int, each), rank) for rank in ranks for each in spans_ns[rank][:_MOST_PAUSES]]
-    spans.sort()
-    for begin, end, rank in spans:
-        if any(begin < ended for other, ended in latest.items() if other != rank):
-            return False
-        latest[rank] = max(end, latest.get(rank, end))
-    return len(ranks) > 1 and all(
-        ways is None or one == other or arrives_ns(ways, one, ended, other) <= begun
-        for (_, ended, one), (begun, _, other) in pairwise(spans)
+    spans = sorted(
+        (int(begun), int(ended), rank)
+        for rank, each in enumerate(spans_ns)
+        for begun, ended in each[: _MOST_PAUSES * (len(each) > 1)]
     )
+    asked = Counter(rank for *_, rank in spans)
+    rows = _rows(spans, None if trace is None else ways_of(trace))
+    least = asked if trace is None else Counter(dict.fromkeys(asked, 2))
+    return len(asked) > 1 and any(row >= least for row in rows)
+
+
+def _rows(spans: Sequence[Span], ways: Sequence[Way] | None) -> Iterator[Counter[int]]:
+    """Yield how many pauses each rank has in each longest row of pauses that are apart."""
+    row: list[Span] = []
+    for begun, ended, rank in spans:
+        is_apart = all(other == rank or end <= begun for _, end, other in row)
+        if is_apart and row and ways is not None and (last := row[-1])[2] != rank:
+            is_apart = arrives_ns(ways, last[2], last[1], rank) <= begun
+        if not is_apart:
+            yield Counter(each for *_, each in row)
+            row = []
+        row.append((begun, ended, rank))
+    yield Counter(each for *_, each in row)
 
 
 def assert_at_once(spans_ns: Spans, trace: Trace | None = None) -> None:

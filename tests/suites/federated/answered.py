@@ -68,7 +68,7 @@ def in_turns(runs: Runs, unbuffered: Iterable[Answered] = ()) -> list[Answered]:
     not compute at once: sends that are stored there may be all that makes a rank wait.
     """
     found = [each for each in right_ones(runs) if each[0].is_longer]
-    if all(take_turns(outcome["paused_ns"]) for _, outcome in found):
+    if found and all(take_turns(outcome["paused_ns"]) for _, outcome in found):
         found += unbuffered
     return [each for each in found if take_turns(each[1]["paused_ns"], each[1].trace)]
 

@@ -1,6 +1,7 @@
 """Whether training comes from the messages: some are altered on their way, and what follows?"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -166,8 +167,8 @@ class Faults:
         """
         if (rank := self.changes_little(givers, least)) is not None:
             change = max(self._changes_by(rank))
-            text = f"The grader changed numbers that rank {rank} sent by 1 or more, but no number "
-            text += f"of a model changed by more than {change:.1g}; an average would change by "
+            text = f"The grader added 1 or more to numbers that rank {rank} sent. No number of a "
+            text += f"model changed by more than {change:.1g}; an average would change by "
             text += f"{least:.1g} at least. The results might not come from the messages. Your "
             text += "instructor reviews this part."
             with case_context(self.case, self.outcome):
@@ -289,7 +290,8 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
                 if image is not None and any(map(is_of_others, of_image)):
                     for part in _ELSEWHERE:
                         other = replace(image, position=(image.position + part) % 1)
-                        of_image.extend(inject_with(again, outcome, [other], check_same))
+                        with suppress(WrongAnswer):  # A second run came out otherwise.
+                            of_image.extend(inject_with(again, outcome, [other], check_same))
                 return [each for each in effects if not is_of_image(each.message)]
         return inject_with(case, outcome, messages, check_held)
 

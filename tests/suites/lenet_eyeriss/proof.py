@@ -60,9 +60,8 @@ def _assert_computes_no_gradient(outcome: Outcome) -> None:
         if number:
             raise NotProven.of(
                 "mean.computed_anew",
-                f"on rank {rank}, average_gradients called backward {counted(number, 'time')}. The "
-                "mean might come from gradients that it computes anew; your instructor reviews "
-                "this part",
+                f"on rank {rank}, average_gradients computed gradients {counted(number, 'time')}. "
+                "The mean might come from these; your instructor reviews this part",
                 rank=rank,
                 number=int(number),
             )

@@ -206,11 +206,12 @@ def _longest_num_bytes(trace: Trace, rank: int) -> int:
 def _most_num_bytes_of_one_sum(case: Reduction, ranks: int) -> float:
     """Return how much a rank may send of the sum over the same ranks, or in one message.
 
-    A correct ring sends one chunk, the longest of which may hold the remainder, or a row more, and
-    some padding.
+    A correct ring sends one chunk, the longest of which may hold the remainder, in numbers or in
+    whole rows, and some padding.
     """
-    chunk, remainder = divmod(case.num_elements, ranks)
-    longest = _LONGER_CHUNK * (chunk + max(remainder, case.row_num_elements))
+    row = case.row_num_elements
+    chunk, remainder = divmod(case.num_elements // row, ranks)
+    longest = _LONGER_CHUNK * row * (chunk + max(remainder, 1))
     return case.item_num_bytes * (longest if remainder else min(case.num_elements / 2, longest))
 
 

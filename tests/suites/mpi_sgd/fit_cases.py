@@ -37,7 +37,8 @@ TIME_FACTOR = 15
 _NUM_ROWS = 240
 """Enough that one of 15 slices still has more rows than a batch."""
 _NUM_UNSEEN_ROWS = 4
-_SLOW_PATIENCE_S = 4.0
+_SLOW_PATIENCE_S = 2.0
+"""For each other worker."""
 SLOW, SLOW_LATER, DRAWN_LENGTH = "slow worker", "later slow worker", "drawn length"
 _MEANWHILE = 8
 """How many batches each other worker does while the slow one is held, or more where it is later."""
@@ -144,7 +145,7 @@ class Fit(Case):
             drawn = int(random.integers(self.num_masters, last))
             slow = last if self.number else drawn
             same["first_worker"] = self.num_masters
-            same["patience_s"] = _SLOW_PATIENCE_S
+            same["patience_s"] = _SLOW_PATIENCE_S * (ranks - self.num_masters - 1)
             same["pause_s"] = _WORKER_PAUSE_S if self.purpose == SLOW else 0.0
             share = number_of_batches // (ranks - self.num_masters)
             same |= self._drawn_hold(random, epochs, share)

@@ -14,21 +14,27 @@ _FOR_EVERY_RANK = ("allreduce", "reduce_scatter", "allgather", "alltoall", "scan
 def assert_no_rank_steps_for_others(case: Fit, outcome: Outcome) -> None:
     """Assert that no rank sends the weights of a first step to ranks that get no gradients.
 
-    Where all ranks call a collective that gives sums to each of them, they have the sums. Raises
-    RuleViolation.
+    Where all ranks call a collective that gives sums to each of them, or one hands out the sums,
+    they have them. Raises RuleViolation.
     """
     gradients = [first_gradient(case, outcome, rank) for rank in range(outcome.ranks)]
     summed = sum(serial.packed(each, case.sizes) for each in gradients)
     stepped = outcome.inputs[0]["start"] - case.learning_rate * summed
     if outcome.ranks == 1 or _all_get_sums(case, outcome):
         return
-    for rank, seen in enumerate(outcome.trace.ranks):
-        sent = [each for each in seen.calls if gives(each) and each.sampled_num_bytes > 0]
-        weights = [call for call in sent if may_hold(call, stepped)]
+    sent = [
+        [each for each in seen.calls if gives(each) and each.sampled_num_bytes > 0]
+        for seen in outcome.trace.ranks
+    ]
+    sums = [call.num_bytes for each in sent for call in each if may_hold(call, summed, scaled=True)]
+    if 2 * sum(sums) >= gradient_num_bytes(case):
+        return
+    for rank, given in enumerate(sent):
+        weights = [call for call in given if may_hold(call, stepped)]
         if 2 * sum(call.num_bytes for call in weights) >= gradient_num_bytes(case):
             raise RuleViolation.of(
                 "sync.one_rank_steps",
-                f"Rank {rank} called {call_text(weights[0])} with its weights after the step.",
+                f"Rank {rank} took the step, and gave its new weights to {call_text(weights[0])}.",
                 help="give every rank the summed gradients: each takes the step itself",
                 **call_facts(rank, weights[0]),
             )

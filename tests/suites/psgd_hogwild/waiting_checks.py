@@ -97,8 +97,8 @@ def _wait_in_a_step(case: Hogwild, outcome: Outcome, places: Sequence[str]) -> l
         text += "theirs. They probably waited for it."
         return [found("hogwild.waits_in_step", text, help=_HELP, places=places)]
     if times_stopped(case, outcome) >= _TIMES_STOPPED:
-        text = "More than once, while the grader paused one process in a step, another took too "
-        text += "few batches in 0.2 s: fewer than 6. It probably waited."
+        text = "More than once, while the grader paused one process in a step, another took fewer "
+        text += "than 6 batches in 0.2 s of its own time. It probably waited."
         return [found("hogwild.waits_while_held_up", text, help=_HELP, places=places)]
     return []
 

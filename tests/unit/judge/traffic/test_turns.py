@@ -94,6 +94,17 @@ def test_turns_after_a_first_step_at_once_are_seen_in_the_calls():
     assert take_turns(at_once, trace)
 
 
+def test_a_rank_that_computes_alone_at_first_takes_no_turns():
+    """Its pauses are others than those of the other rank, step by step, but steps overlap."""
+    run = Run(2)
+    run.send(0, 1)
+    run.recv(1, 0)
+    begin = 1 + max(call.completed_ns for call in run.trace().ranks[1].calls)
+    steps = [(begin + 10 * step, begin + 10 * step + 5) for step in range(4)]
+    assert not take_turns([spans((0, 1), (1, 2), *steps[:2]), spans(*steps)], run.trace())
+    assert take_turns([spans((0, 1), (1, 2)), spans(*steps)], run.trace())
+
+
 def told_by_sends(*, synchronous):
     """Return the trace of a server, and pauses of workers that begin when a send has ended."""
     run, pauses = Run(3), ([], [], [])

@@ -376,20 +376,21 @@ def test_times_that_disagree_with_the_calls_prove_nothing(before_ns, after_ns, s
 def test_ranks_that_train_one_after_another_are_told(told_by):
     """Rank 1 hears of rank 0's end before it begins; a late rank that hears nothing may train."""
     end = 4 * STEP_NS
+    told_ns = end - STEP_NS // 4
     calls = [[call("Bcast", 1)] for _ in range(RANKS)]
     run = run_of(calls=calls)
     run.results[1]["ended_ns"] = run.results[1]["ended_ns"] + end
     assert_train_at_once(CASE, run)
     if told_by == "message":
-        calls[0].append(replace(call("Send", end), peer=1))
-        calls[1].append(replace(call("Recv", end), peer=0, matched_source=0))
+        calls[0].append(replace(call("Send", told_ns), peer=1))
+        calls[1].append(replace(call("Recv", told_ns), peer=0, matched_source=0))
     elif told_by == "synchronous send":
-        calls[0].append(replace(call("Recv", end), peer=1, matched_source=1))
-        sent = replace(call("Send", 2), peer=0, completed_ns=end)
+        calls[0].append(replace(call("Recv", told_ns), peer=1, matched_source=1))
+        sent = replace(call("Send", 2), peer=0, completed_ns=told_ns)
         calls[1].append(replace(sent, function="Ssend", synchronous=True))
     else:
         for rank in range(2):
-            calls[rank].append(call("Barrier", end))
+            calls[rank].append(call("Barrier", told_ns))
     told_so = run_of(calls=calls)
     told_so.results[1]["ended_ns"] = run.results[1]["ended_ns"]
     with pytest.raises(RuleViolation, match="Ranks 0 and 1 took turns") as error:
